@@ -1,0 +1,95 @@
+"""accelerate: an SVM (and data, where a method needs some) becomes a Program.
+
+A new method is one module here and one line in METHODS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from svmcompile.data import Data
+from svmcompile.errors import OptionError
+from svmcompile.ir.check import check
+from svmcompile.ir.program import Claim, Program
+from svmcompile.svm import SVM
+
+METHODS: dict[str, str] = {
+    "exact": "svmcompile.accelerate.exact",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a method, as its dataclass declares it."""
+
+    name: str
+    type: str
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method as its module declares it: METHOD(run, options, claim, needs_data)."""
+
+    run: Any
+    options: type
+    claim: Claim
+    needs_data: bool
+
+    @property
+    def summary(self) -> str:
+        return (self.options.__doc__ or "").splitlines()[0]
+
+    @property
+    def option_list(self) -> list[Option]:
+        return [Option(f.name, str(f.type), f.default) for f in fields(self.options)]
+
+
+def method(name: str) -> Method:
+    """The method of that name."""
+    if name not in METHODS:
+        raise OptionError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
+    found = importlib.import_module(METHODS[name]).METHOD
+    assert isinstance(found, Method)
+    return found
+
+
+def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
+    """The program a method makes of an SVM."""
+    chosen = method(name)
+    if chosen.needs_data and data is None:
+        raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
+    program = chosen.run(svm, data, _parse_options(name, chosen, options))
+    assert isinstance(program, Program)
+    return check(program)
+
+
+def _parse_options(name: str, chosen: Method, given: Mapping[str, Any]) -> Any:
+    """The option dataclass from names and values; strings are converted to the declared type."""
+    known = {field.name: field for field in fields(chosen.options)}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        listed = ", ".join(known) or "none"
+        raise OptionError(f"method {name!r} has no option {unknown[0]!r}; it has: {listed}")
+    values = {}
+    for key, value in given.items():
+        default = known[key].default
+        assert default is not MISSING, "every option has a default"
+        values[key] = _convert(name, key, value, type(default))
+    return chosen.options(**values)
+
+
+def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
+    try:
+        if wanted is bool and isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
+        if wanted is int and isinstance(value, float) and not value.is_integer():
+            raise ValueError
+        return wanted(value)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise OptionError(
+            f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
+        ) from None

@@ -1,0 +1,1 @@
+"""The intermediate representation: nodes, programs, and what can be asked of them."""

@@ -1,0 +1,196 @@
+"""interpret: what a program means. Plain numpy, one function per node kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Program
+from svmcompile.kernel import power
+from svmcompile.rows import as_rows
+
+Floats = NDArray[np.floating[Any]]
+Env = Mapping[str, NDArray[Any]]
+Tables = Mapping[str, NDArray[Any]]
+
+CHUNK_VALUES = 1 << 22  # intermediate values per chunk of rows, which bounds memory
+
+
+def interpret(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Every output of the program for a matrix of rows, by public name."""
+    widest = max([table.shape[0] for table in program.tables.values()] + [program.input.width])
+    step = max(1, CHUNK_VALUES // widest)
+    chunks = [_interpret_chunk(program, rows[at : at + step]) for at in range(0, len(rows), step)]
+    if not chunks:
+        chunks = [_interpret_chunk(program, rows)]
+    return {output.name: np.concatenate([c[output.name] for c in chunks]) for output in program.outputs}
+
+
+def _interpret_chunk(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    dtype = np.float32 if program.number == "f32" else np.float64
+    with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
+        env: dict[str, NDArray[Any]] = {program.input.name: rows.astype(dtype)}
+        for node in program.body:
+            env[node.out] = run(node, env, program.tables)
+    return {output.name: env[output.value] for output in program.outputs}
+
+
+def predict(program: Program, data: Any) -> NDArray[Any]:
+    """Labels of the original dtype, or values for a regressor."""
+    result = interpret(program, as_rows(data, program.n_features, program.input.feature_names))
+    if program.labels is None:
+        return np.asarray(result["value"][:, 0])
+    return program.labels.array()[result["label"]]
+
+
+def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
+    """Scores in the original's shape."""
+    if program.output("scores") is None:
+        raise UnsupportedError(
+            "this program has no decision function; "
+            + ("use predict" if program.labels else "a regressor's value comes from predict")
+        )
+    rows = as_rows(data, program.n_features, program.input.feature_names)
+    scores = interpret(program, rows)["scores"].astype(np.float64)
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
+    """Probabilities; refused for programs that have none."""
+    raise UnsupportedError("this program has no probabilities; use predict or decision_function")
+
+
+@singledispatch
+def run(node: Node, env: Env, tables: Tables) -> NDArray[Any]:
+    """The value of one node for all rows."""
+    raise TypeError(f"no meaning for {type(node).__name__}")
+
+
+def _poisoned(x: Floats, out: Floats) -> Floats:
+    """`out`, with NaN in every row where `x` is not finite."""
+    out[~np.isfinite(x).all(axis=1)] = np.nan
+    return out
+
+
+def pair_indices(n_classes: int) -> list[tuple[int, int]]:
+    """The pairs (i, j), i < j, in LIBSVM's order."""
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def _pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+    """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
+    ends = np.cumsum(counts)
+    partial = [
+        values[:, end - count : end] @ weights[end - count : end] for count, end in zip(counts, ends, strict=True)
+    ]
+    pairs = pair_indices(len(counts))
+    return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
+
+
+@run.register
+def _(node: ir.Scale, env: Env, tables: Tables) -> NDArray[Any]:
+    return (env[node.x] - tables[node.shift]) * tables[node.factor]
+
+
+@run.register
+def _(node: ir.Clip, env: Env, tables: Tables) -> NDArray[Any]:
+    return np.clip(env[node.x], node.low, node.high)
+
+
+@run.register
+def _(node: ir.KernelSum, env: Env, tables: Tables) -> NDArray[Any]:
+    values = node.kernel.values(env[node.x], tables[node.vectors])
+    return _poisoned(env[node.x], values @ tables[node.weights].T + tables[node.bias])
+
+
+@run.register
+def _(node: ir.PairSum, env: Env, tables: Tables) -> NDArray[Any]:
+    values = node.kernel.values(env[node.x], tables[node.vectors])
+    sums = _pair_sums(values, tables[node.weights].T, node.counts)
+    return _poisoned(env[node.x], sums + tables[node.bias])
+
+
+@run.register
+def _(node: ir.Affine, env: Env, tables: Tables) -> NDArray[Any]:
+    h = env[node.x] - tables[node.centre]
+    return _poisoned(env[node.x], h @ tables[node.weights].T + tables[node.bias])
+
+
+@run.register
+def _(node: ir.Quadratic, env: Env, tables: Tables) -> NDArray[Any]:
+    h = env[node.x] - tables[node.centre]
+    out = h @ tables[node.weights].T + tables[node.bias]
+    at = 0
+    for a in range(h.shape[1]):  # row a of the upper triangle
+        width = h.shape[1] - a
+        row = tables[node.squares][:, at : at + width]
+        out += h[:, a : a + 1] * (h[:, a:] @ row.T)
+        at += width
+    return _poisoned(env[node.x], out)
+
+
+@run.register
+def _(node: ir.Prepare, env: Env, tables: Tables) -> NDArray[Any]:
+    x = env[node.x]
+    z = (x - tables[node.shift]) * tables[node.factor]
+    limit = x.dtype.type(node.limit)
+    return np.where(np.isfinite(x), np.clip(z, -limit, limit), x.dtype.type(np.nan))
+
+
+@run.register
+def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
+    x, weights = env[node.x], tables[node.weights].astype(np.float64)
+    t = x @ tables[node.vectors].T + tables[node.offsets]
+    if node.shape == "exp2":
+        half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
+        t = np.exp2(t - half.astype(x.dtype))
+    elif node.shape == "power":
+        t = power(t, node.degree)
+    elif node.shape == "tanh":
+        t = np.tanh(t)
+    values = t.astype(np.float64)
+    sums = _pair_sums(values, weights, node.counts) if node.counts else values @ weights
+    return (sums + tables[node.bias]).astype(x.dtype)
+
+
+@run.register
+def _(node: ir.OvrScores, env: Env, tables: Tables) -> NDArray[Any]:
+    pairs = env[node.pairs]
+    votes = np.zeros((len(pairs), node.n_classes), dtype=pairs.dtype)
+    confidence = np.zeros_like(votes)
+    for column, (i, j) in enumerate(pair_indices(node.n_classes)):
+        value = pairs[:, column]
+        confidence[:, i] += value
+        confidence[:, j] -= value
+        votes[:, j] += value < 0  # zero counts for i here, unlike in Vote
+        votes[:, i] += ~(value < 0)
+    return votes + confidence / (3 * (np.abs(confidence) + 1))
+
+
+@run.register
+def _(node: ir.Vote, env: Env, tables: Tables) -> NDArray[Any]:
+    pairs = env[node.pairs]
+    votes = np.zeros((len(pairs), node.n_classes), dtype=np.int64)
+    for column, (i, j) in enumerate(pair_indices(node.n_classes)):
+        votes[:, i] += pairs[:, column] > 0
+        votes[:, j] += ~(pairs[:, column] > 0)
+    return np.argmax(votes, axis=1)
+
+
+@run.register
+def _(node: ir.ArgMax, env: Env, tables: Tables) -> NDArray[Any]:
+    scores = env[node.scores]
+    return np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1)
+
+
+@run.register
+def _(node: ir.Threshold, env: Env, tables: Tables) -> NDArray[Any]:
+    score = env[node.score][:, 0]
+    return np.where(score > 0 if node.positive else score < 0, node.hit, node.miss)

@@ -1,0 +1,181 @@
+"""Program: nodes, tables, labels and where it all came from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.nodes import Node, Value
+from svmcompile.labels import Labels, Scalar
+
+if TYPE_CHECKING:
+    from svmcompile.ir.cost import Cost
+
+Number = Literal["f32", "f64"]
+OutputName = Literal["label", "scores", "value"]
+
+
+class Claim(str, Enum):
+    """What a method promises about the program it makes."""
+
+    EXACT = "EXACT"  # same decision values up to the stated rounding error
+    SAME_LABEL = "SAME_LABEL"  # every label the original gives; values may differ
+    APPROXIMATE = "APPROXIMATE"  # neither; agreement is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The row that enters: its width and, where known, its features' names."""
+
+    width: int
+    name: Value = "x"
+    feature_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value that leaves the program under a public name."""
+
+    name: OutputName
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What one pass changed, in flops per row and bytes of tables."""
+
+    by: str
+    flops: tuple[int, int]  # before, after
+    table_bytes: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Source, method and options: all that tells how the program came to be."""
+
+    source: str
+    sha256: str
+    n_support_vectors: int
+    exact_flops: int
+    method: str
+    claim: Claim
+    options: tuple[tuple[str, Scalar], ...] = ()
+    savings: tuple[Saving, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A compiled SVM. Equality is by digest; arrays are read-only.
+
+    `number` is None for a math program (float64 by definition) and the number
+    type of every table and value for a machine program. `probes` are rows in
+    input space, some close to the decision boundary, that tests may use.
+    """
+
+    input: Input
+    body: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+    tables: Mapping[str, NDArray[Any]]
+    labels: Labels | None
+    origin: Origin
+    number: Number | None = None
+    probes: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        frozen = {name: _read_only(table) for name, table in self.tables.items()}
+        object.__setattr__(self, "tables", frozen)
+        object.__setattr__(self, "probes", _read_only(self.probes))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the stored form."""
+        from svmcompile.ir.store import to_bytes
+
+        return hashlib.sha256(to_bytes(self)).hexdigest()
+
+    @property
+    def claim(self) -> Claim:
+        return self.origin.claim
+
+    @property
+    def n_features(self) -> int:
+        return self.input.width
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 0 for a regressor."""
+        return len(self.labels) if self.labels else 0
+
+    def output(self, name: str) -> Value | None:
+        """The value behind a public name, None if the program does not give it."""
+        return next((output.value for output in self.outputs if output.name == name), None)
+
+    def replace(self, **changes: Any) -> Program:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    # The numpy interpreter, under scikit-learn's names.
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor."""
+        from svmcompile.ir.interpret import predict
+
+        return predict(self, rows)
+
+    def decision_function(self, rows: Any) -> NDArray[np.float64]:
+        """Scores in the original's shape: [n] for one score, else [n, scores]."""
+        from svmcompile.ir.interpret import decision_function
+
+        return decision_function(self, rows)
+
+    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, where the program gives them."""
+        from svmcompile.ir.interpret import predict_proba
+
+        return predict_proba(self, rows)
+
+    def cost(self, rows: Any = None) -> Cost:
+        """Work per row and memory; `rows` matter where the work depends on the input."""
+        from svmcompile.ir.cost import cost
+
+        return cost(self, rows)
+
+    def text(self) -> str:
+        """Stable listing, made to be read and compared."""
+        from svmcompile.ir.text import text
+
+        return text(self)
+
+    def save(self, path: str | Path) -> None:
+        """Store as a `.svmc` file; equal programs give equal bytes."""
+        from svmcompile.ir.store import save
+
+        save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Program:
+        """Read a `.svmc` file."""
+        from svmcompile.ir.store import load
+
+        return load(Path(path))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,210 @@
+"""store: programs as `.svmc` files, a zip of `program.json` and `tables.npz`.
+
+Equal programs give equal bytes: fixed dates, sorted keys, tables in name order.
+Files are untrusted: nothing is unpickled and every size is checked before use.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import ReadError, SvmCompileError
+from svmcompile.ir.check import check
+from svmcompile.ir.nodes import NODES, Node
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
+from svmcompile.kernel import KERNEL_KINDS, Kernel
+from svmcompile.labels import Labels
+
+FORMAT = 1
+MAGIC = b"PK\x03\x04"
+MAX_BYTES = 1 << 32  # a larger member of the zip is refused unread
+OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
+PROBES = "probes"  # the probe rows travel among the tables under this key
+
+# Each format change adds `upgrade_1_to_2(dict) -> dict` here and keeps an old file in tests/data.
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def to_bytes(program: Program) -> bytes:
+    """The stored form."""
+    arrays = {f"table.{name}": table for name, table in program.tables.items()}
+    arrays[PROBES] = program.probes
+    return _zip(
+        {
+            "program.json": json.dumps(_describe(program), sort_keys=True, indent=1).encode(),
+            "tables.npz": _zip({f"{name}.npy": _npy(arrays[name]) for name in sorted(arrays)}),
+        }
+    )
+
+
+def from_bytes(content: bytes, where: str = "program") -> Program:
+    """The program behind a stored form; `ReadError` for anything else."""
+    try:
+        members = _unzip(content)
+        description = json.loads(members["program.json"])
+        arrays = {name[:-4]: _array(data) for name, data in _unzip(members["tables.npz"]).items()}
+        return check(_rebuild(_upgrade(description), arrays))
+    except SvmCompileError as error:
+        raise ReadError(f"{where}: {error}") from None
+    except (
+        zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, NotImplementedError,
+        EOFError, OSError, IndexError, RecursionError, MemoryError, OverflowError, RuntimeError,
+    ) as error:  # fmt: skip
+        raise ReadError(f"{where}: not a readable svmcompile program: {error!r}") from None
+
+
+def save(program: Program, path: Path) -> None:
+    """Write a `.svmc` file in one step."""
+    from svmcompile.files import write_file
+
+    write_file(path, to_bytes(program))
+
+
+def load(path: Path) -> Program:
+    """Read a `.svmc` file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}") from None
+    return from_bytes(content, str(path))
+
+
+def _zip(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, OLDEST_DATE)
+            info.create_system = 3
+            archive.writestr(info, content)
+    return buffer.getvalue()
+
+
+def _unzip(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            if info.file_size > MAX_BYTES or info.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"member {info.filename!r} is compressed or too large")
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    """An array from `.npy` bytes; the size its header claims must be the size that is there."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError(f"table format {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if fortran or dtype.str not in ("<f4", "<f8"):
+        raise ValueError(f"table of type {dtype}")
+    count = 1
+    for size in shape:
+        count *= size
+    if count * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError("a table does not have the size it claims")
+    return np.frombuffer(content, dtype, count, stream.tell()).reshape(shape)
+
+
+def _describe(program: Program) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "input": asdict(program.input),
+        "body": [{"node": type(node).__name__, **asdict(node)} for node in program.body],
+        "outputs": [asdict(output) for output in program.outputs],
+        "labels": asdict(program.labels) if program.labels else None,
+        "origin": asdict(program.origin),
+        "number": program.number,
+    }
+
+
+def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
+    version = description["format"]
+    if not isinstance(version, int) or version > FORMAT:
+        raise ReadError(f"format {version} is newer than this svmcompile reads ({FORMAT}); update it")
+    while version < FORMAT:
+        description = UPGRADES[version](description)
+        version += 1
+    return description
+
+
+def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Program:
+    labels, origin, source = description["labels"], dict(description["origin"]), description["input"]
+    origin["claim"] = Claim(origin["claim"])
+    origin["options"] = tuple((str(name), value) for name, value in origin["options"])
+    origin["savings"] = tuple(
+        Saving(s["by"], tuple(s["flops"]), tuple(s["table_bytes"])) for s in origin["savings"]
+    )
+    origin["notes"] = tuple(str(note) for note in origin["notes"])
+    if description["number"] not in (None, "f32", "f64"):
+        raise ValueError(f"number type {description['number']!r}")
+    return Program(
+        input=Input(
+            int(source["width"]), str(source["name"]), tuple(map(str, source["feature_names"]))
+        ),
+        body=tuple(_node(item) for item in description["body"]),
+        outputs=tuple(Output(**output) for output in description["outputs"]),
+        tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},
+        labels=_labels(labels) if labels else None,
+        origin=Origin(**origin),
+        number=description["number"],
+        probes=arrays[PROBES],
+    )
+
+
+def _labels(stored: dict[str, Any]) -> Labels:
+    labels = Labels(tuple(stored["values"]), str(stored["dtype"]))
+    if Labels.of(labels.array(), "labels").values != labels.values:
+        raise ValueError("labels do not fit their type")
+    return labels
+
+
+def _node(item: dict[str, Any]) -> Node:
+    """A node from its stored fields, each of the type the class declares."""
+    kinds = {kind.__name__: kind for kind in NODES}
+    arguments = {name: value for name, value in item.items() if name != "node"}
+    kind = kinds[item["node"]]
+    if set(arguments) != {field.name for field in fields(kind)}:
+        raise ValueError(f"wrong fields for {item['node']}")
+    for field in fields(kind):
+        arguments[field.name] = FIELD_READERS[str(field.type)](arguments[field.name])
+    return kind(**arguments)
+
+
+def _kernel(stored: dict[str, Any]) -> Kernel:
+    if stored["kind"] not in KERNEL_KINDS:
+        raise ValueError(f"kernel {stored['kind']!r}")
+    return Kernel(
+        stored["kind"], float(stored["gamma"]), float(stored["coef0"]), int(stored["degree"])
+    )
+
+
+def _shape(stored: str) -> str:
+    if stored not in ("exp2", "power", "tanh", "identity"):
+        raise ValueError(f"shape {stored!r}")
+    return stored
+
+
+FIELD_READERS: dict[str, Callable[[Any], Any]] = {
+    "Value": str,
+    "Table": str,
+    "Kernel": _kernel,
+    "Shape": _shape,
+    "tuple[int, ...]": lambda items: tuple(int(item) for item in items),
+    "float": float,
+    "int": int,
+    "bool": bool,
+}

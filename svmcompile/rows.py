@@ -1,0 +1,46 @@
+"""What predict-like calls accept: arrays, lists, DataFrames, sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import OptionError
+
+
+def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> NDArray[np.floating[Any]]:
+    """A float matrix [rows, n_features]; the input is never changed."""
+    if feature_names and hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        data = _in_order(data, feature_names)
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):  # any scipy sparse matrix or array
+        data = data.toarray()
+    try:
+        rows = np.asarray(data)
+        if rows.dtype not in (np.float32, np.float64):
+            rows = rows.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"the rows are not numbers: {error}") from None
+    if rows.ndim != 2:
+        raise OptionError(
+            f"expected a matrix of rows, got {rows.ndim} dimension(s); "
+            "pass one row as [[...]] or use .reshape(1, -1)"
+        )
+    if rows.shape[1] != n_features:
+        raise OptionError(f"rows have {rows.shape[1]} features, the model was trained with {n_features}")
+    return rows
+
+
+def _in_order(frame: Any, feature_names: tuple[str, ...]) -> Any:
+    """The frame's columns in the model's order; an error names what is missing or in excess."""
+    columns = [str(column) for column in frame.columns]
+    if columns == list(feature_names):
+        return frame.to_numpy()
+    missing = [name for name in feature_names if name not in columns]
+    if missing or len(columns) != len(feature_names):
+        unknown = [name for name in columns if name not in feature_names]
+        raise OptionError(
+            f"the columns do not match the model's features; missing {missing}, unknown {unknown}"
+        )
+    return frame.to_numpy()[:, [columns.index(name) for name in feature_names]]

@@ -1,0 +1,145 @@
+"""SVM: what every reader returns and every method starts from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from svmcompile.errors import ReadError
+from svmcompile.kernel import Array, Kernel
+from svmcompile.labels import Labels
+
+
+class LabelRule(str, Enum):
+    """How the original turns scores into a label; the strictness of each comparison is part of it."""
+
+    NONE = "none"  # regression
+    VOTE = "vote"  # pair (i, j): value > 0 votes for i, else for j; most votes, lowest index first
+    ARGMAX = "argmax"  # largest score, lowest index first
+    POSITIVE_SECOND = "positive-second"  # > 0 is the second class, else the first
+    NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
+    POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleStep:
+    """Preprocessing z = (x - shift) * factor, feature by feature."""
+
+    shift: Array
+    factor: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ClipStep:
+    """Preprocessing z = min(max(x, low), high)."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model came from: enough to recognise it, nothing about the machine."""
+
+    kind: str
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class SVM:
+    """A trained support vector machine.
+
+    `coefficients` has one row per score over all vectors, unless `counts` is
+    given: then it is LIBSVM's one-vs-one layout, [classes - 1, vectors] with
+    the vectors grouped by class, and there is one score per pair of classes.
+    `intercepts` are added to the sums. Scores have the original's sign.
+    """
+
+    kernel: Kernel
+    vectors: Array
+    coefficients: Array
+    intercepts: Array
+    label_rule: LabelRule
+    source: Source
+    labels: Labels | None = None
+    counts: tuple[int, ...] = ()
+    one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
+    steps: tuple[ScaleStep | ClipStep, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    platt: tuple[Array, Array] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_features(self) -> int:
+        return int(self.vectors.shape[1])
+
+    @property
+    def n_vectors(self) -> int:
+        return int(self.vectors.shape[0])
+
+    @property
+    def n_sums(self) -> int:
+        """How many kernel sums there are: one, one per class, or one per pair."""
+        return int(self.intercepts.shape[0])
+
+    def check(self, where: str) -> SVM:
+        """This SVM, if its parts fit together; a `ReadError` that names the misfit otherwise."""
+        problems = list(_problems(self))
+        if problems:
+            raise ReadError(f"{where}: " + "; ".join(problems))
+        return self
+
+
+def _problems(svm: SVM) -> list[str]:
+    """What does not fit, in words."""
+    found = []
+    n, d = svm.vectors.shape
+    rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
+    if d < 1:
+        found.append("the model has no features")
+    if svm.coefficients.shape != (rows, n):
+        found.append(f"coefficients have shape {svm.coefficients.shape}, expected {(rows, n)}")
+    if svm.counts and sum(svm.counts) != n:
+        found.append(f"{sum(svm.counts)} vectors are counted by class, {n} are stored")
+    if svm.counts and svm.n_sums != len(svm.counts) * (len(svm.counts) - 1) // 2:
+        found.append(f"{svm.n_sums} intercepts for {len(svm.counts)} classes")
+    if svm.feature_names and len(svm.feature_names) != d:
+        found.append(f"{len(svm.feature_names)} feature names for {d} features")
+    for step in svm.steps:
+        if isinstance(step, ScaleStep) and not step.shift.shape == step.factor.shape == (d,):
+            found.append(f"a scaling step does not have {d} features")
+    for name, array in _arrays(svm).items():
+        if not np.isfinite(array).all():
+            found.append(f"{name} hold a NaN or an infinity")
+    if not np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all():
+        found.append("the kernel's parameters are not finite")
+    return found
+
+
+def _arrays(svm: SVM) -> dict[str, Array]:
+    arrays = {
+        "support vectors": svm.vectors,
+        "coefficients": svm.coefficients,
+        "intercepts": svm.intercepts,
+    }
+    for index, step in enumerate(svm.steps):
+        if isinstance(step, ScaleStep):
+            arrays |= {f"shifts of step {index}": step.shift, f"factors of step {index}": step.factor}
+    return arrays
+
+
+def digest(svm_parts: dict[str, object]) -> str:
+    """A sha256 over named parts (arrays by content), for models that have no file."""
+    state = hashlib.sha256()
+    for name in sorted(svm_parts):
+        part = svm_parts[name]
+        state.update(name.encode())
+        if isinstance(part, np.ndarray):
+            state.update(str((part.dtype.str, part.shape)).encode())
+            state.update(np.ascontiguousarray(part).tobytes())
+        else:
+            state.update(repr(part).encode())
+    return state.hexdigest()
