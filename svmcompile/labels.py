@@ -42,10 +42,11 @@ class Labels:
     def of(cls, classes: NDArray[Any], where: str) -> Labels:
         """Labels from `classes_`; refuses what no generated code can hold."""
         array = np.asarray(classes)
-        values = tuple(array.tolist())
-        kinds = {type(value) for value in values}
-        if array.ndim != 1 or not values:
+        if array.ndim != 1 or not array.size:
             raise UnsupportedError(f"{where}: labels must be a list of one or more classes")
+        # An object array may hold numpy's own scalars, such as np.str_.
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in array.tolist())
+        kinds = {type(value) for value in values}
         if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise UnsupportedError(

@@ -1,0 +1,93 @@
+"""read: a model file or an estimator becomes an SVM.
+
+A new file format is one module here, one line in READERS and one rule in `detect.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import Protocol, cast
+
+from svmcompile.errors import OptionError, ReadError
+from svmcompile.read.detect import format_of, refuse_known
+from svmcompile.read.limits import MAX_FEATURES
+from svmcompile.svm import SVM
+
+READERS: dict[str, str] = {
+    "libsvm": "svmcompile.read.libsvm:read_text",
+    "skops": "svmcompile.read.stored:read_skops",
+    "pickle": "svmcompile.read.stored:read_pickle",
+}
+
+
+class Reader(Protocol):
+    """A function that turns the bytes of a file into an SVM; `where` names the file in messages."""
+
+    def __call__(
+        self, content: bytes, where: str, *, trust_pickle: bool, n_features: int | None
+    ) -> SVM: ...
+
+
+def read(
+    source: object,
+    *,
+    format: str | None = None,
+    trust_pickle: bool = False,
+    n_features: int | None = None,
+) -> SVM:
+    """The SVM in a file (a path) or in a fitted estimator.
+
+    `format` is a key of READERS and overrules what a file looks like.
+    `n_features` matters for LIBSVM models, which do not store it; for others it must match.
+    """
+    _check_n_features(n_features)
+    if isinstance(source, (str, os.PathLike)):
+        where, content = os.fspath(source), content_of(source)
+        chosen = _reader(format or format_of(content, where), where)
+        svm = chosen(content, where, trust_pickle=trust_pickle, n_features=n_features)
+    else:
+        if format is not None:
+            raise OptionError(f"format {format!r} is for files; got a {type(source).__name__}")
+        from svmcompile.read.sklearn import read_estimator
+
+        where = type(source).__name__
+        svm = read_estimator(source, where)
+    if n_features is not None and svm.n_features != n_features:
+        raise ReadError(f"{where}: has {svm.n_features} features, n_features says {n_features}")
+    return svm
+
+
+def content_of(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a model file."""
+    try:
+        file = Path(path)
+        if file.is_dir():
+            raise ReadError(f"{path}: is a folder; pass a model file")
+        if not file.exists():
+            raise ReadError(f"{path}: there is no such file")
+        if not file.is_file():
+            raise ReadError(f"{path}: is not a regular file; pass a model file")
+        return file.read_bytes()
+    except (OSError, ValueError, TypeError) as error:
+        raise ReadError(f"{path!r}: cannot be read ({error})") from None
+
+
+def _reader(format: str, where: str) -> Reader:
+    refuse_known(format, where)
+    if format not in READERS:
+        raise OptionError(f"unknown format {format!r}; known: {', '.join(READERS)}")
+    module, function = READERS[format].split(":")
+    return cast(Reader, getattr(importlib.import_module(module), function))
+
+
+def _check_n_features(n_features: int | None) -> None:
+    if n_features is None:
+        return
+    if (
+        isinstance(n_features, bool)
+        or not isinstance(n_features, int)
+        or not 0 < n_features <= MAX_FEATURES
+    ):
+        raise OptionError(f"n_features is {n_features!r}; expected an integer in 1..{MAX_FEATURES}")

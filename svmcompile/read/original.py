@@ -1,0 +1,91 @@
+"""original: the model run by the library that made it, to compare a compiled one with."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import UnsupportedError
+from svmcompile.read import content_of
+from svmcompile.read.detect import format_of
+from svmcompile.rows import as_rows
+from svmcompile.svm import SVM, LabelRule
+
+Run = Callable[[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Original:
+    """Labels (or a regressor's values) and scores, [n] or [n, k] float64, as the library gives them.
+
+    Rows are passed on as float64 copies, whatever they come in, so that the
+    library neither rounds preprocessing to float32 nor changes the caller's data.
+    """
+
+    name: str
+    predict: Run
+    decision_function: Run | None
+
+
+def load_original(
+    source: object, svm: SVM, trust_pickle: bool = False, format: str | None = None
+) -> Original | None:
+    """The original behind a source that `read` has read into `svm`; None if its library is missing."""
+    if not isinstance(source, (str, os.PathLike)):
+        return _from_estimator(source, svm)
+    where, content = os.fspath(source), content_of(source)
+    format = format or format_of(content, where)
+    if format == "libsvm":
+        return _from_libsvm(source, svm)
+    from svmcompile.read.stored import load_pickle, load_skops
+
+    if format == "skops":
+        return _from_estimator(load_skops(content, where), svm)
+    return _from_estimator(load_pickle(content, where, trust_pickle), svm)
+
+
+def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:
+    return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
+
+
+def _from_estimator(estimator: Any, svm: SVM) -> Original:
+    if not hasattr(estimator, "predict"):
+        raise UnsupportedError(f"{type(estimator).__name__} cannot predict; pass the fitted estimator")
+
+    def runner(method: str) -> Run:
+        def run(data: Any) -> NDArray[Any]:
+            with warnings.catch_warnings():
+                # The rows are in the model's order already, without their names.
+                warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
+                return np.asarray(getattr(estimator, method)(_rows(data, svm)))
+
+        return run
+
+    has_scores = hasattr(estimator, "decision_function")
+    return Original(svm.source.kind, runner("predict"), runner("decision_function") if has_scores else None)
+
+
+def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
+    from svmcompile.read.original_libsvm import LibsvmModel
+
+    try:
+        model = LibsvmModel(path)
+    except ImportError:
+        return None
+
+    def predict(data: Any) -> NDArray[Any]:
+        results, _ = model.run(_rows(data, svm), svm.n_sums)
+        return results if svm.labels is None else results.astype(svm.labels.dtype)
+
+    def decision_function(data: Any) -> NDArray[Any]:
+        _, scores = model.run(_rows(data, svm), svm.n_sums)
+        return scores[:, 0] if svm.n_sums == 1 else scores
+
+    regressor = svm.label_rule is LabelRule.NONE
+    return Original(f"LIBSVM {model.version}", predict, None if regressor else decision_function)

@@ -1,0 +1,71 @@
+"""LIBSVM itself, through its Python package: a model file in, decision values and labels out.
+
+The package's own `svm_predict` is not used: it makes its buffer for decision
+values too small for nu_svc models of three or more classes, and takes one
+Python loop per feature.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import ReadError
+
+CHUNK_NODES = 1 << 22
+
+
+class LibsvmModel:
+    """A model loaded by LIBSVM. Raises ImportError where the package is missing."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._api = _import_api()
+        self._model = self._api.libsvm.svm_load_model(os.fsencode(path))
+        if not self._model:
+            raise ReadError(f"{path}: LIBSVM itself cannot load this model")
+
+    def __del__(self) -> None:
+        if getattr(self, "_model", None):
+            self._api.libsvm.svm_free_and_destroy_model(ctypes.byref(self._model))
+
+    @property
+    def version(self) -> str:
+        """Such as 3.37."""
+        number = ctypes.c_int.in_dll(self._api.libsvm, "libsvm_version").value
+        return f"{number // 100}.{number % 100:02d}"
+
+    def run(self, rows: NDArray[np.float64], n_scores: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """What svm_predict_values gives for each row: its result, and all decision values."""
+        results = np.empty(len(rows))
+        scores = np.empty((len(rows), n_scores))
+        step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            self._run_chunk(rows[part], results[part], scores[part])
+        return results, scores
+
+    def _run_chunk(
+        self, rows: NDArray[np.float64], results: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> None:
+        """Fill `results` and `scores`; each row is a C array of nodes that ends with index -1."""
+        nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(self._api.svm_node))
+        nodes["index"] = [*range(1, rows.shape[1] + 1), -1]
+        nodes["value"][:, :-1] = rows
+        predict_values = self._api.libsvm.svm_predict_values
+        node, double = ctypes.POINTER(self._api.svm_node), ctypes.POINTER(ctypes.c_double)
+        for index in range(len(rows)):
+            x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
+            out = ctypes.cast(scores.ctypes.data + index * scores.strides[0], double)
+            results[index] = predict_values(self._model, x, out)
+
+
+def _import_api() -> Any:
+    try:
+        import libsvm.svm as api
+    except Exception as error:  # the package raises a bare Exception where its C library is missing
+        raise ImportError(str(error)) from None
+    return api
