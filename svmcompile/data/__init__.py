@@ -1,0 +1,9 @@
+"""Data files in, prediction files out. A path enters; `Data` leaves, whole or in chunks."""
+
+from __future__ import annotations
+
+from svmcompile.data.predictions import PredictionWriter
+from svmcompile.data.reading import count_rows, iter_data, read_data
+from svmcompile.data.table import Data
+
+__all__ = ["Data", "PredictionWriter", "count_rows", "iter_data", "read_data"]

@@ -1,0 +1,191 @@
+"""`.npy` and `.npz`: numpy's own files, never unpickled.
+
+The size a header claims is compared with the bytes there are before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data.columns import Columns, Wanted, choose_columns
+from svmcompile.data.labels import whole_numbers
+from svmcompile.data.limits import check_growth, reading, rows_per_chunk
+from svmcompile.data.parts import Part, float_matrix
+from svmcompile.data.table import Data
+from svmcompile.errors import ReadError
+
+# what numpy's header parser and the zip module are known to raise on broken input
+FAULTS = (
+    ValueError, TypeError, SyntaxError, KeyError, EOFError, RecursionError, OverflowError, RuntimeError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+LABELS = "y"  # the array of an .npz that holds labels unless --label names another
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What an array's header claims."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+    @property
+    def n_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def count_npy(path: Path) -> int:
+    """Rows of a `.npy` file, by its header."""
+    with reading(path, *FAULTS), path.open("rb") as stream:
+        return _matrix_header(str(path), stream, path.stat().st_size).shape[0]
+
+
+def count_npz(path: Path) -> int:
+    """Rows of a `.npz` file, by the header of X."""
+    with reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
+        info = _member(path, archive, "X")
+        with archive.open(info) as stream:
+            return _matrix_header(f"{path}: X", stream, info.file_size).shape[0]
+
+
+def npy_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+    """A `.npy` matrix by memory map; `--label` is the index of a column."""
+    with reading(path, *FAULTS):
+        with path.open("rb") as stream:
+            header = _matrix_header(str(path), stream, path.stat().st_size)
+        rows, width = header.shape
+        columns = choose_columns(path, width, (), wanted)
+        order = "F" if header.fortran else "C"
+        stored = np.memmap(path, header.dtype, "r", header.offset, header.shape, order)  # type: ignore[call-overload]
+        step = rows_per_chunk(chunk_rows, width)
+        for start in range(0, rows, step):
+            yield split_columns(np.array(stored[start : start + step], order="C"), columns)
+
+
+def read_npz(path: Path, wanted: Wanted) -> Data:
+    """X and, where there is one, y; `--label` names another array than y, or a column of X."""
+    with reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
+        X = _load(path, archive, "X")
+        key = _label_key(archive, wanted)
+        y = None if key is None else _load(path, archive, key)
+        if y is not None and y.shape != X.shape[:1]:
+            raise ReadError(f"{path}: {key} has shape {y.shape}, expected {X.shape[:1]} for X {X.shape}")
+        inside = wanted if key is None else Wanted(None, wanted.n_features, wanted.feature_names)
+        part = split_columns(X, choose_columns(path, X.shape[1], (), inside))
+        return Data(part.X, part.labels if y is None else y)  # type: ignore[arg-type]
+
+
+def split_columns(rows: NDArray[Any], columns: Columns) -> Part:
+    """Features and label of a matrix."""
+    if columns.label is None:
+        return Part(float_matrix(rows))
+    return Part(float_matrix(rows[:, list(columns.features)]), whole_numbers(rows[:, columns.label]))
+
+
+def _label_key(archive: zipfile.ZipFile, wanted: Wanted) -> str | None:
+    """The array that holds the labels, or None if they are a column of X or absent."""
+    key = wanted.label or LABELS
+    return key if f"{key}.npy" in archive.namelist() else None
+
+
+def _load(path: Path, archive: zipfile.ZipFile, key: str) -> NDArray[Any]:
+    info = _member(path, archive, key)
+    with archive.open(info) as stream:
+        check_header = _matrix_header if key == "X" else _label_header
+        header = check_header(f"{path}: {key}", stream, info.file_size)
+        check_growth(path, header.n_bytes)
+        array = np.empty(math.prod(header.shape), header.dtype)
+        _fill(stream, array.view(np.uint8).data)
+        stream.read()  # to the end, so that the checksum is compared
+    _check_text(array)
+    array = array.astype(header.dtype.newbyteorder("="), copy=False)
+    return array.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _member(path: Path, archive: zipfile.ZipFile, key: str) -> zipfile.ZipInfo:
+    names = [name.removesuffix(".npy") for name in archive.namelist()]
+    if key not in names:
+        raise ReadError(f"{path}: holds no array {key!r}; it has: {', '.join(names[:10]) or 'nothing'}")
+    info = archive.getinfo(f"{key}.npy")
+    # other methods pack without bound, and numpy never writes them
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ReadError(f"{path}: {key} is packed in a way numpy does not use; save it with numpy.savez")
+    return info
+
+
+def _check_text(array: NDArray[Any]) -> None:
+    """Text must be characters that exist; numpy itself would fail later, when they are used."""
+    if array.dtype.kind == "U":
+        codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError("text with impossible characters")
+
+
+def _fill(stream: IO[bytes], target: memoryview) -> None:
+    while target:
+        count = stream.readinto(target[: 1 << 24])  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError("the file ends early")
+        target = target[count:]
+
+
+def _matrix_header(where: str, stream: IO[bytes], size: int) -> Header:
+    header = _header(where, stream, size)
+    if header.dtype.kind not in "fiub":
+        raise ReadError(f"{where}: holds {_kind(header.dtype)}; rows must be numbers")
+    if len(header.shape) != 2:
+        raise ReadError(f"{where}: has shape {header.shape}; expected a matrix [rows, features]")
+    if not all(header.shape):
+        raise ReadError(f"{where}: holds no {'rows' if not header.shape[0] else 'features'}")
+    return header
+
+
+def _label_header(where: str, stream: IO[bytes], size: int) -> Header:
+    header = _header(where, stream, size)
+    if header.dtype.kind not in "fiubU" or len(header.shape) != 1:
+        raise ReadError(
+            f"{where}: holds {_kind(header.dtype)} of shape {header.shape}; "
+            "labels must be one dimension of numbers or str"
+        )
+    return header
+
+
+def _header(where: str, stream: IO[bytes], size: int) -> Header:
+    """The header, if the bytes it claims are there; `size` counts the header as well."""
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ReadError(f"{where}: numpy file version {version} is not known")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, fortran, dtype = read(stream)
+    except Exception as error:  # the header is Python text; its parser raises what it likes
+        raise ReadError(f"{where}: cannot be read: broken header: {error}") from None
+    if dtype.hasobject:
+        raise ReadError(
+            f"{where}: holds Python objects, which need unpickling and are refused; "
+            "save numbers, and text labels as str, e.g. y.astype(str)"
+        )
+    header = Header(tuple(int(extent) for extent in shape), bool(fortran), dtype, stream.tell())
+    if dtype.itemsize == 0 or min(header.shape, default=0) < 0:
+        raise ReadError(f"{where}: impossible header: shape {shape}, type {dtype}")
+    if header.n_bytes > size - header.offset:
+        raise ReadError(
+            f"{where}: claims {header.n_bytes} bytes of numbers, {size - header.offset} are there"
+        )
+    return header
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return {"U": "text", "S": "bytes", "c": "complex numbers", "V": "records"}.get(dtype.kind, str(dtype))

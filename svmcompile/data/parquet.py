@@ -1,0 +1,104 @@
+"""`.parquet`: named columns, read a batch of rows at a time by pyarrow (an optional extra)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data.columns import Columns, Wanted, choose_columns
+from svmcompile.data.limits import check_label_length, reading, rows_per_chunk
+from svmcompile.data.parts import Part
+from svmcompile.errors import ReadError, ToolchainError
+
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, not a feature
+
+
+def count_parquet(path: Path) -> int:
+    """Rows of a `.parquet` file, by its footer."""
+    arrow, parquet = import_arrow(path)
+    with reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def parquet_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+    """The file, a batch of rows at a time."""
+    arrow, parquet = import_arrow(path)
+    with reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        names = _names(path, schema.names)
+        columns = choose_columns(path, len(names), names, wanted)
+        label = None if columns.label is None else names[columns.label]
+        _check_types(path, schema, columns, label)
+        single = all(schema.field(name).type == arrow.float32() for name in columns.names)
+        read = [*columns.names, *([] if label is None else [label])]
+        step = rows_per_chunk(chunk_rows, len(names))
+        for batch in file.iter_batches(batch_size=step, columns=read):
+            X = _matrix(batch, columns, np.float32 if single else np.float64)
+            yield Part(X, None if label is None else _labels(path, batch, label), columns.names)
+
+
+def import_arrow(path: Path) -> tuple[Any, Any]:
+    """pyarrow and its Parquet module, or the command that installs them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ToolchainError(f"{path}: Parquet needs pyarrow; run: pip install svmcompile[arrow]") from None
+    return pyarrow, pyarrow.parquet
+
+
+def _names(path: Path, stored: list[str]) -> tuple[str, ...]:
+    names = tuple(name for name in stored if not PANDAS_INDEX.fullmatch(name))
+    if len(set(names)) != len(names):
+        raise ReadError(f"{path}: a column name appears twice")
+    return names
+
+
+def _check_types(path: Path, schema: Any, columns: Columns, label: str | None) -> None:
+    from pyarrow import types
+
+    for name in columns.names:
+        kind = schema.field(name).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            hint = "" if label else f"; if it holds the labels, add --label {name}"
+            raise ReadError(f"{path}: column {name!r} holds {kind}; rows must be numbers{hint}")
+    if label is not None:
+        kind = schema.field(label).type
+        plain = kind.value_type if types.is_dictionary(kind) else kind
+        tests = (
+            types.is_integer,
+            types.is_floating,
+            types.is_boolean,
+            types.is_string,
+            types.is_large_string,
+        )
+        if not any(test(plain) for test in tests):
+            raise ReadError(f"{path}: label column {label!r} holds {kind}; labels must be numbers or text")
+
+
+def _matrix(batch: Any, columns: Columns, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """The features side by side; a null becomes NaN."""
+    matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
+    for at, name in enumerate(columns.names):
+        column = batch.column(name)
+        if column.null_count or column.type == "bool":
+            column = column.cast("float64", safe=False)
+        matrix[:, at] = column.to_numpy(zero_copy_only=False)
+    return matrix
+
+
+def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
+    column = batch.column(label)
+    if column.null_count:
+        raise ReadError(f"{path}: label column {label!r} holds nulls; every row needs a label")
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if values.dtype == object:
+        return np.array([check_label_length(str(path), text) for text in values.tolist()], dtype=np.str_)
+    return np.array(values)  # to_numpy gives a read-only view where it can
