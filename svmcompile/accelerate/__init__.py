@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 from svmcompile.data import Data
@@ -62,9 +62,11 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     chosen = method(name)
     if chosen.needs_data and data is None:
         raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
-    program = chosen.run(svm, data, _parse_options(name, chosen, options))
+    parsed = _parse_options(name, chosen, options)
+    program = chosen.run(svm, data, parsed)
     assert isinstance(program, Program)
-    return check(program)
+    origin = replace(program.origin, options=tuple(asdict(parsed).items()))
+    return check(program.replace(origin=origin))
 
 
 def _parse_options(name: str, chosen: Method, given: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, OutputName, Program
+from svmcompile.shift import split_shift
 from svmcompile.svm import SVM, ClipStep, LabelRule
 
 THRESHOLDS = {  # label rule -> (positive, hit, miss)
@@ -48,8 +49,16 @@ class Builder:
             if isinstance(step, ClipStep):
                 self.body.append(ir.Clip(out, x, step.low, step.high))
             else:
-                shift = self.table(f"shift{index}", step.shift)
-                self.body.append(ir.Scale(out, x, shift, self.table(f"factor{index}", step.factor)))
+                shift, offset = split_shift(step.shift, step.factor)
+                self.body.append(
+                    ir.Scale(
+                        out,
+                        x,
+                        self.table(f"shift{index}", shift),
+                        self.table(f"factor{index}", step.factor),
+                        self.table(f"offset{index}", offset),
+                    )
+                )
             x = out
         return x
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from functools import singledispatch
@@ -14,18 +15,23 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
+from svmcompile.kernel import Kernel
 
 Tables = Mapping[str, NDArray[Any]]
 Types = dict[str, Type]
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")  # names become parts of C identifiers
+MAX_DEGREE = 1 << 16
+MAX_NAME = 40
+NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")  # names become parts of C identifiers
 
 
 def check(program: Program) -> Program:
     """The program, if it is well formed."""
     problems = [f"{name!r} is not a valid name" for name in _names(program) if not NAME.fullmatch(name)]
     types = infer_types(program, problems)
+    _check_input(program, problems)
     _check_outputs(program, types, problems)
+    _check_unused(program, problems)
     _check_tables(program, problems)
     if problems:
         raise CheckError("the program is not well formed: " + "; ".join(problems))
@@ -59,6 +65,16 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
     return types
 
 
+def _check_input(program: Program, problems: list[str]) -> None:
+    width, names = program.input.width, program.input.feature_names
+    if width < 1:
+        problems.append(f"the input has {width} features")
+    if names and len(names) != width:
+        problems.append(f"{len(names)} feature names for {width} features")
+    if program.probes.size and program.probes.shape[1:] != (width,):
+        problems.append(f"probes have shape {program.probes.shape}")
+
+
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
     wanted = {"label": Kind.LABEL, "scores": Kind.SCORES, "value": Kind.SCORES}
     for output in program.outputs:
@@ -72,21 +88,29 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
             problems.append(f"output label: {program.n_classes} labels for {types[output.value].width}")
         elif output.name == "value" and types[output.value].width != 1:
             problems.append("output value: must have width 1")
-    if not program.outputs:
+    names = [output.name for output in program.outputs]
+    if not names:
         problems.append("no outputs")
-    names = program.input.feature_names
-    if names and len(names) != program.input.width:
-        problems.append(f"{len(names)} feature names for {program.input.width} features")
-    if program.probes.size and program.probes.shape[1:] != (program.input.width,):
-        problems.append(f"probes have shape {program.probes.shape}")
+    if len(set(names)) != len(names):
+        problems.append("an output is given twice")
+    main, other = ("label", "value") if program.labels else ("value", "label")
+    if main not in names or other in names:
+        kind = "a classifier" if program.labels else "a program without labels"
+        problems.append(f"{kind} gives {main!r} and never {other!r}")
+
+
+def _check_unused(program: Program, problems: list[str]) -> None:
+    """Every value and every table has a reader."""
+    read = {output.value for output in program.outputs}
+    read.update(name for node in program.body for name in ir.operands(node))
+    problems += [f"%{node.out} is not used" for node in program.body if node.out not in read]
+    tables = {name for node in program.body for name in ir.table_names(node)}
+    problems += [f"table @{name} is not used" for name in program.tables if name not in tables]
 
 
 def _check_tables(program: Program, problems: list[str]) -> None:
-    used = {name for node in program.body for name in ir.table_names(node)}
     dtype = {None: np.float64, "f64": np.float64, "f32": np.float32}[program.number]
     for name, table in program.tables.items():
-        if name not in used:
-            problems.append(f"table @{name} is not used")
         if table.dtype != dtype:
             problems.append(f"table @{name} is {table.dtype}, expected {np.dtype(dtype)}")
         elif not np.isfinite(table).all():
@@ -109,12 +133,40 @@ def _shape(tables: Tables, **expected: tuple[str, tuple[int, ...]]) -> None:
         _need(tables[name].shape == shape, f"{field} @{name} is {tables[name].shape}, expected {shape}")
 
 
+def _float32(tables: Tables, name: str) -> None:
+    table = tables[name]
+    with np.errstate(over="ignore"):
+        same = table.astype(np.float32).astype(table.dtype) == table
+    _need(bool(same.all()), f"@{name} holds numbers that are not float32")
+
+
 def _features(node: Any, types: Types) -> int:
     _need(types[node.x].kind is Kind.FEATURES, f"%{node.x} is not features")
     return types[node.x].width
 
 
+def _sums(tables: Tables, bias: str) -> int:
+    """How many sums there are: one per bias."""
+    sums = int(tables[bias].shape[0])
+    _need(sums > 0, f"bias @{bias} is empty")
+    return sums
+
+
+def _kernel(kernel: Kernel) -> None:
+    _need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
+    _degree(kernel.degree)
+
+
+def _degree(degree: int) -> None:
+    _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
+
+
+def _counts(counts: tuple[int, ...]) -> None:
+    _need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
 def _pairs(n_classes: int) -> int:
+    _need(n_classes >= 2, "two or more classes needed")
     return n_classes * (n_classes - 1) // 2
 
 
@@ -123,6 +175,9 @@ def _pairs(n_classes: int) -> int:
 def _(node: ir.Scale | ir.Prepare, types: Types, tables: Tables) -> Type:
     width = _features(node, types)
     _shape(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
+    if isinstance(node, ir.Scale):
+        _shape(tables, offset=(node.offset, (width,)))
+    _float32(tables, node.shift)
     _need(not isinstance(node, ir.Prepare) or node.limit > 0, "limit must be above zero")
     return Type(Kind.FEATURES, width)
 
@@ -135,7 +190,8 @@ def _(node: ir.Clip, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
-    n, m = tables[node.vectors].shape[0], tables[node.bias].shape[0]
+    _kernel(node.kernel)
+    n, m = tables[node.vectors].shape[0], _sums(tables, node.bias)
     _shape(
         tables,
         vectors=(node.vectors, (n, _features(node, types))),
@@ -147,8 +203,9 @@ def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.PairSum, types: Types, tables: Tables) -> Type:
+    _kernel(node.kernel)
+    _counts(node.counts)
     k, n = len(node.counts), sum(node.counts)
-    _need(k >= 2 and min(node.counts) >= 0, "two or more classes needed")
     _shape(
         tables,
         vectors=(node.vectors, (n, _features(node, types))),
@@ -160,16 +217,15 @@ def _(node: ir.PairSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.Affine, types: Types, tables: Tables) -> Type:
-    d, m = _features(node, types), tables[node.bias].shape[0]
-    _shape(
-        tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)), centre=(node.centre, (d,))
-    )
+    d, m = _features(node, types), _sums(tables, node.bias)
+    _shape(tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)), centre=(node.centre, (d,)))
+    _float32(tables, node.centre)
     return Type(Kind.SCORES, m)
 
 
 @result_type.register
 def _(node: ir.Quadratic, types: Types, tables: Tables) -> Type:
-    d, m = _features(node, types), tables[node.bias].shape[0]
+    d, m = _features(node, types), _sums(tables, node.bias)
     _shape(
         tables,
         squares=(node.squares, (m, d * (d + 1) // 2)),
@@ -177,21 +233,24 @@ def _(node: ir.Quadratic, types: Types, tables: Tables) -> Type:
         bias=(node.bias, (m,)),
         centre=(node.centre, (d,)),
     )
+    _float32(tables, node.centre)
     return Type(Kind.SCORES, m)
 
 
 @result_type.register
 def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
-    n, sums = tables[node.vectors].shape[0], tables[node.bias].shape[0]
-    k = len(node.counts)
-    _need(not k or (sum(node.counts) == n and sums == _pairs(k)), "counts do not fit the tables")
+    _degree(node.degree)
+    n, sums, k = tables[node.vectors].shape[0], _sums(tables, node.bias), len(node.counts)
+    if node.counts:
+        _counts(node.counts)
+        _need(sum(node.counts) == n and sums == _pairs(k), "counts do not fit the tables")
     _shape(
         tables,
         vectors=(node.vectors, (n, _features(node, types))),
         weights=(node.weights, (n, k - 1 if k else sums)),
         bias=(node.bias, (sums,)),
+        offsets=(node.offsets, (n if node.shape == "exp2" else 1,)),
     )
-    _need(tables[node.offsets].shape in ((n,), (1,)), "offsets do not fit the vectors")
     return Type(Kind.SCORES, sums)
 
 

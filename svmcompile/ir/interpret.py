@@ -20,16 +20,15 @@ Floats = NDArray[np.floating[Any]]
 Env = Mapping[str, NDArray[Any]]
 Tables = Mapping[str, NDArray[Any]]
 
-CHUNK_VALUES = 1 << 22  # intermediate values per chunk of rows, which bounds memory
+CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
 
 def interpret(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Every output of the program for a matrix of rows, by public name."""
     widest = max([table.shape[0] for table in program.tables.values()] + [program.input.width])
     step = max(1, CHUNK_VALUES // widest)
-    chunks = [_interpret_chunk(program, rows[at : at + step]) for at in range(0, len(rows), step)]
-    if not chunks:
-        chunks = [_interpret_chunk(program, rows)]
+    starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
+    chunks = [_interpret_chunk(program, rows[at : at + step]) for at in starts]
     return {output.name: np.concatenate([c[output.name] for c in chunks]) for output in program.outputs}
 
 
@@ -47,7 +46,7 @@ def predict(program: Program, data: Any) -> NDArray[Any]:
     result = interpret(program, as_rows(data, program.n_features, program.input.feature_names))
     if program.labels is None:
         return np.asarray(result["value"][:, 0])
-    return program.labels.array()[result["label"]]
+    return np.asarray(program.labels.array()[result["label"]])
 
 
 def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
@@ -84,19 +83,18 @@ def pair_indices(n_classes: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
-def _pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+def pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
     """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
     ends = np.cumsum(counts)
-    partial = [
-        values[:, end - count : end] @ weights[end - count : end] for count, end in zip(counts, ends, strict=True)
-    ]
+    groups = [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
+    partial = [values[:, group] @ weights[group] for group in groups]
     pairs = pair_indices(len(counts))
     return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
 
 
 @run.register
 def _(node: ir.Scale, env: Env, tables: Tables) -> NDArray[Any]:
-    return (env[node.x] - tables[node.shift]) * tables[node.factor]
+    return (env[node.x] - tables[node.shift]) * tables[node.factor] + tables[node.offset]
 
 
 @run.register
@@ -113,7 +111,7 @@ def _(node: ir.KernelSum, env: Env, tables: Tables) -> NDArray[Any]:
 @run.register
 def _(node: ir.PairSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = node.kernel.values(env[node.x], tables[node.vectors])
-    sums = _pair_sums(values, tables[node.weights].T, node.counts)
+    sums = pair_sums(values, tables[node.weights].T, node.counts)
     return _poisoned(env[node.x], sums + tables[node.bias])
 
 
@@ -141,7 +139,7 @@ def _(node: ir.Prepare, env: Env, tables: Tables) -> NDArray[Any]:
     x = env[node.x]
     z = (x - tables[node.shift]) * tables[node.factor]
     limit = x.dtype.type(node.limit)
-    return np.where(np.isfinite(x), np.clip(z, -limit, limit), x.dtype.type(np.nan))
+    return np.asarray(np.where(np.isfinite(x), np.clip(z, -limit, limit), x.dtype.type(np.nan)))
 
 
 @run.register
@@ -150,14 +148,14 @@ def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
     t = x @ tables[node.vectors].T + tables[node.offsets]
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
-        t = np.exp2(t - half.astype(x.dtype))
+        t = np.exp2(np.minimum(t - half.astype(x.dtype), 0))  # above zero only by rounding
     elif node.shape == "power":
         t = power(t, node.degree)
     elif node.shape == "tanh":
         t = np.tanh(t)
     values = t.astype(np.float64)
-    sums = _pair_sums(values, weights, node.counts) if node.counts else values @ weights
-    return (sums + tables[node.bias]).astype(x.dtype)
+    sums = pair_sums(values, weights, node.counts) if node.counts else values @ weights
+    return _poisoned(x, (sums + tables[node.bias]).astype(x.dtype))
 
 
 @run.register
@@ -171,7 +169,7 @@ def _(node: ir.OvrScores, env: Env, tables: Tables) -> NDArray[Any]:
         confidence[:, j] -= value
         votes[:, j] += value < 0  # zero counts for i here, unlike in Vote
         votes[:, i] += ~(value < 0)
-    return votes + confidence / (3 * (np.abs(confidence) + 1))
+    return np.asarray(votes + confidence / (3 * (np.abs(confidence) + 1)))
 
 
 @run.register
@@ -181,13 +179,13 @@ def _(node: ir.Vote, env: Env, tables: Tables) -> NDArray[Any]:
     for column, (i, j) in enumerate(pair_indices(node.n_classes)):
         votes[:, i] += pairs[:, column] > 0
         votes[:, j] += ~(pairs[:, column] > 0)
-    return np.argmax(votes, axis=1)
+    return np.asarray(np.argmax(votes, axis=1))
 
 
 @run.register
 def _(node: ir.ArgMax, env: Env, tables: Tables) -> NDArray[Any]:
     scores = env[node.scores]
-    return np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1)
+    return np.asarray(np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1))
 
 
 @run.register

@@ -9,6 +9,10 @@ how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. The ONNX backend emits from math
 nodes, the C backend from machine nodes.
 
+Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
+program's precision: all targets subtract the same number from the input, so
+features with a large mean lose nothing in float32.
+
 Non-finite input. A kernel sum, affine or quadratic function of a row that
 holds a NaN or an infinity is NaN, and every comparison with NaN is false.
 
@@ -75,13 +79,14 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """out = (x - shift) * factor, feature by feature."""
+    """out = (x - shift) * factor + offset, feature by feature."""
 
     level: ClassVar = Level.BOTH
     out: Value
     x: Value
     shift: Table  # [d]
     factor: Table  # [d]
+    offset: Table  # [d]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +174,8 @@ Shape = Literal["exp2", "power", "tanh", "identity"]
 class PackedSum:
     """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
 
-    For "exp2" half the squared norm of x is taken from t_i as well. With
-    `counts` the sums are one per pair of classes, as in `PairSum`; without,
+    For "exp2" half the squared norm of x is taken from t_i as well, and x comes
+    from `Prepare`. With `counts` the sums are one per pair of classes, as in `PairSum`; without,
     one per column of `weights`.
     """
 
@@ -178,7 +183,7 @@ class PackedSum:
     out: Value
     x: Value
     vectors: Table  # [n, d]
-    offsets: Table  # [n], or [1] where all are equal
+    offsets: Table  # [n] for "exp2", else [1]: the kernel's constant
     weights: Table  # [n, m] or [n, k - 1]
     bias: Table  # [sums]
     counts: tuple[int, ...]

@@ -176,6 +176,6 @@ class Program:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
+    view: NDArray[Any] = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -152,9 +152,7 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pr
     if description["number"] not in (None, "f32", "f64"):
         raise ValueError(f"number type {description['number']!r}")
     return Program(
-        input=Input(
-            int(source["width"]), str(source["name"]), tuple(map(str, source["feature_names"]))
-        ),
+        input=Input(int(source["width"]), str(source["name"]), tuple(map(str, source["feature_names"]))),
         body=tuple(_node(item) for item in description["body"]),
         outputs=tuple(Output(**output) for output in description["outputs"]),
         tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},
@@ -187,9 +185,7 @@ def _node(item: dict[str, Any]) -> Node:
 def _kernel(stored: dict[str, Any]) -> Kernel:
     if stored["kind"] not in KERNEL_KINDS:
         raise ValueError(f"kernel {stored['kind']!r}")
-    return Kernel(
-        stored["kind"], float(stored["gamma"]), float(stored["coef0"]), int(stored["degree"])
-    )
+    return Kernel(stored["kind"], float(stored["gamma"]), float(stored["coef0"]), int(stored["degree"]))
 
 
 def _shape(stored: str) -> str:

@@ -1,0 +1,245 @@
+"""error_bounds: how far a backend's rounding can move scores, row by row.
+
+A forward error analysis of the math program, for any backend that evaluates
+it in one number type, in any order of summation, with kernel values summed up
+in double after blocks of at most 16. Next to the value of each node stands a
+bound on its error; u is the unit roundoff. Kernel values follow
+
+    |dK| <= K (exp_error + u + ln2 dt),
+    dt = u ((d + 4) sum_j |x'_j s'_j| + 5 (|x'|^2 + |s'|^2) / 2) + sum_j (|x'_j| + |s'_j| + e_j) e_j
+
+for an RBF kernel in base 2, where e_j is the error x' already has. Numbers too
+small for full precision add `a.tiny` each. Overflow is not rounding: where a
+backend leaves its number type, the bounds do not hold and a comparison shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Number, Program
+from svmcompile.kernel import Array, Kernel, squared_distances
+
+Tables = Mapping[str, NDArray[Any]]
+
+SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Rounding of one number type: unit roundoff and the errors of exp2 (relative) and tanh."""
+
+    u: float
+    exp_error: float
+    tanh_error: float
+    smallest: float  # kernel values below are flushed to zero
+
+    @property
+    def tiny(self) -> float:
+        """The rounding error of numbers below `smallest`."""
+        return self.u * self.smallest
+
+
+ARITHMETIC: dict[Number, Arithmetic] = {
+    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126),
+    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A value, a bound on its error, and the rows whose label rounding could change."""
+
+    value: NDArray[Any]
+    error: Array
+    unstable: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds on the errors of scores (or values), and which rows may get another label."""
+
+    scores: Array  # [rows, scores]
+    unstable: NDArray[np.bool_]  # [rows]
+
+
+def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
+    """Bounds for rows that are exact in the number type."""
+    step = max(1, CHUNK_VALUES // max(max(table.shape) for table in program.tables.values()))
+    starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
+    parts = [_chunk(program, rows[at : at + step], number) for at in starts]
+    return Bounds(np.concatenate([p.scores for p in parts]), np.concatenate([p.unstable for p in parts]))
+
+
+def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
+    x = rows.astype(np.float64)
+    env = {program.input.name: Bounded(x, np.zeros_like(x), np.zeros(len(x), dtype=bool))}
+    with np.errstate(all="ignore"):
+        for node in program.body:
+            value, error, unstable = propagate(node, env, program.tables, ARITHMETIC[number])
+            for name in ir.operands(node):
+                unstable = unstable | env[name].unstable
+            env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
+    ends = [env[output.value] for output in program.outputs]
+    values = [env[output.value] for output in program.outputs if output.name != "label"]
+    scores = values[0].error if values else np.zeros((len(x), 0))
+    return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
+
+
+Env = Mapping[str, Bounded]
+Result = tuple[NDArray[Any], Array, Any]  # value, error, rows made unstable
+
+
+@singledispatch
+def propagate(node: Node, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    """A node's value, its error, and the rows it makes unstable."""
+    raise TypeError(f"no error bound for {type(node).__name__}")
+
+
+def _value(node: Node, env: Env, tables: Tables) -> NDArray[Any]:
+    return run(node, {name: env[name].value for name in ir.operands(node)}, tables)
+
+
+@propagate.register
+def _(node: ir.Scale, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    x, factor = env[node.x], np.abs(tables[node.factor])
+    product = np.abs(x.value - tables[node.shift]) * factor
+    offset = np.abs(tables[node.offset])
+    error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
+    return value, error + a.tiny * (np.abs(x.value - tables[node.shift]) + 3), False
+
+
+@propagate.register
+def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    return value, env[node.x].error + a.u * np.abs(value) + a.tiny, False
+
+
+@propagate.register(ir.KernelSum)
+@propagate.register(ir.PairSum)
+def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    kernel, error = _kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
+    value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
+    error += 18 * a.u * np.abs(kernel) + a.smallest
+    error = _sum_over(node, error, np.abs(tables[node.weights]))
+    error += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
+    return value, error + a.u * (np.abs(value) + np.abs(tables[node.bias])), False
+
+
+def _sum_over(node: ir.KernelSum | ir.PairSum, kernel: Array, weights: Array) -> Array:
+    """The node's weighted sums of given kernel values, without bias."""
+    if isinstance(node, ir.PairSum):
+        return pair_sums(kernel, weights.T, node.counts).astype(np.float64)
+    return np.asarray(kernel @ weights.T)
+
+
+def _kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+    """Kernel values [rows, n] and bounds on their errors."""
+    if kernel.kind == "rbf":
+        return _rbf_errors(kernel.gamma, x, vectors, a)
+    values = kernel.values(x.value, vectors)
+    d = vectors.shape[1]
+    products = np.abs(x.value) @ np.abs(vectors).T
+    moved = x.error @ np.abs(vectors).T
+    gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
+    t = gamma * (moved + a.u * (d + 3) * products) + 2 * a.u * constant
+    t += a.tiny * (np.abs(x.value).sum(axis=1, keepdims=True) + d + 1)
+    if kernel.kind == "linear":
+        return values, t
+    if kernel.kind == "sigmoid":
+        return values, t + a.tanh_error
+    base = np.abs(kernel.gamma * (x.value @ vectors.T) + kernel.coef0)
+    p = kernel.degree
+    # (base + t)^p - base^p is at most this, and this does not cancel.
+    return values, p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+
+
+def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+    """K = 2^exponent, the exponent off by t; no backend's K is above one."""
+    exponent = -gamma * np.log2(np.e) * squared_distances(x.value, vectors)
+    values = np.exp2(exponent)
+    sizes, e = np.abs(x.value), x.error
+    norms = np.square(x.value).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1)
+    rounding = a.u * ((vectors.shape[1] + 4) * (sizes @ np.abs(vectors).T) + 2.5 * norms)
+    moved = e @ np.abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
+    t = 2 * abs(gamma) * np.log2(np.e) * (rounding + moved)
+    # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
+    error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))
+    return values, error + (values + error) * (a.exp_error + a.u)
+
+
+@propagate.register
+def _(node: ir.Affine, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    x, weights = env[node.x], np.abs(tables[node.weights]).T
+    h = np.abs(x.value - tables[node.centre])
+    d = h.shape[1]
+    sums = x.error @ weights + a.u * (d + 4) * (h @ weights)
+    sums += a.tiny * (h.sum(axis=1, keepdims=True) + d + 2)
+    return value, sums + 2 * a.u * (np.abs(value) + np.abs(tables[node.bias])), False
+
+
+@propagate.register
+def _(node: ir.Quadratic, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    x = env[node.x]
+    h = np.abs(x.value - tables[node.centre])
+    d = h.shape[1]
+    sizes = {name: np.abs(tables[name]) for name in (node.squares, node.weights, node.bias)}
+    sizes[node.centre] = np.zeros(d)
+    form = ir.Quadratic("size", "h", node.squares, node.weights, node.bias, node.centre)
+    size = run(form, {"h": h}, sizes)
+    # Moving h by e moves the form of absolute values by at most this much.
+    moved = run(form, {"h": h + x.error}, sizes) - size
+    # Tables of numbers too small for full precision are off by `tiny`, and so are the products.
+    small = a.tiny * (np.square(h.sum(axis=1, keepdims=True) + 1) + 2 * d * d)
+    return value, moved + a.u * (2 * d + 8) * size + 2 * a.u * np.abs(value) + small, False
+
+
+@propagate.register
+def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    pairs = env[node.pairs]
+    error = np.zeros((len(value), node.n_classes))
+    size = np.zeros_like(error)
+    for column, (i, j) in enumerate(pair_indices(node.n_classes)):
+        for c in (i, j):
+            error[:, c] += pairs.error[:, column]
+            size[:, c] += np.abs(pairs.value[:, column])
+    rounding = a.u * node.n_classes * (size + 2 * np.abs(value) + 4)
+    return value, error / 3 + rounding, (np.abs(pairs.value) <= pairs.error).any(axis=1)
+
+
+@propagate.register
+def _(node: ir.Vote, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    pairs = env[node.pairs]
+    return value, np.zeros(len(value)), (np.abs(pairs.value) <= pairs.error).any(axis=1)
+
+
+@propagate.register
+def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    scores = env[node.scores]
+    rows = np.arange(len(value))
+    floor = scores.value[rows, value] - scores.error[rows, value]
+    rivals = scores.value + scores.error
+    rivals[rows, value] = -np.inf
+    return value, np.zeros(len(value)), (rivals >= floor[:, None]).any(axis=1)
+
+
+@propagate.register
+def _(node: ir.Threshold, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = _value(node, env, tables)
+    score = env[node.score]
+    return value, np.zeros(len(value)), np.abs(score.value[:, 0]) <= score.error[:, 0]

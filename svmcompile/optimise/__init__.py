@@ -1,0 +1,42 @@
+"""optimise: passes over math programs that keep the meaning.
+
+A pass is a function from program to program that returns the same object if
+nothing changed. The runner checks the program after each and writes down what
+it saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from svmcompile.ir.check import check
+from svmcompile.ir.cost import flops, table_bytes
+from svmcompile.ir.own import own_tables
+from svmcompile.ir.program import Program, Saving
+from svmcompile.optimise.centre import centre_kernels
+from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic
+from svmcompile.optimise.fold import fold_scales
+
+Pass = Callable[[Program], Program]
+Watcher = Callable[[str, Program], None]
+
+# All but the first rely on it: they replace tables in place.
+PASSES: tuple[Pass, ...] = (own_tables, collapse_linear, collapse_quadratic, fold_scales, centre_kernels)
+
+
+def optimise(program: Program, watch: Watcher | None = None) -> Program:
+    """The program after all passes; `watch` is called with each pass's name and result."""
+    for a_pass in PASSES:
+        before, program = program, a_pass(program)
+        if program is not before:
+            saving = Saving(
+                a_pass.__name__,
+                (flops(before), flops(program)),
+                (table_bytes(before), table_bytes(program)),
+            )
+            origin = replace(program.origin, savings=(*program.origin.savings, saving))
+            program = check(program.replace(origin=origin))
+        if watch:
+            watch(a_pass.__name__, program)
+    return program
