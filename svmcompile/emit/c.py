@@ -1,0 +1,149 @@
+"""The C backend: a machine program becomes NAME.h and NAME.c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svmcompile import __version__
+from svmcompile.emit import c_nodes, literals
+from svmcompile.emit.c_api import functions, public_functions
+from svmcompile.emit.names import Names, check_name, comment
+from svmcompile.emit.self_test import SelfTest
+from svmcompile.emit.templating import render
+from svmcompile.errors import EmitError
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.nodes import table_names
+from svmcompile.ir.program import Program
+from svmcompile.labels import Labels
+
+INT32 = range(-(1 << 31), 1 << 31)
+INT64 = range(-(1 << 63), 1 << 63)
+MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
+
+
+def emit(program: Program, name: str, self_test: SelfTest) -> dict[str, str]:
+    """The two files of a machine program; `self_test` holds rows with their expected results."""
+    check_name(name)
+    assert program.number, "lower the program first"
+    symbols = Names(RESERVED, prefix=f"{name}_")
+    context = _context(program, name, symbols, self_test)
+    context["declarations"] = render("c/api.j2", context)
+    return {
+        f"{name}.h": render("c/model.h.j2", context),
+        f"{name}.c": render("c/model.c.j2", context),
+    }
+
+
+# Symbols the templates use themselves; tables and nodes stay clear of them.
+RESERVED = frozenset(
+    "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
+    "exp2 tanh power dot kernel".split()
+)
+
+
+def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+    number = program.number
+    assert number
+    types = infer_types(program)
+    tables = _tables(program, symbols)
+    api = public_functions(program, types, name)
+    labels = _labels(program.labels)
+    has_bulk = any(table["bulk"] for table in tables)
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "version": __version__,
+        "banner": _banner(program),
+        "features": [comment(feature) for feature in program.input.feature_names],
+        "real": "float" if number == "f32" else "double",
+        "constants": _constants(program),
+        "labels": labels,
+        "api": api,
+        "tables": tables,
+        "has_bulk": has_bulk,
+        "has_long_strings": has_bulk or bool(labels and labels["long"]),
+        "uses": c_nodes.helpers(program),
+        "numbers": c_nodes.NUMBERS[number],
+        "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
+        "functions": functions(program, types, name, symbols),
+        "batches": [function for function in api if function.call],
+        "self_test": self_test.context(program, name),
+    }
+
+
+def _banner(program: Program) -> list[str]:
+    """What a file says of itself."""
+    origin = program.origin
+    options = "".join(f", {key}={value}" for key, value in origin.options)
+    return [
+        f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
+        f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
+        f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
+        f"{'float' if program.number == 'f32' else 'double'} arithmetic.",
+    ]
+
+
+def _constants(program: Program) -> list[dict[str, Any]]:
+    constants = [{"name": "N_FEATURES", "value": program.n_features}]
+    if program.labels:
+        constants.append({"name": "N_CLASSES", "value": program.n_classes})
+    scores = program.output("scores")
+    if scores is not None:
+        constants.append({"name": "N_SCORES", "value": infer_types(program)[scores].width})
+    return constants
+
+
+def _labels(labels: Labels | None) -> dict[str, Any] | None:
+    """The label table: the narrowest C type that holds every label as it is."""
+    if labels is None:
+        return None
+    values = labels.values
+    if labels.kind == "str":
+        items, c_type = [literals.string(str(value)) for value in values], "char *const "
+    elif labels.kind == "float":
+        items, c_type = [literals.real(float(value), "f64") for value in values], "double "
+    elif all(int(value) in INT32 for value in values):
+        items, c_type = [_integer(int(value), "INT32") for value in values], "int32_t "
+    elif all(int(value) in INT64 for value in values):
+        items, c_type = [_integer(int(value), "INT64") for value in values], "int64_t "
+    elif all(0 <= int(value) < 1 << 64 for value in values):
+        items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
+    else:
+        raise EmitError("the labels do not fit any integer type of C")
+    return {
+        "type": c_type,
+        "count": len(items),
+        "text": literals.wrap(items),
+        "long": any(len(item) > MAX_STRING for item in items),
+    }
+
+
+def _integer(value: int, kind: str) -> str:
+    """An integer literal; the least value of a type has no literal of its own."""
+    if value == (INT32 if kind == "INT32" else INT64).start:
+        return f"{kind}_MIN"
+    return str(value) if value in INT32 else f"INT64_C({value})"
+
+
+def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
+    number = program.number
+    assert number
+    inlined = c_nodes.inlined_tables(program)
+    order = [name for node in program.body for name in table_names(node) if name not in inlined]
+    tables = []
+    for name in dict.fromkeys(order):
+        table = program.tables[name]
+        if not table.size:
+            raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
+        bulk = literals.is_bulk(table)
+        tables.append(
+            {
+                "name": symbols(f"@{name}", name),
+                "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
+                "count": table.size,
+                "bytes": table.nbytes,
+                "bulk": bulk,
+                "text": literals.octets(table) if bulk else literals.decimals(table, number),
+            }
+        )
+    return tables

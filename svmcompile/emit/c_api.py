@@ -1,0 +1,134 @@
+"""The public functions of generated C: declarations, and bodies that call the nodes in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmcompile.emit.names import KEYWORDS, Names
+from svmcompile.ir.check import Types
+from svmcompile.ir.nodes import Kind, Node, operands
+from svmcompile.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One public function: what the header says and, for batches, the call per row."""
+
+    comment: str
+    declaration: str
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One single-row function: buffers for the values on the way, and the calls that fill them."""
+
+    declaration: str
+    buffers: list[str]
+    calls: list[str]
+
+
+def public_functions(program: Program, types: Types, name: str) -> list[Function]:
+    """Everything the header declares, in the order of the header."""
+    d, real = program.n_features, _real(program)
+    row = f"x + i * {d}"
+    if program.labels is None:
+        batch = f"void {name}_predict_batch(const {real} *x, size_t rows, {real} *values)"
+        return [
+            Function(f"The value for one row of {d} features.", _predict(program, name)),
+            Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
+            _self_test(name),
+        ]
+    found = [Function(f"Index into {name}_labels for one row of {d} features.", _predict(program, name))]
+    scores = program.output("scores")
+    many = f"const {real} *x, size_t rows"
+    batches = [
+        Function(
+            "The same for many rows.",
+            f"void {name}_predict_batch({many}, int32_t *indices)",
+            f"indices[i] = {name}_predict({row})",
+        )
+    ]
+    if scores is not None:
+        width = types[scores].width
+        found.append(Function(_scores_comment(width), _decision(program, name, width)))
+        batches.append(
+            Function(
+                "The same for many rows.",
+                f"void {name}_decision_function_batch({many}, {real} *scores)",
+                f"{name}_decision_function({row}, scores + i * {width})",
+            )
+        )
+    return [found[0], batches[0], *found[1:], *batches[1:], _self_test(name)]
+
+
+def _self_test(name: str) -> Function:
+    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
+    return Function(text, f"int {name}_self_test(void)")
+
+
+def _scores_comment(width: int) -> str:
+    if width == 1:
+        return "The signed decision value of one row."
+    return f"The {width} decision values of one row."
+
+
+def _real(program: Program) -> str:
+    return "float" if program.number == "f32" else "double"
+
+
+def _predict(program: Program, name: str) -> str:
+    result = "int" if program.labels else _real(program)
+    return f"{result} {name}_predict(const {_real(program)} x[{program.n_features}])"
+
+
+def _decision(program: Program, name: str, width: int) -> str:
+    real = _real(program)
+    return f"void {name}_decision_function(const {real} x[{program.n_features}], {real} scores[{width}])"
+
+
+def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
+    """Bodies of the single-row functions."""
+    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
+    bodies = []
+    if label is not None:
+        bodies.append(_body(program, types, symbols, label, _predict(program, name)))
+    if scores is not None:
+        declaration = _decision(program, name, types[scores].width)
+        bodies.append(_body(program, types, symbols, scores, declaration, "scores"))
+    if value is not None:
+        bodies.append(_body(program, types, symbols, value, _predict(program, name)))
+    return bodies
+
+
+def _body(
+    program: Program, types: Types, symbols: Names, goal: str, declaration: str, target: str = ""
+) -> Body:
+    """Calls for all nodes the goal needs. The goal is written to `target`, or returned."""
+    local = Names(KEYWORDS | {"x", "scores"})
+    buffer = {program.input.name: "x"}
+    buffers, calls = [], []
+    for node in _needed(program, goal):
+        arguments = ", ".join(buffer[name] for name in operands(node))
+        function = symbols(f"%{node.out}", node.out)
+        if types[node.out].kind is Kind.LABEL:
+            calls.append(f"return {function}({arguments})")
+            continue
+        if node.out == goal and target:
+            buffer[node.out] = target
+        else:
+            buffer[node.out] = local(node.out)
+            buffers.append(f"{buffer[node.out]}[{types[node.out].width}]")
+        calls.append(f"{function}({arguments}, {buffer[node.out]})")
+    if not target and types[goal].kind is not Kind.LABEL:
+        calls.append(f"return {buffer[goal]}[0]")
+    return Body(declaration, buffers, calls)
+
+
+def _needed(program: Program, goal: str) -> list[Node]:
+    wanted, kept = {goal}, []
+    for node in reversed(program.body):
+        if node.out in wanted:
+            kept.append(node)
+            wanted.update(operands(node))
+    return kept[::-1]

@@ -1,0 +1,165 @@
+"""What the C macros of `nodes.j2` need to know about each machine node."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from itertools import accumulate
+from types import SimpleNamespace
+from typing import Any
+
+from svmcompile.emit.literals import real
+from svmcompile.emit.names import Names
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import Types
+from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.program import Number, Program
+
+BLOCK = 16  # kernel values summed up in the number type before they go to double
+
+# 2^f = 1 + f (c1 + f (c2 + ...)) on [-1/2, 1/2], least worst relative error.
+EXP2_COEFFICIENTS: dict[Number, tuple[float, ...]] = {
+    "f32": (
+        1.0, 0.6931472420692444, 0.24022652208805084, 0.055503103882074356,
+        0.009617692790925503, 0.0013406643411144614, 0.00015594676369801164,
+    ),
+    "f64": (
+        1.0, 0.6931471805599457, 0.24022650695910097, 0.05550410866479039, 0.009618129107607003,
+        0.001333355815343997, 0.0001540353044157185, 1.5252727385189775e-05, 1.3215442675452854e-06,
+        1.0180647660573069e-07, 7.072570394540799e-09, 4.0780717860928705e-10,
+    ),
+}  # fmt: skip
+
+
+def _numbers(number: Number, **own: Any) -> dict[str, Any]:
+    """Literals of one number type."""
+    plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "two_log2e": 2 * math.log2(math.e)}
+    values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
+    values["coefficients"] = [real(value, number) for value in EXP2_COEFFICIENTS[number]]
+    return values | own
+
+
+NUMBERS: dict[Number, dict[str, Any]] = {
+    "f32": _numbers(
+        "f32", bits="uint32_t", mantissa=23, bias=127, min="-126.0f", max="127", error="2e-7",
+        tanh_limit="10.0f", tanh_error="3e-7",
+    ),
+    "f64": _numbers(
+        "f64", bits="uint64_t", mantissa=52, bias=1023, min="-1022.0", max="1023", error="4e-16",
+        tanh_limit="20.0", tanh_error="6e-16",
+    ),
+}  # fmt: skip
+SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
+
+
+def helpers(program: Program) -> dict[str, bool]:
+    """Which helper functions the nodes call."""
+    shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    return {
+        "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body),
+        "exp2": bool(shapes & {"exp2", "tanh"}),
+        "tanh": "tanh" in shapes,
+        "power": "power" in shapes,
+    }
+
+
+def inlined_tables(program: Program) -> set[str]:
+    """Tables of one number that stand as a literal in the code."""
+    sums = [node for node in program.body if isinstance(node, ir.PackedSum)]
+    return {node.offsets for node in sums if node.shape != "exp2"}
+
+
+def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
+    """The fields one macro reads."""
+    number = program.number
+    assert number
+    fields: dict[str, Any] = {
+        "kind": type(node).__name__,
+        "function": symbols(f"%{node.out}", node.out),
+        "width": types[operands(node)[0]].width,
+        "dot": f"{name}_dot",
+        "wide": "(double)" if number == "f32" else "",
+        "narrow": "(float)" if number == "f32" else "",
+        "zero": real(0.0, number),
+        "one": real(1.0, number),
+        "three": real(3.0, number),
+    }
+    for field, table in _table_fields(node).items():
+        if table not in inlined_tables(program):
+            fields[field] = symbols(f"@{table}", table)
+    if isinstance(node, ir.PackedSum):
+        fields |= {
+            part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in ("kernel", "block")
+        }
+    return SimpleNamespace(**fields, **_own(node, program, types, name))
+
+
+def _table_fields(node: Node) -> dict[str, str]:
+    names = set(table_names(node))
+    return {
+        field: getattr(node, field)
+        for field in node.__dataclass_fields__
+        if field != "out" and getattr(node, field) in names
+    }
+
+
+@singledispatch
+def _own(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    """What only this kind of node has."""
+    raise TypeError(f"no C code for {type(node).__name__}")
+
+
+@_own.register
+def _(node: ir.Scale, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {}
+
+
+@_own.register
+def _(node: ir.Clip, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = program.number or "f64"
+    return {"low": real(node.low, number), "high": real(node.high, number)}
+
+
+@_own.register
+def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"limit": real(node.limit, program.number or "f64")}
+
+
+@_own.register
+def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    function = SHAPE_FUNCTIONS[node.shape]
+    return {
+        "shape": node.shape,
+        "shape_function": f"{name}_{function}" if function else "",
+        "argument": f", {node.degree}" if node.shape == "power" else "",
+        "offset": real(program.tables[node.offsets][0], program.number or "f64"),
+        "vector_count": program.tables[node.vectors].shape[0],
+        "columns": program.tables[node.weights].shape[1],
+        "sums": types[node.out].width,
+        "counts": node.counts,
+        "classes": len(node.counts),
+        "ends": ", ".join(map(str, accumulate(node.counts))),
+        "block_size": BLOCK,
+    }
+
+
+@_own.register(ir.Affine)
+@_own.register(ir.Quadratic)
+def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"sums": types[node.out].width}
+
+
+@_own.register(ir.OvrScores)
+@_own.register(ir.Vote)
+def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"sums": types[node.pairs].width, "classes": node.n_classes}
+
+
+@_own.register
+def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"classes": types[node.scores].width}
+
+
+@_own.register
+def _(node: ir.Threshold, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"sign": ">" if node.positive else "<", "hit": node.hit, "miss": node.miss}

@@ -1,0 +1,237 @@
+"""emit for ONNX: a math program becomes one `.onnx` file of plain operators, opset 17.
+
+Precision. With "f64" all is double. With "f32" the input and the scores are
+float, and so is the one wide product of rows with support vectors, with its
+exponential or tanh; whatever is narrow or loses digits (scaling by numbers that
+float cannot hold, squared norms, powers, weighted sums, affine and quadratic
+functions) is double. Labels are decided on the double sums, before scores are
+rounded.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import singledispatch
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile import __version__
+from svmcompile.emit.onnx_graph import Graph
+from svmcompile.emit.onnx_sums import kernel_sums, pair_sums
+from svmcompile.emit.onnx_values import DOUBLE, Array, Values
+from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Program
+from svmcompile.labels import Labels
+
+Precision = Literal["f32", "f64"]
+
+
+def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
+    """The model as {"NAME.onnx": bytes}; equal programs give equal bytes."""
+    values = Values(Graph(), program, precision)
+    for node in program.body:
+        values.names[node.out] = build(node, values)
+    _outputs(program, values)
+    model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
+    return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
+
+
+def metadata(program: Program, precision: Precision) -> dict[str, str]:
+    """Where the model came from and what its outputs mean; nothing about the machine or the time."""
+    origin = program.origin
+    entries = {
+        "producer": f"svmcompile {__version__}",
+        "source": origin.source,
+        "source_sha256": origin.sha256,
+        "method": origin.method,
+        "claim": origin.claim.value,
+        "precision": precision,
+    }
+    if program.labels:
+        entries["labels"] = json.dumps(program.labels.values)
+    if program.input.feature_names:
+        entries["feature_names"] = json.dumps(program.input.feature_names)
+    return entries
+
+
+def _outputs(program: Program, values: Values) -> None:
+    """Public names for the program's outputs; scores are rounded to the input's type."""
+    graph, types = values.graph, infer_types(program)
+    for output in program.outputs:
+        value = values.names[output.value]
+        if output.name == "label":
+            _label_output(program, values, value)
+        elif output.name == "scores":
+            graph.output("scores", values.narrow(value), values.element, types[output.value].width)
+        else:
+            graph.output(output.name, _column(values, values.narrow(value)), values.element, None)
+
+
+def _label_output(program: Program, values: Values, index: str) -> None:
+    from onnx import helper
+
+    if program.labels is None:
+        raise EmitError("the program gives a label but holds no labels")
+    table = label_table(program.labels, values.number)
+    label = values.graph.op("Gather", values.graph.constant(table), index, axis=0)
+    values.graph.output("label", label, helper.np_dtype_to_tensor_dtype(table.dtype), None)
+
+
+def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
+    """The labels as an array that an ONNX tensor can hold without loss."""
+    if labels.kind == "str":
+        return np.array([_utf8(str(value)) for value in labels.values], dtype=object)
+    if labels.kind == "bool":
+        return np.array(labels.values, np.bool_)
+    return _float_table(labels, number) if labels.kind == "float" else _integer_table(labels)
+
+
+def _float_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
+    exact = np.array(labels.values, DOUBLE)
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(number)
+    return rounded if (rounded == exact).all() else exact
+
+
+def _integer_table(labels: Labels) -> NDArray[Any]:
+    for dtype in (np.int64, np.uint64):
+        try:
+            return np.array(labels.values, dtype)
+        except OverflowError:
+            continue
+    raise EmitError("a label does not fit into 64 bits; retrain with smaller labels")
+
+
+def _utf8(label: str) -> bytes:
+    try:
+        return label.encode()
+    except UnicodeEncodeError:
+        raise EmitError(
+            f"label {label!r} is not valid Unicode and ONNX cannot hold it; rename it"
+        ) from None
+
+
+@singledispatch
+def build(node: Node, values: Values) -> str:
+    """The tensor of one node's value: features, double sums, or int64 indices of classes."""
+    raise TypeError(f"no ONNX form of {type(node).__name__}")
+
+
+@build.register
+def _(node: ir.Scale, values: Values) -> str:
+    x, tables = values.names[node.x], values.tables
+    only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
+    if not (only_shifts and values.keeps(tables[node.shift])):
+        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
+    for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
+        if (tables[table] != idle).any():
+            x = values.same(kind, x, values.like(x, tables[table]))
+    return x
+
+
+@build.register
+def _(node: ir.Clip, values: Values) -> str:
+    x = values.names[node.x]
+    if not values.keeps(np.array([node.low, node.high])):
+        x = values.wide(x)
+    return values.with_nan_of(x, values.clip(x, node.low, node.high))
+
+
+@build.register
+def _(node: ir.KernelSum, values: Values) -> str:
+    return kernel_sums(values, node)
+
+
+@build.register
+def _(node: ir.PairSum, values: Values) -> str:
+    return pair_sums(values, node)
+
+
+@build.register
+def _(node: ir.Affine, values: Values) -> str:
+    x = values.names[node.x]
+    h = _centred(values, x, values.tables[node.centre])
+    return values.poisoned(x, values.product(h, values.tables[node.weights], values.tables[node.bias]))
+
+
+@build.register
+def _(node: ir.Quadratic, values: Values) -> str:
+    """h . (A h + w) + b: one product gives A h + w for all outputs, then one sum over features."""
+    graph, x, weights = values.graph, values.names[node.x], values.tables[node.weights]
+    m, d = weights.shape
+    upper = np.zeros((m, d, d))
+    rows, columns = np.triu_indices(d)
+    upper[:, rows, columns] = values.tables[node.squares]
+    h = _centred(values, x, values.tables[node.centre])
+    slopes = values.product(h, upper.reshape(m * d, d), weights.reshape(m * d))
+    slopes = graph.op("Reshape", slopes, _integers(values, 0, m, d))  # 0 keeps the number of rows
+    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, _integers(values, 1)))
+    sums = graph.op("ReduceSum", terms, _integers(values, 2), keepdims=0)
+    return values.poisoned(x, graph.op("Add", sums, graph.constant(values.tables[node.bias])))
+
+
+@build.register
+def _(node: ir.OvrScores, values: Values) -> str:
+    graph, pairs, signs = values.graph, values.names[node.pairs], _pair_signs(node.n_classes)
+    votes = _count(values, graph.op("Less", pairs, values.scalar(0.0)), -signs)  # zero counts for i
+    confidence = graph.op("MatMul", pairs, graph.constant(signs))
+    size = graph.op("Add", graph.op("Abs", confidence), values.scalar(1.0))
+    squashed = graph.op("Div", confidence, graph.op("Mul", size, values.scalar(3.0)))
+    return graph.op("Add", votes, squashed)
+
+
+@build.register
+def _(node: ir.Vote, values: Values) -> str:
+    wins = values.graph.op("Greater", values.names[node.pairs], values.scalar(0.0))
+    votes = _count(values, wins, _pair_signs(node.n_classes))
+    return values.graph.op("ArgMax", votes, axis=1, keepdims=0)
+
+
+@build.register
+def _(node: ir.ArgMax, values: Values) -> str:
+    graph, scores = values.graph, values.names[node.scores]
+    known = graph.op("Where", graph.op("IsNaN", scores), values.scalar(-np.inf), scores)
+    return graph.op("ArgMax", known, axis=1, keepdims=0)
+
+
+@build.register
+def _(node: ir.Threshold, values: Values) -> str:
+    score = _column(values, values.names[node.score])
+    hit = values.graph.op("Greater" if node.positive else "Less", score, values.scalar(0.0))
+    answers = [values.graph.constant(np.array(answer, np.int64)) for answer in (node.hit, node.miss)]
+    return values.graph.op("Where", hit, *answers)
+
+
+def _centred(values: Values, x: str, centre: Array) -> str:
+    """x - centre in double."""
+    wide = values.wide(x)
+    return values.graph.op("Sub", wide, values.graph.constant(centre)) if centre.any() else wide
+
+
+def _column(values: Values, tensor: str) -> str:
+    """[N, 1] as [N]."""
+    return values.same("Squeeze", tensor, _integers(values, 1))
+
+
+def _integers(values: Values, *numbers: int) -> str:
+    return values.graph.constant(np.array(numbers, np.int64))
+
+
+def _pair_signs(n_classes: int) -> Array:
+    """Row of the pair (i, j): +1 for class i, -1 for class j."""
+    signs = np.zeros((len(pair_indices(n_classes)), n_classes))
+    for row, (i, j) in enumerate(pair_indices(n_classes)):
+        signs[row, i], signs[row, j] = 1.0, -1.0
+    return signs
+
+
+def _count(values: Values, wins: str, signs: Array) -> str:
+    """Votes per class: a pair that wins counts for the class at +1 in its row of signs, else for -1's."""
+    votes_if_all_lose = (signs < 0).sum(axis=0).astype(np.float64)
+    return values.product(values.cast(wins, DOUBLE), signs.T, votes_if_all_lose)

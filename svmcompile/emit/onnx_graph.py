@@ -1,0 +1,103 @@
+"""A small builder of ONNX graphs: operators and constants go in, a ModelProto comes out.
+
+Names are counted, equal constants and equal operators are shared, and what no
+output needs is left out, so the same calls always give the same small graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+
+OPSET = 17
+IR_VERSION = 8
+BATCH = "N"  # the symbolic number of rows
+MAX_BYTES = 2**31 - 2**20  # protobuf's limit on one message, with room for the nodes
+
+
+class Graph:
+    """Collects nodes in the order they are asked for; every method returns the name of a tensor."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Any] = []
+        self._constants: dict[str, Any] = {}
+        self._known: dict[object, list[str]] = {}
+        self._outputs: list[Any] = []
+
+    def constant(self, array: NDArray[Any]) -> str:
+        """An initialiser; arrays of objects hold strings."""
+        from onnx import numpy_helper
+
+        tensor = numpy_helper.from_array(np.ascontiguousarray(array) if array.ndim else array)
+        key = hashlib.sha256(tensor.SerializeToString(deterministic=True)).hexdigest()
+        if key not in self._known:
+            tensor.name = f"constant_{len(self._constants)}"
+            self._constants[tensor.name] = tensor
+            self._known[key] = [tensor.name]
+        return self._known[key][0]
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """One operator with one output."""
+        return self.ops(kind, *inputs, outputs=1, **attributes)[0]
+
+    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
+        """One operator with several outputs."""
+        key = (kind, inputs, outputs, tuple(sorted(attributes.items())))
+        if key not in self._known:
+            stem = f"{kind.lower()}_{len(self._nodes)}"
+            names = [stem] if outputs == 1 else [f"{stem}_{index}" for index in range(outputs)]
+            self._add(kind, inputs, names, attributes)
+            self._known[key] = names
+        return self._known[key]
+
+    def output(self, name: str, value: str, element: int, width: int | None) -> None:
+        """Give a tensor a public name; `width` is None for one value per row."""
+        from onnx import helper
+
+        self._add("Identity", (value,), [name], {})
+        shape = [BATCH] if width is None else [BATCH, width]
+        self._outputs.append(helper.make_tensor_value_info(name, element, shape))
+
+    def _add(
+        self, kind: str, inputs: tuple[str, ...], outputs: list[str], attributes: Mapping[str, Any]
+    ) -> None:
+        from onnx import helper
+
+        self._nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
+
+    def model(self, name: str, element: int, n_features: int, metadata: Mapping[str, str]) -> Any:
+        """The finished model with the one input `x`."""
+        from onnx import helper
+
+        from svmcompile import __version__
+
+        nodes, constants = self._needed()
+        if sum(tensor.ByteSize() for tensor in constants) > MAX_BYTES:
+            raise EmitError(f"{name}.onnx would exceed 2 GB; use precision f32 or the C target")
+        rows = helper.make_tensor_value_info("x", element, [BATCH, n_features])
+        graph = helper.make_graph(nodes, name, [rows], self._outputs, constants)
+        model = helper.make_model(
+            graph,
+            ir_version=IR_VERSION,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            producer_name="svmcompile",
+            producer_version=__version__,
+        )
+        helper.set_model_props(model, dict(metadata))
+        return model
+
+    def _needed(self) -> tuple[list[Any], list[Any]]:
+        """Nodes and constants that lead to an output, in their order."""
+        wanted = {output.name for output in self._outputs}
+        nodes = []
+        for node in reversed(self._nodes):
+            if wanted.intersection(node.output):
+                wanted.update(node.input)
+                nodes.append(node)
+        return nodes[::-1], [tensor for name, tensor in self._constants.items() if name in wanted]

@@ -1,0 +1,1 @@
+"""load: emitted files become models that predict."""

@@ -1,0 +1,110 @@
+"""Generated C, built and loaded back with cffi."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import ReadError, ToolchainError, UnsupportedError
+from svmcompile.labels import Labels
+from svmcompile.load.toolchain import build_library
+from svmcompile.rows import as_rows
+
+DECLARATIONS = re.compile(
+    r"/\* svmcompile: declarations begin \*/\n(.*)/\* svmcompile: declarations end \*/", re.DOTALL
+)
+
+
+class CModel:
+    """A compiled model under scikit-learn's names. Calls release the GIL and loop in C."""
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        header: str,
+        labels: Labels | None,
+        feature_names: tuple[str, ...] = (),
+    ) -> None:
+        from cffi import FFI
+
+        found = DECLARATIONS.search(header)
+        if not found:
+            raise ReadError(f"{name}.h holds no svmcompile declarations; compile the model again")
+        self.name = name
+        self.labels = labels
+        self.feature_names = feature_names
+        self._ffi = FFI()
+        self._ffi.cdef(found.group(1))
+        self._library = self._open(source, header)
+        self._real = np.dtype(np.float32 if "const float *" in found.group(1) else np.float64)
+        self.n_features: int = self._constant("N_FEATURES")
+        self.n_scores: int = self._constant("N_SCORES", 0)
+
+    @property
+    def precision(self) -> str:
+        return "f32" if self._real == np.float32 else "f64"
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor."""
+        rows = self._rows(data)
+        if self.labels is None:
+            values = np.empty(len(rows), dtype=self._real)
+            self._call("predict_batch", rows, values)
+            return values.astype(np.float64)
+        indices = np.empty(len(rows), dtype=np.int32)
+        self._call("predict_batch", rows, indices)
+        return self.labels.array()[indices]
+
+    def decision_function(self, data: Any) -> NDArray[np.float64]:
+        """Scores in the original's shape."""
+        if not self.n_scores:
+            raise UnsupportedError("this model has no decision function; use predict")
+        rows = self._rows(data)
+        scores = np.empty((len(rows), self.n_scores), dtype=self._real)
+        self._call("decision_function_batch", rows, scores)
+        wide = scores.astype(np.float64)
+        return wide[:, 0] if self.n_scores == 1 else wide
+
+    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+        """Probabilities, where the model has them."""
+        raise UnsupportedError("this model has no probabilities; use predict or decision_function")
+
+    def self_test(self) -> int:
+        """How many of the rows stored in the code fail."""
+        failed: int = self._function("self_test")()
+        return failed
+
+    def _rows(self, data: Any) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
+            return np.ascontiguousarray(
+                as_rows(data, self.n_features, self.feature_names), dtype=self._real
+            )
+
+    def _open(self, source: str, header: str) -> Any:
+        """The library; one that a crash has left damaged in the cache is built again."""
+        try:
+            return self._ffi.dlopen(str(build_library(self.name, source, header)))
+        except OSError:
+            fresh = build_library(self.name, source, header, afresh=True)
+        try:
+            return self._ffi.dlopen(str(fresh))
+        except OSError as error:
+            raise ToolchainError(f"the built library cannot be loaded: {error}") from None
+
+    def _constant(self, name: str, *default: int) -> int:
+        value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
+        return value
+
+    def _function(self, name: str) -> Any:
+        return getattr(self._library, f"{self.name}_{name}")
+
+    def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        pointers = {"float32": "float[]", "float64": "double[]", "int32": "int32_t[]"}
+        view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
+        x = view(pointers[rows.dtype.name], rows)
+        y = view(pointers[out.dtype.name], out, require_writable=True)
+        self._function(name)(x, len(rows), y)

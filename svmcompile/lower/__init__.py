@@ -1,0 +1,60 @@
+"""lower: math nodes become machine nodes for one number type.
+
+The C backend needs this stage; the ONNX backend emits from math nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+from svmcompile.ir.check import check
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, operands, table_names
+from svmcompile.ir.own import own_tables
+from svmcompile.ir.program import Number, Program
+from svmcompile.lower.packed import pack
+
+Tables = dict[str, NDArray[Any]]
+
+
+def lower(program: Program, number: Number) -> Program:
+    """The machine program of a math program; every table is of the number type."""
+    program = own_tables(program)
+    body: list[Node] = []
+    tables: Tables = {}
+    for node in program.body:
+        if isinstance(node, (KernelSum, PairSum)):
+            nodes, made = pack(program, node, number)
+            body += nodes
+            tables |= made
+        else:
+            body.append(node)
+            tables |= {name: program.tables[name] for name in table_names(node)}
+    body = _without_unused(program, body)
+    used = {name for node in body for name in table_names(node)}
+    cast = {name: _cast(name, table, number) for name, table in tables.items() if name in used}
+    return check(program.replace(body=tuple(body), tables=cast, number=number))
+
+
+def _without_unused(program: Program, body: list[Node]) -> list[Node]:
+    """Drops scalings that went into a packed sum."""
+    read = {name for node in body for name in operands(node)}
+    read |= {output.value for output in program.outputs}
+    return [node for node in body if node.out in read]
+
+
+def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
+    table = table + 0.0  # turns -0.0 into 0.0, which reads better and means the same here
+    if number == "f64":
+        return table
+    with np.errstate(over="ignore"):
+        cast = table.astype(np.float32)
+    if not np.isfinite(cast).all():
+        raise EmitError(
+            f"table {name!r} holds numbers beyond float32 (largest {np.abs(table).max():.3g}); "
+            "use precision f64"
+        )
+    return cast

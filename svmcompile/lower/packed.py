@@ -1,0 +1,95 @@
+"""Kernel sums as `PackedSum`: kernel parameters folded into the tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+from svmcompile.ir.nodes import (
+    KernelSum,
+    Node,
+    PackedSum,
+    PairSum,
+    Prepare,
+    Scale,
+    Shape,
+    operands,
+    table_names,
+)
+from svmcompile.ir.own import fresh
+from svmcompile.ir.program import Number, Program
+from svmcompile.kernel import Array
+
+Tables = dict[str, NDArray[Any]]
+
+# Prepared features are held within these limits, so that squares stay finite;
+# a row that far from every vector has kernel values of zero all the same.
+LIMITS: dict[Number, float] = {"f32": 1e15, "f64": 1e120}
+SHAPES: dict[str, Shape] = {"poly": "power", "sigmoid": "tanh", "linear": "identity"}
+
+
+def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables of one kernel sum."""
+    tables: Tables = {
+        node.weights: program.tables[node.weights].T,
+        node.bias: program.tables[node.bias],
+    }
+    if node.kernel.kind == "rbf":
+        return _pack_rbf(program, node, number, tables)
+    kernel = node.kernel
+    factor, constant = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
+    offsets = fresh(node.out, "offset", program.tables)
+    tables |= {node.vectors: program.tables[node.vectors] * factor, offsets: np.array([constant])}
+    shape = SHAPES[kernel.kind]
+    return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
+
+
+def _packed(node: KernelSum | PairSum, x: str, offsets: str, shape: Shape, degree: int) -> PackedSum:
+    counts = node.counts if isinstance(node, PairSum) else ()
+    return PackedSum(node.out, x, node.vectors, offsets, node.weights, node.bias, counts, shape, degree)
+
+
+def _pack_rbf(
+    program: Program, node: KernelSum | PairSum, number: Number, tables: Tables
+) -> tuple[list[Node], Tables]:
+    """exp(-g |x - s|^2) = 2^(x'.s' - |x'|^2/2 - |s'|^2/2), with x' = x sqrt(2 g log2 e)."""
+    scale = next((item for item in program.body if item.out == node.x), None)
+    if not isinstance(scale, Scale) or program.tables[scale.offset].any():
+        raise EmitError(
+            f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"
+        )
+    if node.kernel.gamma < 0:
+        raise EmitError(f"an RBF kernel with negative gamma ({node.kernel.gamma}) cannot be emitted")
+    unit = math.sqrt(2 * node.kernel.gamma * math.log2(math.e))
+    vectors = program.tables[node.vectors] * unit
+    limit = LIMITS[number]
+    if vectors.size and np.abs(vectors).max() > limit / 10:
+        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+    prepared = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
+    shift, factor, offsets = (
+        fresh(node.out, end, _taken(program, scale)) for end in ("shift", "factor", "norms")
+    )
+    tables |= {
+        shift: program.tables[scale.shift],
+        factor: program.tables[scale.factor] * unit,
+        node.vectors: vectors,
+        offsets: _half_norms(vectors, number),
+    }
+    prepare = Prepare(prepared, scale.x, shift, factor, limit)
+    return [prepare, _packed(node, prepared, offsets, "exp2", 1)], tables
+
+
+def _taken(program: Program, scale: Scale) -> set[str]:
+    """Names of tables that stay; a scaling read by one sum alone goes, and its tables with it."""
+    readers = sum(operands(item).count(scale.out) for item in program.body)
+    return set(program.tables) - (set(table_names(scale)) if readers == 1 else set())
+
+
+def _half_norms(vectors: Array, number: Number) -> Array:
+    """-|s|^2/2 of the vectors as the machine holds them, so that k(s, s) is 1."""
+    held = vectors.astype(np.float32).astype(np.float64) if number == "f32" else vectors
+    return np.asarray(-0.5 * np.square(held).sum(axis=1))

@@ -1,0 +1,192 @@
+"""Builds generated C with whichever compilers are here, and runs it on binary rows.
+
+`compilers()` names the compilers. `build` links any number of models of one
+precision into a program; `run` feeds one of them with rows and reads back
+labels, scores and the self-test's answer, all as binary numbers.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from c_cases import real_type
+
+import svmcompile as sc
+from svmcompile.ir.program import Program
+
+WARNINGS = (
+    "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wshadow",
+    "-Wmissing-prototypes", "-Werror",
+)  # fmt: skip
+CXX_WARNINGS = tuple(flag for flag in WARNINGS if flag != "-Wmissing-prototypes")
+SANITIZE = (
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize-recover=all",
+)
+
+Command = tuple[str, ...]
+
+# models.inc lists the models: CLASSIFIER(name, NAME) or REGRESSOR(name, NAME).
+DRIVER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "models.h"
+
+typedef struct {
+    const char *name;
+    size_t features, scores;
+    void (*labels)(const REAL *, size_t, int32_t *);
+    void (*values)(const REAL *, size_t, REAL *);
+    int (*self_test)(void);
+} Model;
+
+#define CLASSIFIER(n, N) \
+    { #n, N##_N_FEATURES, N##_N_SCORES, n##_predict_batch, n##_decision_function_batch, n##_self_test },
+#define REGRESSOR(n, N) { #n, N##_N_FEATURES, 1, NULL, n##_predict_batch, n##_self_test },
+static const Model models[] = {
+#include "models.inc"
+};
+
+int main(int argc, char **argv)
+{
+    const Model *m = models;
+    size_t rows = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    while (strcmp(m->name, argv[1]) != 0)
+        m++;
+    {
+        /* Exact sizes, so that a sanitizer sees a step beyond either end. */
+        REAL *x = malloc(rows * m->features * sizeof *x);
+        REAL *values = malloc(rows * m->scores * sizeof *values);
+        int32_t *labels = malloc(rows * sizeof *labels);
+        int32_t failed = m->self_test();
+        if (fread(x, sizeof *x, rows * m->features, stdin) != rows * m->features)
+            return 2;
+        if (m->labels)
+            m->labels(x, rows, labels);
+        m->values(x, rows, values);
+        fwrite(&failed, sizeof failed, 1, stdout);
+        if (m->labels)
+            fwrite(labels, sizeof *labels, rows, stdout);
+        fwrite(values, sizeof *values, rows * m->scores, stdout);
+        free(x);
+        free(values);
+        free(labels);
+    }
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a model made of some rows."""
+
+    failed: int  # of the self-test's rows
+    labels: Any  # indices, None for a regressor
+    scores: Any  # [rows, scores]
+
+
+@cache
+def compilers() -> dict[str, Command]:
+    """gcc and clang where they are installed, ziglang's clang where neither is."""
+    found: dict[str, Command] = {
+        name: (path,) for name in ("gcc", "clang") if (path := shutil.which(name)) is not None
+    }
+    if not found and importlib.util.find_spec("ziglang"):
+        found["zig"] = (sys.executable, "-m", "ziglang", "cc")
+    assert found, "no C compiler: install gcc, clang or ziglang"
+    return found
+
+
+@cache
+def cxx_compilers() -> dict[str, Command]:
+    """The C++ side of `compilers()`."""
+    found: dict[str, Command] = {
+        name: (path,) for name in ("g++", "clang++") if (path := shutil.which(name)) is not None
+    }
+    return found or {"zig": (sys.executable, "-m", "ziglang", "c++")}
+
+
+@cache
+def sanitizing_compiler() -> Command | None:
+    """A compiler that comes with the run-time libraries of its sanitizers."""
+    for command in compilers().values():
+        tried = subprocess.run(
+            [*command, *SANITIZE, "-x", "c", "-", "-o", "/dev/null"],
+            input=b"int main(void) { return 0; }",
+            capture_output=True,
+        )
+        if tried.returncode == 0:
+            return command
+    return None
+
+
+def compile_c(command: Command, folder: Path, *arguments: str) -> None:
+    """One run of a compiler, which must succeed without a word."""
+    done = attempt(command, folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr
+
+
+def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One run of a compiler, whatever comes of it."""
+    return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+def write_c(program: Program, folder: Path, name: str, precision: str) -> None:
+    """NAME.c and NAME.h of a program."""
+    files = sc.emit(program, "c", name, precision)
+    for suffix in (".c", ".h"):
+        (folder / f"{name}{suffix}").write_text(str(files[name + suffix]), encoding="ascii")
+
+
+def write_all(programs: Mapping[str, Program], folder: Path, precision: str) -> None:
+    """Several models; `all.c` holds them all, `models.h` includes their headers."""
+    lines = []
+    for name, program in programs.items():
+        write_c(program, folder, name, precision)
+        lines.append(f"{'CLASSIFIER' if program.labels else 'REGRESSOR'}({name}, {name.upper()})\n")
+    (folder / "models.inc").write_text("".join(lines))
+    (folder / "models.h").write_text("".join(f'#include "{name}.h"\n' for name in programs))
+    (folder / "all.c").write_text("".join(f'#include "{name}.c"\n' for name in programs))
+
+
+def build(
+    programs: Mapping[str, Program], folder: Path, precision: str, command: Command, *flags: str
+) -> Path:
+    """A program that runs any of the models."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_all(programs, folder, precision)
+    (folder / "driver.c").write_text(DRIVER)
+    real = "float" if precision == "f32" else "double"
+    compile_c(command, folder, "-std=c99", *flags, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
+    return folder / "driver"
+
+
+def run(driver: Path, name: str, program: Program, rows: Any, precision: str) -> Result:
+    """Labels and scores of the rows, which must already be of the number type."""
+    assert rows.dtype == real_type(precision)
+    done = subprocess.run(
+        [str(driver), name, str(len(rows))], input=np.ascontiguousarray(rows).tobytes(), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    assert not done.stderr, done.stderr.decode(errors="replace")
+    at = 4 + (4 * len(rows) if program.labels else 0)
+    labels = np.frombuffer(done.stdout[4:at], dtype=np.int32) if program.labels else None
+    scores = np.frombuffer(done.stdout[at:], dtype=rows.dtype)
+    width = max(1, len(scores) // max(1, len(rows)))
+    failed = int(np.frombuffer(done.stdout[:4], dtype=np.int32)[0])
+    return Result(failed, labels, scores.reshape(len(rows), width))
