@@ -1,3 +1,79 @@
-"""svmcompile: trained support vector machines become small, fast, checked C and ONNX."""
+"""svmcompile: trained support vector machines become small, fast, checked C and ONNX.
+
+import svmcompile as sc
+
+program = sc.compile(estimator)                       # or a path to a model file
+sc.write(sc.emit(program, name="digits"), "out/digits")
+fast = sc.load("out/digits")
+fast.predict(X)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import svmcompile.emit
+import svmcompile.load
+import svmcompile.verify  # noqa: F401
 
 __version__ = "0.1.0"
+
+# Three stages are packages named like a function below. Importing them sets these names once
+# and for all; taken out again, `svmcompile.emit` is the function.
+del emit, load, verify  # noqa: F821
+
+if TYPE_CHECKING:
+    from svmcompile.errors import (
+        CheckError,
+        EmitError,
+        OptionError,
+        ReadError,
+        SvmCompileError,
+        ToolchainError,
+        UnsupportedError,
+        VerifyError,
+    )
+    from svmcompile.ir.program import Claim, Program
+    from svmcompile.pipeline import compile, emit, load, verify, write
+
+# Imported on first use, so that `svmcompile --help` does not wait for numpy.
+_HOMES = {
+    "svmcompile.pipeline": ("compile", "emit", "load", "verify", "write"),
+    "svmcompile.ir.program": ("Claim", "Program"),
+    "svmcompile.errors": (
+        "CheckError",
+        "EmitError",
+        "OptionError",
+        "ReadError",
+        "SvmCompileError",
+        "ToolchainError",
+        "UnsupportedError",
+        "VerifyError",
+    ),
+}
+__all__ = [
+    "CheckError",
+    "Claim",
+    "EmitError",
+    "OptionError",
+    "Program",
+    "ReadError",
+    "SvmCompileError",
+    "ToolchainError",
+    "UnsupportedError",
+    "VerifyError",
+    "__version__",
+    "compile",
+    "emit",
+    "load",
+    "verify",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'svmcompile' has no attribute {name!r}")

@@ -1,0 +1,37 @@
+# make demo   the main job end to end
+# make test   ruff, mypy and every test
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test agreement golden clean
+
+demo: $(VENV)/.demo
+	$(BIN)/svmcompile demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+agreement: $(VENV)/.dev
+	$(BIN)/python examples/agreement.py
+
+golden: $(VENV)/.dev
+	$(BIN)/python -m pytest -m golden --update-golden
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "svmcompile needs Python 3.10 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[onnxruntime]'
+	touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.demo

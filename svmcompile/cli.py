@@ -1,0 +1,226 @@
+"""The command line: parse, call, print. Heavy modules are imported inside each command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from svmcompile.errors import OptionError, SvmCompileError
+
+if TYPE_CHECKING:
+    from svmcompile.data import Data
+
+app = typer.Typer(
+    name="svmcompile",
+    help="Compile trained support vector machines to standalone C and ONNX.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Model = Annotated[
+    Path, typer.Argument(help="LIBSVM text, skops, joblib/pickle or .svmc file", show_default=False)
+]
+Folder = Annotated[Path, typer.Argument(help="a folder that `compile` wrote", show_default=False)]
+DataFile = Annotated[
+    Path, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet", show_default=False)
+]
+OptionalData = Annotated[
+    Path | None, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet")
+]
+Label = Annotated[
+    str | None, typer.Option(help="label column of a .csv or .parquet file, by name or number")
+]
+Name = Annotated[str | None, typer.Option(help="which model, if the folder holds several")]
+TrustPickle = Annotated[
+    bool, typer.Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
+]
+Features = Annotated[
+    int | None, typer.Option(help="number of features, for LIBSVM models, which do not store it")
+]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
+
+
+def main() -> None:
+    """Entry point: errors made on purpose end in a message and their exit code, without a traceback."""
+    try:
+        app()
+    except SvmCompileError as error:
+        print(f"svmcompile: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("svmcompile: stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from svmcompile import __version__
+
+        print(f"svmcompile {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Compile trained support vector machines to standalone C and ONNX."""
+
+
+@app.command()
+def compile(
+    model: Model,
+    output: Annotated[Path, typer.Option("-o", "--output", help="folder to write to", show_default=False)],
+    method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "exact",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+    ] = None,
+    data: OptionalData = None,
+    label: Label = None,
+    target: Annotated[list[str] | None, typer.Option(help="c or onnx (repeatable)  [default: c]")] = None,
+    precision: Annotated[str, typer.Option(help="f32 or f64")] = "f32",
+    profile: Annotated[str, typer.Option(help="portable: plain C99")] = "portable",
+    name: Annotated[
+        str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
+    ] = None,
+    features: Features = None,
+    trust_pickle: TrustPickle = False,
+    dump_ir: Annotated[
+        Path | None, typer.Option(help="write the program after each step to this folder")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compile a model: the main job."""
+    from svmcompile import jobs, show
+
+    report, files = jobs.compile_model(
+        model,
+        output,
+        jobs.CompileOptions(
+            method=method,
+            options=_settings(set_ or []),
+            targets=tuple(target or ["c"]),
+            precision=precision,
+            profile=profile,
+            name=name,
+            trust_pickle=trust_pickle,
+            n_features=features,
+            dump_ir=dump_ir,
+        ),
+        lambda svm: _read_data(data, label, svm.n_features, svm.feature_names),
+    )
+    _print(as_json, report, lambda: show.compiled(report, output, files))
+
+
+@app.command()
+def inspect(
+    thing: Annotated[Path, typer.Argument(help="a model, a .svmc program or an output folder")],
+    features: Features = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a model, a program or an output folder holds."""
+    from svmcompile import jobs, show
+
+    facts, listing = jobs.inspect(thing, trust_pickle, features)
+    _print(as_json, facts, lambda: show.facts(facts, listing))
+
+
+@app.command()
+def verify(
+    folder: Folder,
+    model: Annotated[Path, typer.Option(help="the original model", show_default=False)],
+    data: DataFile,
+    label: Label = None,
+    name: Name = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Run original, interpreter, C and ONNX side by side; exit 1 if a claim is broken."""
+    from svmcompile import jobs, show
+
+    report = jobs.verify_folder(folder, model, name, trust_pickle, _reader(data, label))
+    _print(as_json, report.as_dict(), lambda: show.verified(report))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def predict(
+    folder: Folder,
+    data: DataFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".csv, .npy, .npz or .parquet", show_default=False)
+    ],
+    label: Label = None,
+    name: Name = None,
+    target: Annotated[str | None, typer.Option(help="c or onnx  [default: what is there]")] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="write decision values as well")] = False,
+    as_json: Json = False,
+) -> None:
+    """Score a file of any size in chunks."""
+    from svmcompile import jobs, show
+
+    figures = jobs.predict_file(folder, data, output, label, name, target, scores, quiet=as_json)
+    _print(as_json, figures, lambda: show.predicted(figures))
+
+
+@app.command()
+def methods(as_json: Json = False) -> None:
+    """List the methods with claim, needs, options and defaults."""
+    from svmcompile import jobs, show
+
+    found = jobs.list_methods()
+    _print(as_json, {"methods": found}, lambda: show.methods(found))
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="folder to write to")] = Path("out/demo"),
+    as_json: Json = False,
+) -> None:
+    """Train a digits SVM, compile it to C and ONNX, verify, time it, print one table."""
+    from svmcompile import show
+    from svmcompile.demo import run_demo
+
+    result = run_demo(output, quiet=as_json)
+    _print(as_json, result, lambda: show.demo(result))
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise OptionError(f"--set {pair!r} is not of the form KEY=VALUE")
+        settings[key.replace("-", "_")] = value
+    return settings
+
+
+def _read_data(
+    data: Path | None, label: str | None, n_features: int, feature_names: tuple[str, ...]
+) -> Data | None:
+    if data is None:
+        return None
+    from svmcompile.data import read_data
+
+    return read_data(data, label=label, n_features=n_features, feature_names=feature_names)
+
+
+def _reader(data: Path, label: str | None) -> Any:
+    return lambda n_features, feature_names: _read_data(data, label, n_features, feature_names)
+
+
+def _print(as_json: bool, result: Any, show: Any) -> None:
+    if as_json:
+        print(json.dumps(result, indent=2, sort_keys=True, default=str))
+    else:
+        show()

@@ -1,0 +1,198 @@
+"""What the commands do, without printing: each returns plain figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from svmcompile import pipeline
+from svmcompile.accelerate import METHODS, method
+from svmcompile.data import Data, PredictionWriter, count_rows, iter_data
+from svmcompile.emit.names import name_from
+from svmcompile.errors import OptionError
+from svmcompile.files import write_file
+from svmcompile.ir.program import Program
+from svmcompile.ir.store import MAGIC, from_bytes
+from svmcompile.read import read
+from svmcompile.svm import SVM
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What `compile` was asked for."""
+
+    method: str
+    options: Mapping[str, Any]
+    targets: tuple[str, ...]
+    precision: str
+    profile: str
+    name: str | None
+    trust_pickle: bool
+    n_features: int | None
+    dump_ir: Path | None
+
+
+def stored_program(path: Path) -> Program | None:
+    """The program in a `.svmc` file, None if the file is something else."""
+    if path.suffix != ".svmc" and not (path.is_file() and _holds_program(path)):
+        return None
+    return from_bytes(pipeline.read_file(path), str(path))
+
+
+def _holds_program(path: Path) -> bool:
+    with path.open("rb") as stream:
+        head = stream.read(64)
+    return head.startswith(MAGIC) and b"program.json" in head
+
+
+def compile_model(
+    model: Path, output: Path, wanted: CompileOptions, data_for: Callable[[Any], Data | None]
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Compile a file to a folder; the report and the sizes of the files written."""
+    listings: dict[str, str] = {}
+
+    def watch(step: str, program: Program) -> None:
+        listings[f"{len(listings):02d}-{step}.txt"] = program.text()
+
+    program = stored_program(model)
+    figures: dict[str, Any] = {}
+    if program is None:
+        svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
+        data = data_for(svm)
+        program = pipeline.compile_svm(svm, wanted.method, data, wanted.options, watch)
+        if data is not None:
+            figures = _evaluate(program, model, svm, data, wanted)
+    elif wanted.method != "exact" or wanted.options:
+        raise OptionError(f"{model}: is compiled already; give the original model to choose a method")
+    name = wanted.name if wanted.name is not None else name_from(model.stem)
+    files = pipeline.emit(program, wanted.targets, name, wanted.precision, wanted.profile, figures, watch)
+    pipeline.write(files, output)
+    for listing, text in listings.items() if wanted.dump_ir else ():
+        write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
+    sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
+    return json.loads(files[f"{name}.json"]), sizes
+
+
+def _evaluate(
+    program: Program, model: Path, svm: SVM, data: Data, wanted: CompileOptions
+) -> dict[str, Any]:
+    labels = None if data.y is None else pipeline.labels_as_given(program, data.y)
+    original = pipeline.reference(model, svm, wanted.trust_pickle)
+    number = pipeline.checked_precision(wanted.precision)
+    return pipeline.evaluate(program, number, original, Data(data.X, labels))
+
+
+def inspect(thing: Path, trust_pickle: bool, n_features: int | None) -> tuple[dict[str, Any], str]:
+    """Facts about a model, a program or a folder, and a program's listing."""
+    if thing.is_dir():
+        stems = sorted(item.stem for item in thing.glob("*.svmc"))
+        models = {stem: _folder_facts(thing, stem) for stem in stems}
+        if not models:
+            pipeline.find_program(thing)  # raises what fits
+        return {"kind": "folder", "models": models}, ""
+    program = stored_program(thing)
+    if program is not None:
+        return {"kind": "program", **_program_facts(program)}, program.text()
+    return {
+        "kind": "model",
+        **_svm_facts(read(thing, trust_pickle=trust_pickle, n_features=n_features)),
+    }, ""
+
+
+def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
+    _, program = pipeline.find_program(folder, stem)
+    sizes = {item.name: item.stat().st_size for item in sorted(folder.glob(f"{stem}.*"))}
+    report = folder / f"{stem}.json"
+    emitted = json.loads(report.read_text()) if report.exists() else {}
+    keys = ("target", "precision", "profile", "agreement", "accuracy", "max_decision_error", "rows", "cost")
+    chosen = {key: emitted[key] for key in keys if key in emitted}
+    return {**_program_facts(program), **chosen, "files": sizes}
+
+
+def _program_facts(program: Program) -> dict[str, Any]:
+    origin = program.origin
+    return {
+        "source": origin.source,
+        "sha256": origin.sha256,
+        "method": origin.method,
+        "options": dict(origin.options),
+        "claim": origin.claim.value,
+        "features": program.n_features,
+        "classes": list(program.labels.values) if program.labels else [],
+        "outputs": [output.name for output in program.outputs],
+        "support_vectors": origin.n_support_vectors,
+        "cost": program.cost().as_dict(),
+        "passes": [asdict(saving) for saving in origin.savings],
+        "notes": list(origin.notes),
+    }
+
+
+def _svm_facts(svm: SVM) -> dict[str, Any]:
+    zeros = float((svm.vectors == 0).mean()) if svm.vectors.size else 0.0
+    return {
+        "source": svm.source.kind,
+        "sha256": svm.source.sha256,
+        "kernel": svm.kernel.text(),
+        "features": svm.n_features,
+        "feature_names": list(svm.feature_names),
+        "classes": list(svm.labels.values) if svm.labels else [],
+        "support_vectors": svm.n_vectors,
+        "vectors_per_class": list(svm.counts),
+        "zeros_in_vectors": zeros,
+        "scores": svm.n_sums,
+        "label_rule": svm.label_rule.value,
+        "preprocessing": [type(step).__name__.removesuffix("Step").lower() for step in svm.steps],
+        "probabilities": svm.platt is not None,
+        "notes": list(svm.notes),
+    }
+
+
+def verify_folder(folder: Path, model: Path, name: str | None, trust_pickle: bool, read_data: Any) -> Any:
+    """The verification report of a folder on a data file."""
+    _, program = pipeline.find_program(folder, name)
+    data = read_data(program.n_features, program.input.feature_names)
+    labels = None if data.y is None else pipeline.labels_as_given(program, data.y)
+    return pipeline.verify(folder, model, data.X, labels, name=name, trust_pickle=trust_pickle)
+
+
+def predict_file(
+    folder: Path, data: Path, output: Path, label: str | None, name: str | None, target: str | None,
+    scores: bool, quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Score a data file chunk by chunk; how many rows there were."""
+    from svmcompile.show import progress
+
+    stem, program = pipeline.find_program(folder, name)
+    model = pipeline.load(folder, stem, target)
+    if scores and program.output("scores") is None:
+        raise OptionError("--scores: this model has no decision function")
+    width, names = program.n_features, program.input.feature_names
+    chunks = iter_data(data, label=label, n_features=width, feature_names=names)
+    done = 0
+    kind: Literal["label", "value"] = "value" if program.labels is None else "label"
+    with (
+        progress(f"scoring {data.name}", count_rows(data), quiet) as advance,
+        PredictionWriter(output, kind) as sink,
+    ):
+        for chunk in chunks:
+            sink.write(model.predict(chunk.X), model.decision_function(chunk.X) if scores else None)
+            done += len(chunk.X)
+            advance(len(chunk.X))
+    return {"model": stem, "rows": done, "output": str(output)}
+
+
+def list_methods() -> list[dict[str, Any]]:
+    """Every method as its own module declares it."""
+    return [
+        {
+            "name": name,
+            "claim": found.claim.value,
+            "needs_data": found.needs_data,
+            "summary": found.summary,
+            "options": [asdict(option) for option in found.option_list],
+        }
+        for name, found in ((name, method(name)) for name in METHODS)
+    ]

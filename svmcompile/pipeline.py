@@ -1,0 +1,299 @@
+"""The flow: read, accelerate, optimise, lower, emit, verify. Only this module knows all stages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate import accelerate
+from svmcompile.data import Data
+from svmcompile.emit.names import check_name, name_from
+from svmcompile.errors import OptionError, ReadError
+from svmcompile.files import write_files
+from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.program import Number, Program
+from svmcompile.ir.store import from_bytes, to_bytes
+from svmcompile.lower import lower
+from svmcompile.optimise import optimise
+from svmcompile.probes import probe_rows
+from svmcompile.rows import as_rows
+from svmcompile.svm import SVM
+
+Files = dict[str, str | bytes]
+Watcher = Callable[[str, Program], None]
+
+TARGETS = ("c", "onnx")
+PRECISIONS = ("f32", "f64")
+PROFILES = ("portable",)
+ROUNDING_WARNING = 0.02  # share of a typical score that rounding may reach without a note
+
+
+def compile(  # the name users know; the builtin is not needed here
+    source: Any,
+    *,
+    method: str = "exact",
+    X: Any = None,
+    y: Any = None,
+    trust_pickle: bool = False,
+    n_features: int | None = None,
+    watch: Watcher | None = None,
+    **options: Any,
+) -> Program:
+    """Compile a trained SVM (an estimator, or a path to a model file) into a program.
+
+    `options` are the method's own; `svmcompile methods` lists them. `n_features`
+    is for LIBSVM files, which do not store it.
+    """
+    from svmcompile.read import read
+
+    svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
+    return compile_svm(svm, method, as_data(svm, X, y), options, watch)
+
+
+def compile_svm(
+    svm: SVM, method: str, data: Data | None, options: Mapping[str, Any], watch: Watcher | None = None
+) -> Program:
+    """The program of an SVM that has been read."""
+    program = accelerate(svm, data, method, options)
+    if watch:
+        watch(method, program)
+    program = optimise(program, watch)
+    return program.replace(probes=probe_rows(program, svm, data))
+
+
+def as_data(svm: SVM, X: Any, y: Any) -> Data | None:
+    """Rows and labels as given from Python, checked against the model."""
+    if X is None:
+        if y is not None:
+            raise OptionError("y was given without X")
+        return None
+    rows = as_rows(X, svm.n_features, svm.feature_names)
+    labels = None if y is None else np.asarray(y).ravel()
+    if labels is not None and len(labels) != len(rows):
+        raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")
+    return Data(rows, labels)
+
+
+def emit(
+    program: Program,
+    target: str | Iterable[str] = "c",
+    name: str | None = None,
+    precision: str = "f32",
+    profile: str = "portable",
+    figures: Mapping[str, Any] | None = None,
+    watch: Watcher | None = None,
+) -> Files:
+    """The files of a program, as {file name: content}, for one target or several.
+
+    `figures` are added to the report, such as the agreement on data.
+    """
+    targets = (target,) if isinstance(target, str) else tuple(target)
+    name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
+    check_name(name)
+    number = checked_precision(precision)
+    _choice(profile, PROFILES, "profile")
+    files: Files = {}
+    emitted = program
+    for one in dict.fromkeys(targets):
+        if _choice(one, TARGETS, "target") == "c":
+            made, emitted = _emit_c(program, name, number, watch)
+        else:
+            made = _emit_onnx(program, name, number)
+        files.update(made)
+    files[f"{name}.svmc"] = to_bytes(program)
+    report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
+    report["notes"] += rounding_notes(program, number)
+    files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
+    return files
+
+
+def checked_precision(precision: str) -> Number:
+    """The precision, if there is such a one."""
+    number: Number = _choice(precision, PRECISIONS, "precision")
+    return number
+
+
+def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
+    if value not in known:
+        raise OptionError(f"unknown {what} {value!r}; known: {', '.join(known)}")
+    return value
+
+
+def _emit_c(program: Program, name: str, number: Number, watch: Watcher | None) -> tuple[Files, Program]:
+    from svmcompile.emit.c import emit as emit_c
+    from svmcompile.emit.self_test import SelfTest
+
+    machine = lower(program, number)
+    if watch:
+        watch(f"lower-{number}", machine)
+    return dict(emit_c(machine, name, SelfTest.of(program, number))), machine
+
+
+def _emit_onnx(program: Program, name: str, number: Number) -> Files:
+    from svmcompile.emit.onnx import emit as emit_onnx
+
+    return dict(emit_onnx(program, name, number))
+
+
+def describe(
+    program: Program, emitted: Program, name: str, targets: tuple[str, ...], number: Number, profile: str
+) -> dict[str, Any]:
+    """The report: what was made, from what, and what it costs."""
+    origin = program.origin
+    return {
+        "name": name,
+        "source": {"kind": origin.source, "sha256": origin.sha256},
+        "method": origin.method,
+        "options": dict(origin.options),
+        "claim": origin.claim.value,
+        "target": targets[0] if len(targets) == 1 else list(targets),
+        "precision": number,
+        "profile": profile,
+        "n_features": program.n_features,
+        "n_classes": program.n_classes,
+        "n_support_vectors": origin.n_support_vectors,
+        "cost": emitted.cost().as_dict(),
+        "passes": [
+            {
+                "name": saving.by,
+                "flops": {"before": saving.flops[0], "after": saving.flops[1]},
+                "table_bytes": {"before": saving.table_bytes[0], "after": saving.table_bytes[1]},
+            }
+            for saving in origin.savings
+        ],
+        "notes": list(origin.notes),
+    }
+
+
+def rounding_notes(program: Program, number: Number) -> list[str]:
+    """A warning where rounding is not small beside the scores of the probe rows."""
+    if not program.probes.size:
+        return []
+    bounds = error_bounds(program, program.probes, number)
+    scores = np.abs(next(iter(interpret(program, program.probes).values())))
+    worst, typical = float(np.max(bounds.scores)), float(np.median(scores))
+    if worst <= ROUNDING_WARNING * typical:
+        return []
+    return [
+        f"{number} rounding may move decision values by up to {worst:.2g} (typical value {typical:.2g}); "
+        + ("use f64, or scale the features" if number == "f32" else "scale the features before training")
+    ]
+
+
+def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
+    """Write files to a folder, all or none."""
+    write_files(files, Path(folder))
+
+
+def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
+    """The name and program of an output folder."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise ReadError(f"{path}: not a folder; compile a model there first")
+    stems = sorted(item.stem for item in path.glob("*.svmc"))
+    if name is None and len(stems) > 1:
+        raise OptionError(f"{path}: holds several models ({', '.join(stems)}); name one")
+    chosen = name or (stems[0] if stems else "")
+    if chosen not in stems:
+        raise ReadError(f"{path}: holds no model{' ' + repr(name) if name else ''} (no .svmc file)")
+    return chosen, from_bytes(read_file(path / f"{chosen}.svmc"), str(path / f"{chosen}.svmc"))
+
+
+def read_file(path: Path) -> bytes:
+    """A file's bytes, or a clear error."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}") from None
+
+
+def load(folder: str | Path, name: str | None = None, target: str | None = None) -> Any:
+    """A compiled model from an output folder, ready to predict.
+
+    C is built with the C compiler at hand (once: a cache is keyed by content);
+    ONNX runs in onnxruntime where that is installed.
+    """
+    stem, program = find_program(folder, name)
+    path = Path(folder)
+    here = [one for one, suffix in (("c", ".c"), ("onnx", ".onnx")) if (path / (stem + suffix)).exists()]
+    chosen = target or (here[0] if here else "c")
+    if chosen not in here:
+        raise ReadError(f"{path}: holds no {chosen} code for {stem!r}; it has: {', '.join(here) or 'none'}")
+    if chosen == "onnx":
+        from svmcompile.load.onnx import load_onnx
+
+        return load_onnx(
+            path / f"{stem}.onnx", program.labels, program.n_features, program.input.feature_names
+        )
+    from svmcompile.load.c import CModel
+
+    source, header = (read_file(path / f"{stem}{suffix}").decode() for suffix in (".c", ".h"))
+    return CModel(stem, source, header, program.labels, program.input.feature_names)
+
+
+def verify(
+    folder: str | Path,
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    name: str | None = None,
+    trust_pickle: bool = False,
+) -> Any:
+    """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
+    from svmcompile.read import read
+    from svmcompile.verify.differential import Backend, compare
+
+    stem, program = find_program(folder, name)
+    svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+    data = as_data(svm, X, y)
+    assert data is not None
+    backends = [Backend("interpreter", "f64", program)]
+    for target in TARGETS:
+        if (Path(folder) / f"{stem}.{target}").exists():
+            runner = load(folder, stem, target)
+            backends.append(Backend(target, runner.precision, runner))
+    return compare(stem, program, reference(model, svm, trust_pickle), backends, data.X, data.y)
+
+
+def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
+    """What to compare with: the original library, or its definition where it is not installed."""
+    from svmcompile.read.original import load_original
+
+    original = load_original(model, svm, trust_pickle=trust_pickle)
+    if original is not None:
+        return original.name, original
+    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
+
+
+def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:
+    """Agreement, accuracy and worst error on data, as the report shows them."""
+    from svmcompile.verify.differential import Backend, compare
+
+    backend = Backend("interpreter", number, lower(program, number))
+    report = compare("", program, original, [backend], data.X, data.y)
+    one = report.comparisons[0]
+    figures: dict[str, Any] = {
+        "rows": report.rows,
+        "agreement": one.agreement,
+        "max_decision_error": one.max_decision_error,
+    }
+    if one.accuracy is not None:
+        figures["accuracy"] = {"original": report.accuracy_of_reference, "compiled": one.accuracy}
+    return figures
+
+
+def labels_as_given(program: Program, labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels read from a file (numbers or text) in the type of the model's own."""
+    if program.labels is None or program.labels.array().dtype.kind == labels.dtype.kind:
+        return labels
+    try:
+        return labels.astype(program.labels.array().dtype)
+    except (TypeError, ValueError):
+        return labels

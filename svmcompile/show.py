@@ -1,0 +1,162 @@
+"""What the commands print for a person: tables, and bars for long work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+console = Console(highlight=False)
+
+
+@contextmanager
+def progress(title: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error; the function given moves it on."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+        task = bar.add_task(escape(title), total=total)
+        yield lambda rows: bar.advance(task, rows)
+
+
+def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
+    return table
+
+
+def size(count: float) -> str:
+    """Bytes for a person."""
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> None:
+    """What `compile` made."""
+    cost = report["cost"]
+    table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
+    table.add_row("method", f"{report['method']} (claim {report['claim']})")
+    table.add_row("features, classes", f"{report['n_features']}, {report['n_classes'] or 'regression'}")
+    table.add_row("support vectors", str(report["n_support_vectors"]))
+    table.add_row("flops per row", f"{cost['mean_flops']:,.0f} (as trained: {cost['exact_flops']:,})")
+    table.add_row("tables, scratch", f"{size(cost['table_bytes'])}, {size(cost['scratch_bytes'])}")
+    for saved in report["passes"]:
+        flops, tables = saved["flops"], saved["table_bytes"]
+        if flops["after"] < flops["before"]:
+            table.add_row(
+                saved["name"],
+                f"{flops['before']:,} -> {flops['after']:,} flops, "
+                f"{size(tables['before'])} -> {size(tables['after'])} in float64",
+            )
+    if "agreement" in report:
+        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows")
+    if report.get("max_decision_error") is not None:
+        table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
+    if "accuracy" in report:
+        both = report["accuracy"]
+        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
+    for name, count in sizes.items():
+        table.add_row(escape(str(folder / name)), size(count))
+    console.print(table)
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")
+
+
+def facts(found: dict[str, Any], listing: str) -> None:
+    """What `inspect` found."""
+    models = found.get("models") or {"": found}
+    for name, items in models.items():
+        table = _table(escape(name) or escape(str(items.get("source", ""))), "what", "value")
+        for key, value in items.items():
+            if value not in ([], {}, ""):
+                table.add_row(key.replace("_", " "), escape(_short(value)))
+        console.print(table)
+    if listing:
+        console.print(listing, markup=False, soft_wrap=True, end="")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_short(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(_short(item) for item in value[:12])
+        return shown + (f", ... ({len(value)})" if len(value) > 12 else "")
+    return str(value)
+
+
+def verified(report: Any) -> None:
+    """Every form beside the original. Near ties: rows whose label rounding alone may change."""
+    right = ("labels differ", "near ties", "error", "of bound", "accuracy")
+    title = f"{report.name} against {report.reference}, {report.rows:,} rows, claim {report.claim}"
+    table = _table(escape(title), "form", *right, "claim", right=right)
+    for one in report.comparisons:
+        table.add_row(
+            f"{one.backend} {one.precision}",
+            str(one.labels_differing),
+            str(one.rows_within_rounding),
+            _figure(one.max_decision_error),
+            _figure(one.max_error_over_bound),
+            "" if one.accuracy is None else f"{one.accuracy:.4f}",
+            "; ".join(one.broken) or "holds",
+        )
+    console.print(table)
+    if report.accuracy_of_reference is not None:
+        console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
+    if report.rows_not_finite:
+        console.print(f"{report.rows_not_finite} rows with NaN or infinity were left out")
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def predicted(figures: dict[str, Any]) -> None:
+    """How many rows were scored."""
+    console.print(f"{figures['rows']:,} rows scored by {figures['model']} -> {escape(figures['output'])}")
+
+
+def methods(found: list[dict[str, Any]]) -> None:
+    """The methods, generated from the code."""
+    table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
+    for one in found:
+        options = ", ".join(f"{option['name']}={option['default']}" for option in one["options"])
+        table.add_row(
+            one["name"],
+            one["claim"],
+            "yes" if one["needs_data"] else "no",
+            one["summary"],
+            options or "none",
+        )
+    console.print(table)
+
+
+def demo(result: dict[str, Any]) -> None:
+    """The one table `demo` ends in."""
+    right = ("same", "error", "us/row", "faster", "size")
+    title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
+    table = _table(title, "method", "target", "number", *right, right=right)
+    for row in result["table"]:
+        table.add_row(
+            row["method"],
+            row["target"],
+            row["precision"],
+            f"{row['agreement']:.3%}",
+            _figure(row["max_decision_error"]),
+            f"{row['us_per_row']:.2f}",
+            f"{row['times_faster']:.1f}x",
+            size(row["size"]) if row["size"] else "",
+        )
+    console.print(table)
+    console.print(
+        f"files: {escape(result['output'])}; everything agrees: {'yes' if result['ok'] else 'NO'}"
+    )

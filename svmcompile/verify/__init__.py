@@ -1,0 +1,1 @@
+"""verify: does what was emitted agree with the original model?"""

@@ -1,0 +1,185 @@
+"""Side by side: the original, and each backend on the same rows; decision values first, then labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import VerifyError
+from svmcompile.ir.bounds import ARITHMETIC, Bounds, error_bounds
+from svmcompile.ir.program import Claim, Number, Program
+
+# The original rounds as well: its sums carry an error like that of our own float64.
+ORIGINAL_SHARE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One way to run the model, and the number type it computes in.
+
+    A runner has `predict` and, unless it gives labels alone, `decision_function`.
+    """
+
+    name: str
+    precision: Number
+    runner: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One backend against the original."""
+
+    backend: str
+    precision: Number
+    rows: int
+    agreement: float  # share of rows with the original's label; 1.0 for a regressor
+    labels_differing: int
+    rows_within_rounding: int  # rows whose label rounding alone may change
+    labels_differing_beyond_rounding: int
+    max_decision_error: float | None
+    max_error_over_bound: float | None
+    accuracy: float | None  # against given labels; R^2 is not computed for regressors
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All comparisons, and whether the claim holds."""
+
+    name: str
+    reference: str
+    claim: str
+    rows: int
+    rows_not_finite: int
+    accuracy_of_reference: float | None
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(comparison.broken for comparison in self.comparisons)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def compare(
+    name: str,
+    program: Program,
+    reference: tuple[str, Any],
+    backends: list[Backend],
+    rows: NDArray[Any],
+    labels: NDArray[Any] | None = None,
+) -> Report:
+    """Run everything on the same rows, rounded to float32 if any backend computes in it."""
+    finite = np.isfinite(rows).all(axis=1)
+    kept = rows[finite]
+    truth = None if labels is None else np.asarray(labels)[finite]
+    if not len(kept):
+        raise VerifyError("no rows to compare; the data has no row of finite numbers")
+    if any(backend.precision == "f32" for backend in backends):
+        kept = kept.astype(np.float32)
+    expected = _Expected.of(program, reference[1], kept.astype(np.float64))
+    bounds = {number: _bounds(program, expected.rows, number) for number in {b.precision for b in backends}}
+    return Report(
+        name=name,
+        reference=reference[0],
+        claim=program.claim.value,
+        rows=len(kept),
+        rows_not_finite=int((~finite).sum()),
+        accuracy_of_reference=_accuracy(expected.labels, truth, program),
+        comparisons=tuple(
+            _compare_one(backend, expected, bounds[backend.precision], program, truth) for backend in backends
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the original says of the rows."""
+
+    rows: NDArray[Any]
+    labels: NDArray[Any]
+    scores: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
+        labels = np.asarray(original.predict(rows))
+        scores = labels.astype(np.float64) if program.labels is None else _scores(original, rows)
+        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
+
+
+def _bounds(program: Program, rows: NDArray[Any], precision: Number) -> Bounds:
+    """How far rounding may move a backend and the original apart."""
+    own = error_bounds(program, rows, precision)
+    share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
+    return Bounds(share * own.scores, own.unstable)
+
+
+def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
+    function = getattr(runner, "decision_function", None)
+    return None if function is None else np.asarray(function(rows), dtype=np.float64)
+
+
+def _compare_one(
+    backend: Backend, expected: _Expected, bounds: Bounds, program: Program, truth: NDArray[Any] | None
+) -> Comparison:
+    labels = np.asarray(backend.runner.predict(expected.rows))
+    figures: dict[str, Any] = {"max_decision_error": None, "max_error_over_bound": None}
+    differing = np.zeros(len(labels), dtype=bool)
+    scores: NDArray[Any] | None = labels
+    if program.labels is not None:
+        differing = labels != expected.labels
+        scores = _scores(backend.runner, expected.rows) if program.output("scores") else None
+    if scores is not None and expected.scores is not None:
+        figures = _errors(scores.astype(np.float64).reshape(len(labels), -1), expected, bounds)
+    beyond = int((differing & ~bounds.unstable).sum())
+    return Comparison(
+        backend=backend.name,
+        precision=backend.precision,
+        rows=len(labels),
+        agreement=float(1 - differing.mean()),
+        labels_differing=int(differing.sum()),
+        rows_within_rounding=int(bounds.unstable.sum()),
+        labels_differing_beyond_rounding=beyond,
+        accuracy=_accuracy(labels, truth, program),
+        broken=_broken(program.claim, int(differing.sum()), beyond, figures),
+        **figures,
+    )
+
+
+def _errors(scores: NDArray[Any], expected: _Expected, bounds: Bounds) -> dict[str, float]:
+    """The worst error among rows whose scores rounding cannot make jump, absolute and over the bound."""
+    assert expected.scores is not None
+    if scores.shape != expected.scores.shape:
+        raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
+    steady = ~bounds.unstable
+    error = np.abs(scores - expected.scores)[steady]
+    error = np.where(np.isnan(error), np.inf, error)
+    over = error / np.maximum(bounds.scores[steady], np.finfo(np.float64).tiny)
+    return {
+        "max_decision_error": float(error.max(initial=0.0)),
+        "max_error_over_bound": float(over.max(initial=0.0)),
+    }
+
+
+def _broken(claim: Claim, differing: int, beyond: int, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the claim does not allow."""
+    found = []
+    if claim is Claim.EXACT and beyond:
+        found.append(f"{beyond} labels differ beyond rounding")
+    if claim is Claim.EXACT and (figures["max_error_over_bound"] or 0) > 1:
+        worst = figures["max_decision_error"]
+        found.append(f"decision values differ by {worst:.3g}, more than rounding explains")
+    if claim is Claim.SAME_LABEL and differing:
+        found.append(f"{differing} labels differ")
+    return tuple(found)
+
+
+def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:
+    if truth is None or program.labels is None:
+        return None
+    return float((labels == truth).mean())

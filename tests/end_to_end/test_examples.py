@@ -1,0 +1,28 @@
+"""Every example runs, from a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ARGUMENTS = {"agreement.py": ["linearsvr"]}  # one model; tests/end_to_end/test_agreement.py takes them all
+PRINTED = {
+    "quickstart.py": "labels that differ: 0",
+    "use_from_c.py": "virginica (scores",
+    "agreement.py": "broken claims: 0",
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("name", sorted(item.name for item in EXAMPLES.glob("*.py")))
+def test_example_runs(name, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    command = [sys.executable, str(EXAMPLES / name), *ARGUMENTS.get(name, [])]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert PRINTED[name] in done.stdout

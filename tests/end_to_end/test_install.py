@@ -1,0 +1,89 @@
+"""Wheel, sdist and bare checkout all find their templates; the editable install runs these tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.install, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import pathlib, sys
+import svmcompile as sc
+from svmcompile.emit.templating import template_folder
+from sklearn.svm import SVC
+
+home = pathlib.Path(sys.argv[1]).resolve()
+assert home in pathlib.Path(sc.__file__).resolve().parents, sc.__file__
+assert home in template_folder().parents, template_folder()
+model = SVC().fit([[0, 0], [1, 1], [0, 2], [3, 1]], ["a", "b", "a", "b"])
+sc.write(sc.emit(sc.compile(model), name="tiny"), "out")
+assert sc.load("out").predict([[0, 1]])[0] == model.predict([[0, 1]])[0]
+print("works")
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """The sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    source = tmp_path_factory.mktemp("source") / "svmcompile"
+    tracked = ["svmcompile", "templates", "examples", "tests", "out/README.md", "Makefile", "README.md", "LICENSE"]
+    for name in (*tracked, "pyproject.toml"):
+        _copy(ROOT / name, source / name)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
+    else:
+        shutil.copy(source, target)
+
+
+def _works(home: Path, folder: Path) -> None:
+    """Compile and load a model with the svmcompile found in `home`, from another folder."""
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(home)], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "works", done.stderr
+
+
+def test_wheel(packages, tmp_path):
+    with zipfile.ZipFile(packages[0]) as archive:
+        archive.extractall(tmp_path / "site")
+    _works(tmp_path / "site", tmp_path / "elsewhere")
+
+
+def test_wheel_holds_no_tests(packages):
+    with zipfile.ZipFile(packages[0]) as archive:
+        tops = {name.split("/")[0] for name in archive.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"svmcompile"}
+
+
+def test_sdist(packages, tmp_path):
+    with tarfile.open(packages[1]) as archive:
+        archive.extractall(tmp_path / "sdist", filter="data")
+    (home,) = (tmp_path / "sdist").iterdir()
+    assert (home / "tests").is_dir() and (home / "Makefile").is_file() and (home / "LICENSE").is_file()
+    _works(home, tmp_path / "elsewhere")
+
+
+def test_bare_checkout(tmp_path):
+    for name in ("svmcompile", "templates"):
+        _copy(ROOT / name, tmp_path / "checkout" / name)
+    _works(tmp_path / "checkout", tmp_path / "elsewhere")

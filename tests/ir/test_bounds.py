@@ -1,0 +1,197 @@
+"""The bounds of ir/bounds.py hold: for the machine program, for other orders of summation, for real models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from nasty import Nasty
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import SVC, SVR, LinearSVC
+from strategies import origin, programs
+
+import svmcompile as sc
+from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.check import check
+from svmcompile.ir.interpret import interpret, run
+from svmcompile.ir.program import Input, Output, Program
+from svmcompile.kernel import Kernel
+from svmcompile.labels import Labels
+from svmcompile.lower import lower
+from svmcompile.optimise import optimise
+
+Array = NDArray[Any]
+SILLY = 5000  # a bound this many times the error would tell nothing
+REPEATS = 3
+
+
+def assert_contained(
+    program: Program, rows: Array, scores: Array, label: Array | None, number: Any
+) -> None:
+    """Errors within the bounds and no label changed, except where rounding may change it."""
+    bounds = error_bounds(program, rows, number)
+    own = error_bounds(program, rows, "f64").scores  # the reference rounds as well
+    exact = interpret(program, rows)
+    expected = exact["scores"] if "scores" in exact else exact["value"]
+    steady = ~bounds.unstable
+    error = np.abs(scores.astype(np.float64) - expected)[steady]
+    allowed = (bounds.scores + own)[steady]
+    assert np.isfinite(allowed).all()
+    assert (error <= allowed).all(), (error / allowed).max()
+    if label is not None:
+        assert (label == exact["label"])[steady].all()
+
+
+@settings(max_examples=250, deadline=None)
+@given(programs(), st.sampled_from(["f32", "f64"]))
+def test_machine_program_is_within_the_bounds(program: Program, number: Any) -> None:
+    program = optimise(program)
+    try:
+        machine = interpret(lower(program, number), program.probes)
+    except EmitError:
+        assume(False)
+    scores = machine["scores"] if "scores" in machine else machine["value"]
+    assert_contained(program, program.probes, scores, machine.get("label"), number)
+
+
+@settings(max_examples=250, deadline=None)
+@given(programs(), st.integers(0, 1000))
+def test_any_order_of_summation_is_within_the_bounds(program: Program, seed: int) -> None:
+    program = optimise(program)
+    try:
+        scores, label = Nasty(seed).scores(lower(program, "f32"), program.probes)
+    except EmitError:
+        assume(False)
+    assert_contained(program, program.probes, scores, label, "f32")
+
+
+def test_one_dimension_far_from_the_vector() -> None:
+    """Few features, a large exponent: every rounding of the exponent counts, none averages out."""
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        vector = random.uniform(3, 9)
+        tables = {
+            "s": np.zeros(1), "f": np.ones(1), "o": np.zeros(1),
+            "v": np.array([[vector]]), "w": np.ones((1, 1)), "b": np.zeros(1),
+        }  # fmt: skip
+        body = (
+            ir.Scale("z", "x", "s", "f", "o"),
+            ir.KernelSum("k", "z", "v", "w", "b", Kernel("rbf", 0.5)),
+        )
+        program = check(Program(Input(1), body, (Output("value", "k"),), tables, None, origin()))
+        rows = random.uniform(-0.02, 0.02, (50, 1)).astype(np.float32).astype(np.float64)
+        for seed in range(REPEATS):
+            scores, _ = Nasty(seed).scores(lower(program, "f32"), rows)
+            assert_contained(program, rows, scores, None, "f32")
+
+
+def _digits(**options: Any) -> tuple[Any, Array]:
+    X, y = load_digits(return_X_y=True)
+    return SVC(**options).fit(X[:600] / 16, y[:600]), X[600:750].astype(np.float32).astype(np.float64) / 16
+
+
+def _iris(model: Any) -> tuple[Any, Array]:
+    X, y = load_iris(return_X_y=True)
+    return model.fit(X, y), X.astype(np.float32).astype(np.float64)
+
+
+REAL = {
+    "digits-rbf": lambda: _digits(),
+    "digits-rbf-narrow": lambda: _digits(gamma=0.5, break_ties=True),
+    "digits-poly3": lambda: _digits(kernel="poly", coef0=1),
+    "digits-poly2": lambda: _digits(kernel="poly", degree=2, decision_function_shape="ovo"),
+    "digits-linear": lambda: _digits(kernel="linear"),
+    "digits-sigmoid": lambda: _digits(kernel="sigmoid", gamma=0.005),
+    "iris-rbf": lambda: _iris(SVC(C=100)),
+    "iris-poly4": lambda: _iris(SVC(kernel="poly", degree=4)),
+    "iris-linear-machine": lambda: _iris(LinearSVC()),
+    "iris-regression": lambda: _iris(SVR(C=10)),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_models_are_within_the_bounds(name: str) -> None:
+    model, rows = REAL[name]()
+    program = sc.compile(model)
+    machine = lower(program, "f32")
+    result = interpret(machine, rows)
+    assert_contained(
+        program, rows, result["scores" if "scores" in result else "value"], result.get("label"), "f32"
+    )
+    for seed in range(REPEATS):
+        scores, label = Nasty(seed).scores(machine, rows)
+        assert_contained(program, rows, scores, label, "f32")
+
+
+def test_the_bound_is_not_silly() -> None:
+    model, rows = _digits(decision_function_shape="ovo")
+    program = sc.compile(model)
+    error = np.abs(interpret(lower(program, "f32"), rows)["scores"] - program.decision_function(rows))
+    bound = error_bounds(program, rows, "f32")
+    assert bound.scores.max() <= SILLY * error.max()
+    assert bound.unstable.mean() < 0.01
+
+
+def test_the_published_bound_of_the_rbf_case() -> None:
+    """sum |a| K (e + u + ln2 u ((d + 4) sum|x's'| + 3 (hs + hx))) + 16 u sum |a| K contains the error."""
+    X, y = load_digits(return_X_y=True)
+    pick = np.isin(y, (3, 8))
+    model = SVC(C=10).fit(X[pick][:200] / 16, y[pick][:200])
+    rows = (X[pick] / 16).astype(np.float32).astype(np.float64)
+    program = sc.compile(model)
+    machine = lower(program, "f32")
+    z = interpret_value(lower(program, "f64"), rows, ir.Prepare)
+    node = next(item for item in machine.body if isinstance(item, ir.PackedSum))
+    s = machine.tables[node.vectors].astype(np.float64)
+    alpha = np.abs(machine.tables[node.weights][:, 0].astype(np.float64))
+    hx, hs = np.square(z).sum(axis=1)[:, None] / 2, np.square(s).sum(axis=1) / 2
+    kernel = np.exp2(z @ s.T - hx - hs)
+    u, d = 2.0**-24, rows.shape[1]
+    relative = 1.7e-7 + u + np.log(2) * u * ((d + 4) * np.abs(z) @ np.abs(s).T + 3 * (hs + hx))
+    bound = (kernel * (relative + 16 * u)) @ alpha
+    error = np.abs(interpret(machine, rows)["scores"][:, 0] - model.decision_function(rows))
+    assert (error <= bound).all()
+
+
+def interpret_value(program: Program, rows: Array, kind: type[ir.Node]) -> Array:
+    """The value of the first node of a kind."""
+    env: dict[str, Array] = {"x": rows}
+    for node in program.body:
+        env[node.out] = run(node, env, program.tables)
+        if isinstance(node, kind):
+            return env[node.out]
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def test_far_rows_have_a_finite_bound() -> None:
+    """Where the kernel vanishes the bound does too; it is never NaN, which would hide any error."""
+    model, rows = _iris(SVC())
+    program = sc.compile(model)
+    for size in (1e3, 1e10, 1e30):
+        far = (rows[:5] * size).astype(np.float32).astype(np.float64)
+        bounds = error_bounds(program, far, "f32")
+        assert np.isfinite(bounds.scores).all()
+        assert (bounds.scores < 1e-4).all()
+
+
+def test_a_tie_is_unstable_and_a_wide_margin_is_not() -> None:
+    tables = {"w": np.ones((1, 1)), "b": np.zeros(1), "c": np.zeros(1)}
+    body = (ir.Affine("a", "x", "w", "b", "c"), ir.Threshold("label", "a", True, 1, 0))
+    outputs = (Output("scores", "a"), Output("label", "label"))
+    program = check(Program(Input(1), body, outputs, tables, Labels((0, 1), "<i8"), origin()))
+    assert error_bounds(program, np.array([[0.0], [1.0], [-1.0]]), "f32").unstable.tolist() == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_no_rows_give_empty_bounds() -> None:
+    model, rows = _iris(SVC())
+    bounds = error_bounds(sc.compile(model), rows[:0], "f32")
+    assert bounds.scores.shape == (0, 3)
+    assert bounds.unstable.shape == (0,)
