@@ -85,7 +85,9 @@ def compile(
     label: Label = None,
     target: Annotated[list[str] | None, typer.Option(help="c or onnx (repeatable)  [default: c]")] = None,
     precision: Annotated[str, typer.Option(help="f32 or f64")] = "f32",
-    profile: Annotated[str, typer.Option(help="portable: plain C99")] = "portable",
+    profile: Annotated[
+        str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
+    ] = "host",
     name: Annotated[
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
     ] = None,
@@ -162,13 +164,54 @@ def predict(
     name: Name = None,
     target: Annotated[str | None, typer.Option(help="c or onnx  [default: what is there]")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="write decision values as well")] = False,
+    jobs_: Annotated[int, typer.Option("--jobs", help="threads; -1 for one per core")] = 1,
     as_json: Json = False,
 ) -> None:
     """Score a file of any size in chunks."""
     from svmcompile import jobs, show
 
-    figures = jobs.predict_file(folder, data, output, label, name, target, scores, quiet=as_json)
+    figures = jobs.predict_file(folder, data, output, label, name, target, scores, jobs_, quiet=as_json)
     _print(as_json, figures, lambda: show.predicted(figures))
+
+
+@app.command()
+def bench(
+    folder: Folder,
+    data: DataFile,
+    model: Annotated[Path | None, typer.Option(help="the original model, which most peers need")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all installed]"),
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="rows of the data to use  [default: one batch]")] = None,
+    batch: Annotated[int, typer.Option(help="rows per call in batches")] = 2000,
+    repeats: Annotated[int, typer.Option(help="turns of each contender; the least time counts")] = 7,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="folder for bench.json and bench.svg")
+    ] = None,
+    label: Label = None,
+    name: Name = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Time per row beside other ways to run the model, in C and through Python, one thread."""
+    from svmcompile import show
+    from svmcompile.bench_job import BenchOptions, bench
+
+    options = BenchOptions(
+        folder=str(folder),
+        data=str(data),
+        model=None if model is None else str(model),
+        against=None if against is None else tuple(filter(None, against.split(","))),
+        rows=rows,
+        batch=batch,
+        repeats=repeats,
+        label=label,
+        name=name,
+        trust_pickle=trust_pickle,
+    )
+    result = bench(options, output, quiet=as_json)
+    _print(as_json, result, lambda: show.benched(result, output))
 
 
 @app.command()

@@ -64,7 +64,9 @@ def _train() -> tuple[Any, NDArray[np.float64], NDArray[Any]]:
     from sklearn.svm import SVC
 
     X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0, stratify=y)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X / 16, y, test_size=0.5, random_state=0, stratify=y
+    )
     model = SVC(C=10, gamma=0.5).fit(X_train, y_train)
     generator = np.random.default_rng(0)
     picks = generator.integers(len(X_test), size=ROWS - len(X_test))

@@ -160,13 +160,13 @@ def verify_folder(folder: Path, model: Path, name: str | None, trust_pickle: boo
 
 def predict_file(
     folder: Path, data: Path, output: Path, label: str | None, name: str | None, target: str | None,
-    scores: bool, quiet: bool,
+    scores: bool, n_jobs: int, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Score a data file chunk by chunk; how many rows there were."""
     from svmcompile.show import progress
 
     stem, program = pipeline.find_program(folder, name)
-    model = pipeline.load(folder, stem, target)
+    model = pipeline.load(folder, stem, target, n_jobs)
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
     width, names = program.n_features, program.input.feature_names

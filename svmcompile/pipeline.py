@@ -30,7 +30,7 @@ Watcher = Callable[[str, Program], None]
 
 TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
-PROFILES = ("portable",)
+PROFILES = ("portable", "host")
 ROUNDING_WARNING = 0.02  # share of a typical score that rounding may reach without a note
 
 
@@ -85,13 +85,14 @@ def emit(
     target: str | Iterable[str] = "c",
     name: str | None = None,
     precision: str = "f32",
-    profile: str = "portable",
+    profile: str = "host",
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
-    `figures` are added to the report, such as the agreement on data.
+    The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
+    or clang, "portable" is plain C99. `figures` are added to the report, such as the agreement on data.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
@@ -102,7 +103,7 @@ def emit(
     emitted = program
     for one in dict.fromkeys(targets):
         if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, watch)
+            made, emitted = _emit_c(program, name, number, profile, watch)
         else:
             made = _emit_onnx(program, name, number)
         files.update(made)
@@ -125,14 +126,16 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
     return value
 
 
-def _emit_c(program: Program, name: str, number: Number, watch: Watcher | None) -> tuple[Files, Program]:
+def _emit_c(
+    program: Program, name: str, number: Number, profile: Any, watch: Watcher | None
+) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
 
-    machine = lower(program, number)
+    machine = lower(program, number, profile)
     if watch:
         watch(f"lower-{number}", machine)
-    return dict(emit_c(machine, name, SelfTest.of(program, number))), machine
+    return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
 
 
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
@@ -213,11 +216,12 @@ def read_file(path: Path) -> bytes:
         raise ReadError(f"{path}: {error.strerror}") from None
 
 
-def load(folder: str | Path, name: str | None = None, target: str | None = None) -> Any:
+def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
     """A compiled model from an output folder, ready to predict.
 
-    C is built with the C compiler at hand (once: a cache is keyed by content);
-    ONNX runs in onnxruntime where that is installed.
+    C is built with the C compiler at hand (once: a cache is keyed by content)
+    and runs in `n_jobs` threads; ONNX runs in onnxruntime where that is
+    installed, in one thread.
     """
     stem, program = find_program(folder, name)
     path = Path(folder)
@@ -233,8 +237,10 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None)
         )
     from svmcompile.load.c import CModel
 
-    source, header = (read_file(path / f"{stem}{suffix}").decode() for suffix in (".c", ".h"))
-    return CModel(stem, source, header, program.labels, program.input.feature_names)
+    source, header = (
+        read_file(path / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
+    )
+    return CModel(stem, source, header, program.labels, program.input.feature_names, n_jobs)
 
 
 def verify(

@@ -39,7 +39,8 @@ def _candidates(svm: SVM, data: Data | None) -> Array:
     with np.errstate(all="ignore"):
         for step in reversed(svm.steps):
             if isinstance(step, ScaleStep):
-                rows = rows / step.factor + step.shift
+                # A factor of zero switches a feature off: any value will do for it.
+                rows = rows / np.where(step.factor != 0, step.factor, 1.0) + step.shift
     return rows
 
 

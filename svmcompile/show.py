@@ -160,3 +160,49 @@ def demo(result: dict[str, Any]) -> None:
     console.print(
         f"files: {escape(result['output'])}; everything agrees: {'yes' if result['ok'] else 'NO'}"
     )
+
+
+def benched(result: dict[str, Any], folder: Path | None) -> None:
+    """Times and ratios; ratios are to ours, called from the same language."""
+    right = ("single", "batch", "x single", "x batch", "differ")
+    title = (
+        f"{result['name']}: {result['n_support_vectors']:,} support vectors, "
+        f"{result['n_features']:,} features, {result['precision']} {result['profile']}\n"
+        f"us per row, one row per call and in batches of {result['batch']:,}; "
+        "times as long as ours; labels that differ"
+    )
+    table = _table(escape(title), "contender", "from", *right, right=right)
+    for one in result["contenders"]:
+        table.add_row(
+            escape(one["name"]),
+            one["via"],
+            f"{one['us_single']:.4g}",
+            f"{one['us_batch']:.4g}",
+            f"{one['ratio_single']:.3g}",
+            f"{one['ratio_batch']:.3g}",
+            str(one["labels_differing"]),
+            style="bold" if one["key"] == "ours" else "",
+        )
+    console.print(table)
+    for line in _limits(result):
+        console.print(line)
+    for one in result["left_out"]:
+        console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
+    for note in result["notes"]:
+        console.print(f"note: {escape(note)}")
+    if folder is not None:
+        console.print(f"files: {escape(str(folder / 'bench.json'))}, {escape(str(folder / 'bench.svg'))}")
+
+
+def _limits(result: dict[str, Any]) -> list[str]:
+    """How near our C code is to what one core can do."""
+    share, limits = result["share"], result["limits"]
+    if share is None:
+        return []
+    place = f" in {limits['table_in']}" if limits["table_in"] else ""
+    return [
+        f"batch: {share['gflops_batch']:.1f} of {limits['peak_gflops']:.0f} GF/s, "
+        f"{share['fma_peak_batch']:.0%} of the multiply-add peak",
+        f"single row: {share['gb_s_single']:.1f} of {limits['read_gb_s']:.0f} GB/s, "
+        f"{share['bandwidth_single']:.0%} of reading {size(limits['read_bytes'])}{place}",
+    ]

@@ -176,7 +176,7 @@ def _drop(shop: Workshop, values: set[str]) -> None:
 
 
 def _sums(shop: Workshop, x: str, out: str, count: int, pairs: int = 0) -> str:
-    """A node that gives `count` sums of moderate size; over pairs of `pairs` classes where that is not 0."""
+    """A node that gives `count` sums, one per pair of `pairs` classes where that is not 0."""
     kinds = [*SUM_NODES, "pairs", "pairs"] if pairs else SUM_NODES
     kind = shop.draw(st.sampled_from(kinds))
     size = shop.draw(st.sampled_from([1.0, 1e-5, 1e5]))

@@ -6,13 +6,13 @@ from typing import Any
 
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
-from svmcompile.emit.c_api import functions, public_functions
+from svmcompile.emit.c_api import chunked, functions, input_body, public_functions
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import table_names
+from svmcompile.ir.nodes import TiledSum, table_names
 from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
@@ -21,12 +21,12 @@ INT64 = range(-(1 << 63), 1 << 63)
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(program: Program, name: str, self_test: SelfTest) -> dict[str, str]:
+def emit(program: Program, name: str, self_test: SelfTest, profile: str = "portable") -> dict[str, str]:
     """The two files of a machine program; `self_test` holds rows with their expected results."""
     check_name(name)
     assert program.number, "lower the program first"
     symbols = Names(RESERVED, prefix=f"{name}_")
-    context = _context(program, name, symbols, self_test)
+    context = _context(program, name, symbols, self_test) | {"profile": profile}
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -65,6 +65,12 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
+        "inputs": {
+            node.out: input_body(program, types, symbols, node)
+            for node in program.body
+            if isinstance(node, TiledSum)
+        },
+        "chunks": chunked(program, types, name, symbols),
         "functions": functions(program, types, name, symbols),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmcompile.emit.c_host import chunk_rows
 from svmcompile.emit.names import KEYWORDS, Names
 from svmcompile.ir.check import Types
-from svmcompile.ir.nodes import Kind, Node, operands
+from svmcompile.ir.nodes import Kind, Node, TiledSum, operands
 from svmcompile.ir.program import Program
 
 
@@ -28,10 +29,22 @@ class Body:
     calls: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Chunked:
+    """Batch functions over chunks of rows: `function`_rows fills the sums, `bodies` take them further."""
+
+    bodies: list[Body]
+    batches: list[Function]
+    rows: int
+    width: int
+    n_features: int
+    function: str
+
+
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
     d, real = program.n_features, _real(program)
-    row = f"x + i * {d}"
+    row = _item("x", d)
     if program.labels is None:
         batch = f"void {name}_predict_batch(const {real} *x, size_t rows, {real} *values)"
         return [
@@ -56,10 +69,15 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
             Function(
                 "The same for many rows.",
                 f"void {name}_decision_function_batch({many}, {real} *scores)",
-                f"{name}_decision_function({row}, scores + i * {width})",
+                f"{name}_decision_function({row}, {_item('scores', width)})",
             )
         )
     return [found[0], batches[0], *found[1:], *batches[1:], _self_test(name)]
+
+
+def _item(array: str, width: int) -> str:
+    """Where row i begins in an array of rows."""
+    return f"{array} + i * {width}" if width > 1 else f"{array} + i"
 
 
 def _self_test(name: str) -> Function:
@@ -101,14 +119,72 @@ def functions(program: Program, types: Types, name: str, symbols: Names) -> list
     return bodies
 
 
+def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -> Body:
+    """What prepares a row for a tiled sum, as one function."""
+    real, function = _real(program), symbols(f"%{node.out} input", f"{node.out}_input")
+    declaration = f"static void {function}(const {real} *x, {real} *z)"
+    return _body(program, types, symbols, node.x, declaration, "z")
+
+
+def chunked(program: Program, types: Types, name: str, symbols: Names) -> Chunked | None:
+    """Batch functions that take many rows through the tiled sum at once; None where there is no such sum."""
+    found = [node for node in program.body if isinstance(node, TiledSum)]
+    if len(found) != 1 or not chunk_rows(found[0], program, program.number or "f64"):
+        return None
+    (node,) = found
+    real, width, d = _real(program), types[node.out].width, program.n_features
+    given = f"const {real} sums[{width}]"
+    row = _item("sums", width)
+    start = (node.out, "sums")
+    bodies, batches = [], []
+    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
+    many = f"const {real} *x, size_t rows"
+    if label is not None:
+        function = symbols("label of sums", "label_of")
+        declaration = f"static int {function}({given})"
+        bodies.append(_body(program, types, symbols, label, declaration, "", start))
+        batches.append(
+            Function(
+                "",
+                f"void {name}_predict_batch({many}, int32_t *indices)",
+                f"indices[at + i] = {function}({row})",
+            )
+        )
+    if scores is not None:
+        function = symbols("scores of sums", "scores_of")
+        columns = types[scores].width
+        declaration = f"static void {function}({given}, {real} scores[{columns}])"
+        bodies.append(_body(program, types, symbols, scores, declaration, "scores", start))
+        call = f"{function}({row}, scores + (at + i) * {columns})"
+        batches.append(Function("", f"void {name}_decision_function_batch({many}, {real} *scores)", call))
+    if value is not None:
+        batches.append(
+            Function("", f"void {name}_predict_batch({many}, {real} *values)", "values[at + i] = sums[i]")
+        )
+    rows = chunk_rows(node, program, program.number or "f64")
+    return Chunked(bodies, batches, rows, width, d, symbols(f"%{node.out}", node.out))
+
+
 def _body(
-    program: Program, types: Types, symbols: Names, goal: str, declaration: str, target: str = ""
+    program: Program,
+    types: Types,
+    symbols: Names,
+    goal: str,
+    declaration: str,
+    target: str = "",
+    start: tuple[str, str] | None = None,
 ) -> Body:
-    """Calls for all nodes the goal needs. The goal is written to `target`, or returned."""
-    local = Names(KEYWORDS | {"x", "scores"})
-    buffer = {program.input.name: "x"}
+    """Calls for all nodes the goal needs. The goal is written to `target`, or returned.
+
+    `start` names a value that is there already and the variable that holds it.
+    """
+    local = Names(KEYWORDS | {"x", "z", "scores", *(start or ())[1:]})
+    buffer = dict([start]) if start else {program.input.name: "x"}
     buffers, calls = [], []
-    for node in _needed(program, goal):
+    if goal in buffer and target:
+        width = types[goal].width
+        calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
+    for node in _needed(program, goal, set(buffer)):
         arguments = ", ".join(buffer[name] for name in operands(node))
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
@@ -125,10 +201,10 @@ def _body(
     return Body(declaration, buffers, calls)
 
 
-def _needed(program: Program, goal: str) -> list[Node]:
+def _needed(program: Program, goal: str, known: set[str]) -> list[Node]:
     wanted, kept = {goal}, []
     for node in reversed(program.body):
-        if node.out in wanted:
+        if node.out in wanted and node.out not in known:
             kept.append(node)
             wanted.update(operands(node))
     return kept[::-1]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from functools import singledispatch
 from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
+from svmcompile.emit.c_host import instruction_sets, tiled_layout
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import Types
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Number, Program
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
@@ -42,13 +44,14 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
 NUMBERS: dict[Number, dict[str, Any]] = {
     "f32": _numbers(
         "f32", bits="uint32_t", mantissa=23, bias=127, min="-126.0f", max="127", error="2e-7",
-        tanh_limit="10.0f", tanh_error="3e-7",
+        tanh_limit="10.0f", tanh_error="3e-7", magic="12582912.0f", sign_bit=31,
     ),
     "f64": _numbers(
         "f64", bits="uint64_t", mantissa=52, bias=1023, min="-1022.0", max="1023", error="4e-16",
-        tanh_limit="20.0", tanh_error="6e-16",
+        tanh_limit="20.0", tanh_error="6e-16", magic="6755399441055744.0", sign_bit=63,
     ),
 }  # fmt: skip
+LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
 
 
@@ -65,7 +68,7 @@ def helpers(program: Program) -> dict[str, bool]:
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables of one number that stand as a literal in the code."""
-    sums = [node for node in program.body if isinstance(node, ir.PackedSum)]
+    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum))]
     return {node.offsets for node in sums if node.shape != "exp2"}
 
 
@@ -73,8 +76,9 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     """The fields one macro reads."""
     number = program.number
     assert number
-    fields: dict[str, Any] = {
+    known: dict[str, Any] = {
         "kind": type(node).__name__,
+        "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
         "dot": f"{name}_dot",
@@ -86,21 +90,17 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     }
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
-            fields[field] = symbols(f"@{table}", table)
-    if isinstance(node, ir.PackedSum):
-        fields |= {
-            part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in ("kernel", "block")
-        }
-    return SimpleNamespace(**fields, **_own(node, program, types, name))
+            known[field] = symbols(f"@{table}", table)
+    parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
+    known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
+    if isinstance(node, ir.TiledSum):
+        known["isas"] = instruction_sets(node, program, number, known["function"], name)
+    return SimpleNamespace(**known, **_own(node, program, types, name))
 
 
 def _table_fields(node: Node) -> dict[str, str]:
-    names = set(table_names(node))
-    return {
-        field: getattr(node, field)
-        for field in node.__dataclass_fields__
-        if field != "out" and getattr(node, field) in names
-    }
+    """Field -> table, for every table the node reads."""
+    return {field.name: getattr(node, field.name) for field in fields(node) if field.type == "Table"}
 
 
 @singledispatch
@@ -143,6 +143,19 @@ def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str
     }
 
 
+@_own.register
+def _(node: ir.TiledSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = program.number or "f64"
+    return {
+        "shape": node.shape,
+        "offset": real(program.tables[node.offsets][0], number),
+        "sums": types[node.out].width,
+        "numbers": NUMBERS[number],
+        "input_width": program.n_features,
+        **tiled_layout(node, program, number),
+    }
+
+
 @_own.register(ir.Affine)
 @_own.register(ir.Quadratic)
 def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -157,7 +170,7 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {"classes": types[node.scores].width}
+    return {"classes": types[node.scores].width, "lowest": LOWEST[program.number or "f64"]}
 
 
 @_own.register

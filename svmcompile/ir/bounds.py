@@ -2,8 +2,9 @@
 
 A forward error analysis of the math program, for any backend that evaluates
 it in one number type, in any order of summation, with kernel values summed up
-in double after blocks of at most 16. Next to the value of each node stands a
-bound on its error; u is the unit roundoff. Kernel values follow
+in double after blocks of at most 32 and quadratic forms row by row. Next to
+the value of each node stands a bound on its error; u is the unit roundoff.
+Kernel values follow
 
     |dK| <= K (exp_error + u + ln2 dt),
     dt = u ((d + 4) sum_j |x'_j s'_j| + 5 (|x'|^2 + |s'|^2) / 2) + sum_j (|x'_j| + |s'_j| + e_j) e_j
@@ -53,6 +54,9 @@ ARITHMETIC: dict[Number, Arithmetic] = {
     "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126),
     "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022),
 }
+
+
+BLOCK = 32  # kernel values a backend may add up before it goes on in double
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,8 @@ def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     kernel, error = _kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
     value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
-    error += 18 * a.u * np.abs(kernel) + a.smallest
+    adding = (BLOCK + 2) * a.u + (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
+    error += adding * np.abs(kernel) + a.smallest
     error = _sum_over(node, error, np.abs(tables[node.weights]))
     error += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
     return value, error + a.u * (np.abs(value) + np.abs(tables[node.bias])), False

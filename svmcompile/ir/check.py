@@ -254,6 +254,26 @@ def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
     return Type(Kind.SCORES, sums)
 
 
+@result_type.register
+def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
+    d, sums, k = _features(node, types), tables[node.bias].shape[0], len(node.counts)
+    _need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
+    blocks, _, lanes = tables[node.vectors].shape
+    columns = k - 1 if k > 1 else sums
+    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
+    _need(sum(node.counts) <= blocks * lanes, "more vectors counted than stored")
+    by_lane = tables[node.weights].ndim == 3
+    weights = (blocks, columns, lanes) if by_lane else (blocks * lanes, columns + -columns % lanes)
+    _shape(
+        tables,
+        vectors=(node.vectors, (blocks, d, lanes)),
+        weights=(node.weights, weights),
+        offsets=(node.offsets, (blocks * lanes,) if node.shape == "exp2" else (1,)),
+        bias=(node.bias, (sums,)),
+    )
+    return Type(Kind.SCORES, sums)
+
+
 @result_type.register(ir.OvrScores)
 @result_type.register(ir.Vote)
 def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Type:

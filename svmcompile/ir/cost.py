@@ -110,6 +110,13 @@ def _(node: ir.PackedSum, types: Types, tables: Tables) -> Work:
 
 
 @work.register
+def _(node: ir.TiledSum, types: Types, tables: Tables) -> Work:
+    n, columns = sum(node.counts), len(node.counts) - 1 or types[node.out].width
+    per_vector = _shape_flops(node.shape, node.degree) + 2 * columns
+    return Work(n, n * (2 * types[node.x].width + per_vector))
+
+
+@work.register
 def _(node: ir.Affine, types: Types, tables: Tables) -> Work:
     m, d = tables[node.weights].shape
     return Work(0, d + 2 * m * d)

@@ -144,8 +144,15 @@ def _(node: ir.Prepare, env: Env, tables: Tables) -> NDArray[Any]:
 
 @run.register
 def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
-    x, weights = env[node.x], tables[node.weights].astype(np.float64)
-    t = x @ tables[node.vectors].T + tables[node.offsets]
+    weights = tables[node.weights].astype(np.float64)
+    values = _packed_values(node, env[node.x], tables[node.vectors], tables[node.offsets])
+    sums = pair_sums(values, weights, node.counts) if node.counts else values @ weights
+    return _poisoned(env[node.x], (sums + tables[node.bias]).astype(env[node.x].dtype))
+
+
+def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
+    """Kernel values [rows, n] of a packed sum."""
+    t = x @ vectors.T + offsets
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
         t = np.exp2(np.minimum(t - half.astype(x.dtype), 0))  # above zero only by rounding
@@ -153,9 +160,24 @@ def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
         t = power(t, node.degree)
     elif node.shape == "tanh":
         t = np.tanh(t)
-    values = t.astype(np.float64)
-    sums = pair_sums(values, weights, node.counts) if node.counts else values @ weights
-    return _poisoned(x, (sums + tables[node.bias]).astype(x.dtype))
+    return np.asarray(t, dtype=np.float64)
+
+
+@run.register
+def _(node: ir.TiledSum, env: Env, tables: Tables) -> NDArray[Any]:
+    blocks, d, lanes = tables[node.vectors].shape
+    vectors = tables[node.vectors].transpose(0, 2, 1).reshape(blocks * lanes, d)
+    weights, counts = tables[node.weights].astype(np.float64), list(node.counts)
+    if weights.ndim == 3:
+        weights = weights.transpose(0, 2, 1).reshape(blocks * lanes, -1)
+        counts = [count + -count % lanes for count in counts]
+    counts[-1] += blocks * lanes - sum(counts)
+    values = _packed_values(node, env[node.x], vectors, tables[node.offsets])
+    if len(counts) > 1:
+        sums = pair_sums(values, weights, tuple(counts))
+    else:
+        sums = (values @ weights)[:, : len(tables[node.bias])]
+    return _poisoned(env[node.x], (sums + tables[node.bias]).astype(env[node.x].dtype))
 
 
 @run.register

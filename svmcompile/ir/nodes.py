@@ -192,6 +192,27 @@ class PackedSum:
 
 
 @dataclass(frozen=True, slots=True)
+class TiledSum:
+    """`PackedSum` with its vectors in blocks of lanes, for processors with vector instructions.
+
+    Few weights per vector: weights are [blocks, m, lanes] and each class fills
+    whole blocks. More: weights are [vectors, m filled up to lanes]. Vectors that
+    fill up a block have weight zero. x comes from `Prepare`.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    vectors: Table  # [blocks, d, lanes]
+    offsets: Table  # [blocks * lanes] for "exp2", else [1]
+    weights: Table
+    bias: Table  # [sums]
+    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
+    shape: Shape
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
 class OvrScores:
     """scikit-learn's one-vs-rest form of pair sums: votes plus a squashed sum of confidences."""
 
@@ -233,11 +254,11 @@ class Threshold:
 
 
 Node = Union[
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
     OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = (
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
     OvrScores, Vote, ArgMax, Threshold,
 )  # fmt: skip
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import tokenize
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, fields
@@ -22,11 +24,11 @@ from svmcompile.ir.check import check
 from svmcompile.ir.nodes import NODES, Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
 from svmcompile.kernel import KERNEL_KINDS, Kernel
-from svmcompile.labels import Labels
+from svmcompile.labels import Labels, Scalar
 
 FORMAT = 1
 MAGIC = b"PK\x03\x04"
-MAX_BYTES = 1 << 32  # a larger member of the zip is refused unread
+MAX_LABEL_BYTES = 1 << 26  # a dtype may claim any width; what labels need is far below this
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 PROBES = "probes"  # the probe rows travel among the tables under this key
 
@@ -58,6 +60,7 @@ def from_bytes(content: bytes, where: str = "program") -> Program:
     except (
         zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, NotImplementedError,
         EOFError, OSError, IndexError, RecursionError, MemoryError, OverflowError, RuntimeError,
+        SyntaxError, struct.error, tokenize.TokenError,
     ) as error:  # fmt: skip
         raise ReadError(f"{where}: not a readable svmcompile program: {error!r}") from None
 
@@ -90,10 +93,12 @@ def _zip(members: dict[str, bytes]) -> bytes:
 
 def _unzip(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for info in archive.infolist():
-            if info.file_size > MAX_BYTES or info.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(f"member {info.filename!r} is compressed or too large")
-        return {info.filename: archive.read(info) for info in archive.infolist()}
+        members = archive.infolist()
+        if any(info.compress_type != zipfile.ZIP_STORED for info in members):
+            raise ValueError("a member is compressed")
+        if sum(info.file_size for info in members) > len(content):
+            raise ValueError("the members claim more bytes than there are")
+        return {info.filename: archive.read(info) for info in members}
 
 
 def _npy(array: NDArray[Any]) -> bytes:
@@ -142,13 +147,7 @@ def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Program:
-    labels, origin, source = description["labels"], dict(description["origin"]), description["input"]
-    origin["claim"] = Claim(origin["claim"])
-    origin["options"] = tuple((str(name), value) for name, value in origin["options"])
-    origin["savings"] = tuple(
-        Saving(s["by"], tuple(s["flops"]), tuple(s["table_bytes"])) for s in origin["savings"]
-    )
-    origin["notes"] = tuple(str(note) for note in origin["notes"])
+    labels, source = description["labels"], description["input"]
     if description["number"] not in (None, "f32", "f64"):
         raise ValueError(f"number type {description['number']!r}")
     return Program(
@@ -157,13 +156,44 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pr
         outputs=tuple(Output(**output) for output in description["outputs"]),
         tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},
         labels=_labels(labels) if labels else None,
-        origin=Origin(**origin),
+        origin=_origin(description["origin"]),
         number=description["number"],
         probes=arrays[PROBES],
     )
 
 
+def _origin(stored: dict[str, Any]) -> Origin:
+    return Origin(
+        source=str(stored["source"]),
+        sha256=str(stored["sha256"]),
+        n_support_vectors=int(stored["n_support_vectors"]),
+        exact_flops=int(stored["exact_flops"]),
+        method=str(stored["method"]),
+        claim=Claim(stored["claim"]),
+        options=tuple((str(name), _scalar(value)) for name, value in stored["options"]),
+        savings=tuple(
+            Saving(str(saving["by"]), _two(saving["flops"]), _two(saving["table_bytes"]))
+            for saving in stored["savings"]
+        ),
+        notes=tuple(str(note) for note in stored["notes"]),
+    )
+
+
+def _two(stored: list[Any]) -> tuple[int, int]:
+    before, after = stored
+    return int(before), int(after)
+
+
+def _scalar(stored: Any) -> Scalar:
+    if not isinstance(stored, (bool, int, float, str)):
+        raise ValueError(f"option value {stored!r}")
+    return stored
+
+
 def _labels(stored: dict[str, Any]) -> Labels:
+    dtype = np.dtype(str(stored["dtype"]))
+    if dtype.itemsize * len(stored["values"]) > MAX_LABEL_BYTES:
+        raise ValueError(f"labels of type {dtype}")
     labels = Labels(tuple(stored["values"]), str(stored["dtype"]))
     if Labels.of(labels.array(), "labels").values != labels.values:
         raise ValueError("labels do not fit their type")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import ReadError, ToolchainError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError, ToolchainError, UnsupportedError
 from svmcompile.labels import Labels
 from svmcompile.load.toolchain import build_library
 from svmcompile.rows import as_rows
@@ -18,8 +20,42 @@ DECLARATIONS = re.compile(
 )
 
 
+def _declarations(name: str, header: str) -> str:
+    """The part of a header that cffi can read."""
+    found = DECLARATIONS.search(header)
+    if not found:
+        raise ReadError(f"{name}.h holds no svmcompile declarations; compile the model again")
+    return found.group(1)
+
+
+def _interface(name: str, declarations: str) -> Any:
+    from cffi import FFI, CDefError
+
+    ffi = FFI()
+    try:
+        ffi.cdef(declarations)
+    except CDefError as error:
+        raise ReadError(f"{name}.h cannot be parsed, compile the model again: {error}") from None
+    return ffi
+
+
+def check_jobs(n_jobs: int) -> int:
+    """How many threads: a positive number, or -1 for one per core."""
+    if n_jobs == -1:
+        return os.cpu_count() or 1
+    if n_jobs < 1:
+        raise OptionError(f"n_jobs is {n_jobs}; it must be 1 or more, or -1 for all cores")
+    return n_jobs
+
+
+LEAST_ROWS = 96  # for a thread; a chunk of the host profile
+
+
 class CModel:
-    """A compiled model under scikit-learn's names. Calls release the GIL and loop in C."""
+    """A compiled model under scikit-learn's names. Calls release the GIL and loop in C.
+
+    Rows are shared out among `n_jobs` threads.
+    """
 
     def __init__(
         self,
@@ -28,21 +64,20 @@ class CModel:
         header: str,
         labels: Labels | None,
         feature_names: tuple[str, ...] = (),
+        n_jobs: int = 1,
     ) -> None:
-        from cffi import FFI
-
-        found = DECLARATIONS.search(header)
-        if not found:
-            raise ReadError(f"{name}.h holds no svmcompile declarations; compile the model again")
+        declarations = _declarations(name, header)
         self.name = name
         self.labels = labels
         self.feature_names = feature_names
-        self._ffi = FFI()
-        self._ffi.cdef(found.group(1))
+        self.n_jobs = check_jobs(n_jobs)
+        self._ffi = _interface(name, declarations)
         self._library = self._open(source, header)
-        self._real = np.dtype(np.float32 if "const float *" in found.group(1) else np.float64)
+        self._real = np.dtype(np.float32 if "const float *" in declarations else np.float64)
         self.n_features: int = self._constant("N_FEATURES")
         self.n_scores: int = self._constant("N_SCORES", 0)
+        if self._constant("N_CLASSES", 0) != len(labels or ()):
+            raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
 
     @property
     def precision(self) -> str:
@@ -96,13 +131,27 @@ class CModel:
             raise ToolchainError(f"the built library cannot be loaded: {error}") from None
 
     def _constant(self, name: str, *default: int) -> int:
-        value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
+        try:
+            value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
+        except AttributeError as error:
+            raise ReadError(f"{self.name}.h declares no {error}; compile the model again") from None
         return value
 
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self.name}_{name}")
 
     def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Fill `out` from the rows, each thread a part of them."""
+        step = max(LEAST_ROWS, -(-len(rows) // self.n_jobs))
+        starts = range(0, len(rows), step) or range(1)
+        if len(starts) == 1:
+            self._call_one(name, rows, out)
+            return
+        with ThreadPoolExecutor(len(starts)) as pool:
+            parts = [slice(at, at + step) for at in starts]
+            list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
+
+    def _call_one(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
         pointers = {"float32": "float[]", "float64": "double[]", "int32": "int32_t[]"}
         view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
         x = view(pointers[rows.dtype.name], rows)

@@ -5,7 +5,7 @@ The C backend needs this stage; the ONNX backend emits from math nodes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,25 @@ from svmcompile.ir.nodes import KernelSum, Node, PairSum, operands, table_names
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.packed import pack
+from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
+Profile = Literal["portable", "host"]
 
 
-def lower(program: Program, number: Number) -> Program:
-    """The machine program of a math program; every table is of the number type."""
+def lower(program: Program, number: Number, profile: Profile = "portable") -> Program:
+    """The machine program of a math program; every table is of the number type.
+
+    The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
+    """
     program = own_tables(program)
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
         if isinstance(node, (KernelSum, PairSum)):
             nodes, made = pack(program, node, number)
+            if profile == "host":
+                nodes, made = tile(nodes, made, number, program.n_features)
             body += nodes
             tables |= made
         else:

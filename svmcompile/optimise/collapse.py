@@ -1,7 +1,8 @@
 """collapse_linear, collapse_quadratic: kernels that are polynomials of degree 1 or 2 need no vectors.
 
 Both act only where the result costs fewer flops; a sum without vectors is a
-constant and always collapses.
+constant and always collapses. Subtracting the centre is not counted: it buys
+accuracy, and a scaling in front of it folds into it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _collapse(program: Program, form: Callable[[Program, Sum], tuple[Node, Table
             continue
         new, tables = collapsed
         candidate = rewrite(program, [*program.body[:index], new, *program.body[index + 1 :]], tables)
-        if flops(candidate) < flops(program) or not len(program.tables[node.vectors]):
+        n, centring = program.tables[node.vectors].shape
+        if not n or flops(candidate) - centring < flops(program):
             program = candidate
     return program
 
@@ -64,9 +66,15 @@ def dense_weights(program: Program, node: Sum) -> Array:
     return dense
 
 
-def _centre(vectors: Array) -> Array:
-    """Where the rows are: near the mean of the vectors, as a float32 number."""
-    return nearest_float32(vectors.mean(axis=0)) if len(vectors) else np.zeros(vectors.shape[1])
+def _centre(vectors: Array, weights: Array) -> Array:
+    """Where the rows are: near the mean of the vectors, as a float32 number.
+
+    Under an identity matrix of weights the vectors are the slopes of a linear
+    machine, which say nothing of the rows.
+    """
+    if not len(vectors) or np.array_equal(weights, np.eye(len(vectors))):
+        return np.zeros(vectors.shape[1])
+    return nearest_float32(vectors.mean(axis=0))
 
 
 def _affine(program: Program, node: Sum) -> tuple[Node, Tables] | None:
@@ -77,7 +85,7 @@ def _affine(program: Program, node: Sum) -> tuple[Node, Tables] | None:
     if kernel.kind != "poly" or kernel.degree > 1:
         return None
     vectors, weights = program.tables[node.vectors], dense_weights(program, node)
-    centre = _centre(vectors)
+    centre = _centre(vectors, weights)
     slopes = kernel.gamma * kernel.degree * (weights @ vectors)
     values = kernel.values(centre[None], vectors)[0]
     bias = program.tables[node.bias] + weights @ values
@@ -91,7 +99,7 @@ def _quadratic(program: Program, node: Sum) -> tuple[Node, Tables] | None:
     if kernel.kind != "poly" or kernel.degree != 2:
         return None
     vectors, weights = program.tables[node.vectors], dense_weights(program, node)
-    centre = _centre(vectors)
+    centre = _centre(vectors, weights)
     at_centre = kernel.gamma * (vectors @ centre) + kernel.coef0
     rows, columns = np.triu_indices(vectors.shape[1])
     squares = np.stack(

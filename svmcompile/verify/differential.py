@@ -92,7 +92,8 @@ def compare(
         rows_not_finite=int((~finite).sum()),
         accuracy_of_reference=_accuracy(expected.labels, truth, program),
         comparisons=tuple(
-            _compare_one(backend, expected, bounds[backend.precision], program, truth) for backend in backends
+            _compare_one(backend, expected, bounds[backend.precision], program, truth)
+            for backend in backends
         ),
     )
 

@@ -29,6 +29,7 @@ WARNINGS = (
 )  # fmt: skip
 CXX_WARNINGS = tuple(flag for flag in WARNINGS if flag != "-Wmissing-prototypes")
 SANITIZE = (
+    "-std=c99",
     "-g",
     "-O1",
     "-fno-omit-frame-pointer",
@@ -106,24 +107,22 @@ def compilers() -> dict[str, Command]:
         name: (path,) for name in ("gcc", "clang") if (path := shutil.which(name)) is not None
     }
     if not found and importlib.util.find_spec("ziglang"):
-        found["zig"] = (sys.executable, "-m", "ziglang", "cc")
+        # It adds options of its own, which not every run needs.
+        found["zig"] = (sys.executable, "-m", "ziglang", "cc", "-Wno-unused-command-line-argument")
     assert found, "no C compiler: install gcc, clang or ziglang"
     return found
 
 
 @cache
 def cxx_compilers() -> dict[str, Command]:
-    """The C++ side of `compilers()`."""
-    found: dict[str, Command] = {
-        name: (path,) for name in ("g++", "clang++") if (path := shutil.which(name)) is not None
-    }
-    return found or {"zig": (sys.executable, "-m", "ziglang", "c++")}
+    """g++ and clang++ where they are installed; ziglang's would first build its own library for minutes."""
+    return {name: (path,) for name in ("g++", "clang++") if (path := shutil.which(name)) is not None}
 
 
 @cache
 def sanitizing_compiler() -> Command | None:
     """A compiler that comes with the run-time libraries of its sanitizers."""
-    for command in compilers().values():
+    for command in reversed(compilers().values()):  # clang's look at more
         tried = subprocess.run(
             [*command, *SANITIZE, "-x", "c", "-", "-o", "/dev/null"],
             input=b"int main(void) { return 0; }",
@@ -146,18 +145,22 @@ def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.Compl
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
 
 
-def write_c(program: Program, folder: Path, name: str, precision: str) -> None:
+def write_c(
+    program: Program, folder: Path, name: str, precision: str, profile: str = "portable"
+) -> None:
     """NAME.c and NAME.h of a program."""
-    files = sc.emit(program, "c", name, precision)
+    files = sc.emit(program, "c", name, precision, profile)
     for suffix in (".c", ".h"):
         (folder / f"{name}{suffix}").write_text(str(files[name + suffix]), encoding="ascii")
 
 
-def write_all(programs: Mapping[str, Program], folder: Path, precision: str) -> None:
+def write_all(
+    programs: Mapping[str, Program], folder: Path, precision: str, profile: str = "portable"
+) -> None:
     """Several models; `all.c` holds them all, `models.h` includes their headers."""
     lines = []
     for name, program in programs.items():
-        write_c(program, folder, name, precision)
+        write_c(program, folder, name, precision, profile)
         lines.append(f"{'CLASSIFIER' if program.labels else 'REGRESSOR'}({name}, {name.upper()})\n")
     (folder / "models.inc").write_text("".join(lines))
     (folder / "models.h").write_text("".join(f'#include "{name}.h"\n' for name in programs))
@@ -165,14 +168,19 @@ def write_all(programs: Mapping[str, Program], folder: Path, precision: str) -> 
 
 
 def build(
-    programs: Mapping[str, Program], folder: Path, precision: str, command: Command, *flags: str
+    programs: Mapping[str, Program],
+    folder: Path,
+    precision: str,
+    command: Command,
+    *flags: str,
+    profile: str = "portable",
 ) -> Path:
     """A program that runs any of the models."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_all(programs, folder, precision)
+    write_all(programs, folder, precision, profile)
     (folder / "driver.c").write_text(DRIVER)
     real = "float" if precision == "f32" else "double"
-    compile_c(command, folder, "-std=c99", *flags, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
+    compile_c(command, folder, *flags, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
     return folder / "driver"
 
 

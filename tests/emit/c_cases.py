@@ -57,7 +57,7 @@ def pairs(kernel: Kernel, rule: LabelRule, labels: Labels, **more: Any) -> SVM:
     counts = {2: (17, 23), 3: (1, 20, 19), 4: (16, 0, 7, 17)}[classes]
     sums = classes * (classes - 1) // 2
     svm = dense(kernel, rule, labels, sums)
-    weights = np.random.default_rng(6).normal(size=(classes - 1, VECTORS))
+    weights = 4 * np.random.default_rng(6).normal(size=(classes - 1, VECTORS))
     return replace(svm, coefficients=weights, counts=counts, **more).check("test")
 
 

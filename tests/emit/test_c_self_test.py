@@ -13,6 +13,7 @@ from c_cases import CASES, program_of
 
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.program import Program
 
 MAIN = '#include "model.h"\nint main(void) { return model_self_test(); }\n'
 NUMBER = r"-?\d[-+.\de]*f?"
@@ -37,8 +38,13 @@ def test_one_changed_number_is_noticed(tmp_path: Path, table: str) -> None:
 @pytest.mark.compile
 @pytest.mark.parametrize(
     ("case", "table"),
-    [("poly_value", "weights"), ("quadratic", "sums_squares"), ("sigmoid_two", "vectors")]
-    + [("affine", "sums_slopes"), ("linear_scaled", "factor0")],
+    [
+        ("poly_value", "weights"),
+        ("quadratic", "sums_squares"),
+        ("sigmoid_two", "vectors"),
+        ("affine", "sums_slopes"),
+        ("linear_scaled", "factor0"),
+    ],
 )
 def test_other_kinds_notice_too(tmp_path: Path, case: str, table: str) -> None:
     write_c(program_of(case), tmp_path, "model", "f64")
@@ -62,19 +68,11 @@ def test_rows_lie_near_the_boundary_and_on_both_sides(case: str) -> None:
     stored = SelfTest.of(program, "f32")
     assert stored.labels is not None
     assert len(stored.rows) >= 4 and len(set(stored.labels.tolist())) > 1
-    assert nearest(program, stored.rows) < 0.02 * nearest(program, program.probes[-2:])
+    assert sum(label_changes_near(program, row) for row in stored.rows) >= 2
 
 
-def nearest(program: object, rows: np.ndarray) -> float:
-    """How far the closest row must go, towards rows of another label, until the label changes."""
-    labels = interpret(program, rows)["label"]  # type: ignore[arg-type]
-    far = np.random.default_rng(0).normal(size=(200, rows.shape[1]))
-    other = interpret(program, far)["label"]  # type: ignore[arg-type]
-    steps = np.geomspace(1e-4, 1, 60)
-    found = 1.0
-    for row, label in zip(rows, labels, strict=True):
-        for target in far[other != label]:
-            path = row + steps[:, None] * (target - row)
-            changed = interpret(program, path)["label"] != label  # type: ignore[arg-type]
-            found = min(found, float(steps[np.argmax(changed)])) if changed.any() else found
-    return found
+def label_changes_near(program: Program, row: np.ndarray) -> bool:
+    """Whether the label is another one a hundredth of the way to some point."""
+    points = np.random.default_rng(0).normal(size=(500, len(row)))
+    labels = interpret(program, np.vstack([row, row + (points - row) / 100]))["label"]
+    return len(set(labels.tolist())) > 1

@@ -58,7 +58,7 @@ def test_every_number_arrives(number: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("SVMCOMPILE_CACHE", str(tmp_path / "cache"))
     vectors = any_numbers(number)
     assert vectors.nbytes > MAX_DECIMAL_BYTES
-    files = sc.emit(product_with(vectors), "c", "bulk", number)
+    files = sc.emit(product_with(vectors), "c", "bulk", number, "portable")
     assert "bulk_vectors_bulk = {" in str(files["bulk.c"])
     sc.write(files, tmp_path / "out")
     found = sc.load(tmp_path / "out").decision_function(np.eye(D))

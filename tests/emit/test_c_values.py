@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, Result, build, compilers, run, sanitizing_compiler
+from c_build import SANITIZE, Result, build, run, sanitizing_compiler
 from c_cases import CASES, FEATURES, normal_rows, program_of, real_type
 
 import svmcompile as sc
@@ -15,6 +15,7 @@ from svmcompile.ir.bounds import ARITHMETIC, error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.load.c import CModel
+from svmcompile.load.toolchain import FLAGS, find_compiler
 from svmcompile.lower import lower
 
 pytestmark = pytest.mark.compile
@@ -98,9 +99,11 @@ def test_no_rows(sanitized: tuple[Path, str], case: str) -> None:
 
 @pytest.fixture(scope="module", params=PRECISIONS)
 def plain(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Every case in one program, compiled as `sc.load` compiles."""
     programs = {case: program_of(case) for case in CASES}
-    folder, command = tmp_path_factory.mktemp("plain"), next(iter(compilers().values()))
-    return build(programs, folder, request.param, command, "-O1"), request.param
+    flags = [flag for flag in FLAGS if flag != "-shared"]
+    folder = tmp_path_factory.mktemp("plain")
+    return build(programs, folder, request.param, find_compiler(), *flags), request.param
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -128,7 +131,7 @@ def test_load_gives_the_same_bytes(
     monkeypatch.setenv("SVMCOMPILE_CACHE", str(tmp_path / "cache"))
     program, rows = program_of(case), normal_rows(ROWS, number)
     found = run(driver, case, program, rows, number)
-    sc.write(sc.emit(program, "c", case, number), tmp_path / "out")
+    sc.write(sc.emit(program, "c", case, number, "portable"), tmp_path / "out")
     model = sc.load(tmp_path / "out")
     assert isinstance(model, CModel)
     values = model.decision_function(rows) if program.labels else model.predict(rows)

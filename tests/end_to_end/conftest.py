@@ -67,6 +67,8 @@ def iris(tmp_path_factory):
     skops.io.dump(model, folder / "iris.skops")
     np.savez(folder / "iris.npz", X=X, y=labels)
     header = "a,b,c,d,species\n"
-    lines = [",".join([*(repr(float(v)) for v in row), label]) for row, label in zip(X, labels, strict=True)]
+    lines = [
+        ",".join([*(repr(float(v)) for v in row), label]) for row, label in zip(X, labels, strict=True)
+    ]
     (folder / "iris.csv").write_text(header + "\n".join(lines) + "\n")
     return Iris(model, X, labels, folder)

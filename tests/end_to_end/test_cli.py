@@ -41,7 +41,15 @@ def test_compile_writes_all_files_and_a_full_report(compiled):
 
 
 def test_compile_with_data_reports_agreement(run, iris, tmp_path):
-    done = run("compile", iris.file("iris.skops"), "-o", tmp_path / "out", "--data", iris.file("iris.npz"), "--json")
+    done = run(
+        "compile",
+        iris.file("iris.skops"),
+        "-o",
+        tmp_path / "out",
+        "--data",
+        iris.file("iris.npz"),
+        "--json",
+    )
     report = json.loads(done.out)
     assert report["agreement"] == 1.0 and report["rows"] == len(iris.X)
     assert report["accuracy"]["original"] == report["accuracy"]["compiled"] > 0.9
@@ -118,7 +126,7 @@ def test_dump_ir_shows_each_step(run, iris, tmp_path):
     run("compile", iris.file("iris.skops"), "-o", tmp_path / "out", "--dump-ir", tmp_path / "ir")
     names = sorted(item.name for item in (tmp_path / "ir").iterdir())
     assert names[0] == "00-exact.txt" and names[-1].endswith("lower-f32.txt")
-    assert "packed_sum" in (tmp_path / "ir" / names[-1]).read_text()
+    assert "tiled_sum" in (tmp_path / "ir" / names[-1]).read_text()
 
 
 @pytest.mark.parametrize(

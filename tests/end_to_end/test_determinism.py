@@ -39,6 +39,11 @@ def _run(seed: str, folder) -> str:
     path = os.pathsep.join(p for p in sys.path if p)
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout

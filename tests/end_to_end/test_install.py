@@ -36,7 +36,16 @@ def packages(tmp_path_factory):
     """The sdist, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
     source = tmp_path_factory.mktemp("source") / "svmcompile"
-    tracked = ["svmcompile", "templates", "examples", "tests", "out/README.md", "Makefile", "README.md", "LICENSE"]
+    tracked = [
+        "svmcompile",
+        "templates",
+        "examples",
+        "tests",
+        "out/README.md",
+        "Makefile",
+        "README.md",
+        "LICENSE",
+    ]
     for name in (*tracked, "pyproject.toml"):
         _copy(ROOT / name, source / name)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
@@ -58,7 +67,11 @@ def _works(home: Path, folder: Path) -> None:
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(home)}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(home)], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", SCRIPT, str(home)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.strip() == "works", done.stderr
 

@@ -36,8 +36,9 @@ static const double coin_sums_centre[3] = {
 static double coin_dot(const double *a, const double *b, size_t n)
 {
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    const size_t fours = n - n % 4;
     size_t j = 0;
-    for (; n - j >= 4; j += 4) {
+    for (; j < fours; j += 4) {
         s0 += a[j] * b[j];
         s1 += a[j + 1] * b[j + 1];
         s2 += a[j + 2] * b[j + 2];
@@ -88,7 +89,7 @@ void coin_predict_batch(const double *x, size_t rows, int32_t *indices)
 void coin_decision_function_batch(const double *x, size_t rows, double *scores)
 {
     for (size_t i = 0; i < rows; i++)
-        coin_decision_function(x + i * 3, scores + i * 1);
+        coin_decision_function(x + i * 3, scores + i);
 }
 
 int coin_self_test(void)
@@ -131,7 +132,7 @@ int coin_self_test(void)
         coin_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 1; k++) {
             double error = outputs[k] - expected[i][k];
-            if (!(error <= tolerances[i] && error >= -tolerances[i]))
+            if (!(error <= tolerances[i] && error >= -tolerances[i])) /* NaN is wrong too */
                 wrong = 1;
         }
         failed += wrong;

@@ -1,0 +1,95 @@
+"""driver: rivals called from C in a program of its own, no Python inside the clock."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.bench.subject import Subject
+from svmcompile.bench.timing import BUDGET_SECONDS, Times
+from svmcompile.errors import ToolchainError
+
+BUILD_SECONDS, RUN_SECONDS = 120, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """How to build a program: the flags of the generated code's library, less those that make it one."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    sources: Path  # the folder of driver.c and probe.c
+
+    def build(self, source: str, folder: Path, *extra: str) -> Path:
+        """The program of one source file."""
+        program = folder / Path(source).stem
+        words = [*self.command, *self.flags, str(self.sources / source), "-o", str(program), *extra]
+        run(words, folder, BUILD_SECONDS)
+        return program
+
+
+def run(words: Sequence[str], folder: Path, seconds: int) -> str:
+    """What a program prints; an error with its last words if it fails."""
+    name = Path(words[0]).name
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, errors="replace", timeout=seconds
+        )
+    except OSError as error:
+        raise ToolchainError(f"{name} cannot be run: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(f"{name} took longer than {seconds} s") from None
+    if done.returncode:
+        raise ToolchainError(f"{name} failed ({done.returncode}): {done.stderr.strip()[:2000]}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A contender of the driver: kind, built library and argument, as templates/bench/driver.c says."""
+
+    kind: str
+    library: Path
+    argument: str
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Times, and what was answered, from single calls and from batches."""
+
+    times: Times
+    single: NDArray[Any]
+    batch: NDArray[Any]
+
+
+def race_in_c(
+    entries: Sequence[Entry], subject: Subject, compiler: Compiler, repeats: int
+) -> list[Outcome]:
+    """All entries in turn, in one process."""
+    real = "float" if subject.number == "f32" else "double"
+    defines = (f"-DREAL={real}", f"-DREGRESSOR={int(subject.is_regressor)}")
+    program = compiler.build("driver.c", subject.work, *defines, "-ldl", "-lm")
+    n, d = subject.rows.shape
+    words = [str(program), *_store_rows(subject), str(n), str(d), str(subject.batch), str(repeats)]
+    words += [str(BUDGET_SECONDS), "results.bin"]
+    for entry in entries:
+        words += [entry.kind, str(entry.library), entry.argument]
+    printed = run(words, subject.work, RUN_SECONDS).split()
+    results = np.fromfile(subject.work / "results.bin").reshape(len(entries), 2, n)
+    times = [Times(float(single), float(batch)) for single, batch in zip(*[iter(printed)] * 2, strict=True)]
+    return [Outcome(time, *result) for time, result in zip(times, results, strict=True)]
+
+
+def _store_rows(subject: Subject) -> tuple[str, str]:
+    """Names of the files of rows, as they are and after the model's preprocessing."""
+    subject.rows.tofile(subject.work / "rows.bin")
+    if subject.svm is None or not subject.svm.steps:
+        return "rows.bin", "rows.bin"
+    subject.prepared().tofile(subject.work / "prepared.bin")
+    return "rows.bin", "prepared.bin"

@@ -1,0 +1,125 @@
+"""What a numpy user would write: float32, one matrix product for the kernel, one for the sums.
+
+For RBF the rows are centred and carry their norm and a one as two more
+features, so that the product is the exponent itself. Batches go in blocks, so
+that the matrix of kernel values stays in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.subject import LeftOut, Subject
+from svmcompile.bench.timing import LocalRunner
+from svmcompile.kernel import Kernel
+from svmcompile.svm import SVM, LabelRule
+
+Matrix = NDArray[np.float32]
+BLOCK_VALUES = 1 << 20  # kernel values per block: 4 MB
+
+
+def start(subject: Subject) -> PythonPeer:
+    """Labels, or a regressor's values."""
+    svm = subject.original()
+    decide = _decision(svm)
+    scores = _scores(svm)
+    step = max(1, BLOCK_VALUES // max(1, svm.n_vectors))
+
+    def predict(rows: Matrix) -> NDArray[Any]:
+        if len(rows) <= step:
+            return decide(scores(rows))
+        return decide(np.concatenate([scores(rows[at : at + step]) for at in range(0, len(rows), step)]))
+
+    rows = subject.prepared().astype(np.float32)
+    return PythonPeer("numpy float32", LocalRunner(predict, rows, subject.batch), np.__version__)
+
+
+def _scores(svm: SVM) -> Callable[[Matrix], Matrix]:
+    """All kernel sums of some rows."""
+    weights = sums_matrix(svm).astype(np.float32)
+    bias = svm.intercepts.astype(np.float32)
+    kernel = _rbf(svm) if svm.kernel.kind == "rbf" else _dots(svm)
+    return lambda rows: kernel(rows) @ weights + bias
+
+
+def _rbf(svm: SVM) -> Callable[[Matrix], Matrix]:
+    gamma = svm.kernel.gamma
+    centre = svm.vectors.mean(axis=0).astype(np.float32)
+    moved = (svm.vectors - centre).astype(np.float32).astype(np.float64)
+    norms = -gamma * (moved**2).sum(axis=1, keepdims=True)
+    table = np.ascontiguousarray(
+        np.hstack([2 * gamma * moved, np.ones_like(norms), norms]).T.astype(np.float32)
+    )
+    width = svm.n_features
+
+    def values(rows: Matrix) -> Matrix:
+        wide = np.empty((len(rows), width + 2), dtype=np.float32)
+        np.subtract(rows, centre, out=wide[:, :width])
+        wide[:, width] = np.einsum("ij,ij->i", wide[:, :width], wide[:, :width]) * np.float32(-gamma)
+        wide[:, width + 1] = 1
+        exponents: Matrix = wide @ table
+        np.exp(exponents, out=exponents)
+        return exponents
+
+    return values
+
+
+def _dots(svm: SVM) -> Callable[[Matrix], Matrix]:
+    kernel: Kernel = svm.kernel
+    scale = 1.0 if kernel.kind == "linear" else kernel.gamma
+    table = np.ascontiguousarray((scale * svm.vectors).T.astype(np.float32))
+    shift = np.float32(kernel.coef0)
+
+    def values(rows: Matrix) -> Matrix:
+        dots: Matrix = rows @ table
+        if kernel.kind == "linear":
+            return dots
+        dots += shift
+        return np.tanh(dots, out=dots) if kernel.kind == "sigmoid" else dots**kernel.degree
+
+    return values
+
+
+def sums_matrix(svm: SVM) -> NDArray[np.float64]:
+    """Weights [vectors, sums]: LIBSVM's layout by class pairs, written out."""
+    if not svm.counts:
+        return np.asarray(svm.coefficients.T)
+    ends = np.cumsum(svm.counts)
+    parts = [slice(end - count, end) for end, count in zip(ends, svm.counts, strict=True)]
+    pairs = class_pairs(len(parts))
+    weights = np.zeros((svm.n_vectors, len(pairs)))
+    for column, (i, j) in enumerate(pairs):
+        weights[parts[i], column] = svm.coefficients[j - 1, parts[i]]
+        weights[parts[j], column] = svm.coefficients[i, parts[j]]
+    return weights
+
+
+def class_pairs(n_classes: int) -> list[tuple[int, int]]:
+    """All pairs i < j, in LIBSVM's order."""
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def _decision(svm: SVM) -> Callable[[Matrix], NDArray[Any]]:
+    """From sums to answers, by the original's rule."""
+    rule = svm.label_rule
+    if rule is LabelRule.NONE or svm.labels is None:
+        return lambda scores: scores[:, 0]
+    names = svm.labels.array()
+    if svm.counts and rule is not LabelRule.VOTE:
+        raise LeftOut("is not written for break_ties")
+    if rule is LabelRule.VOTE:
+        pairs = class_pairs(len(svm.counts))
+        votes = np.zeros((len(pairs), len(svm.counts)), dtype=np.float32)
+        for row, (i, j) in enumerate(pairs):
+            votes[row, i], votes[row, j] = 1, -1
+        losses = -np.minimum(votes, 0).sum(axis=0)  # every pair that does not vote for i votes for j
+        return lambda scores: names[np.argmax((scores > 0).astype(np.float32) @ votes + losses, axis=1)]
+    if rule is LabelRule.ARGMAX:
+        return lambda scores: names[np.argmax(scores, axis=1)]
+    first = rule is LabelRule.POSITIVE_FIRST
+    return lambda scores: names[((scores[:, 0] > 0) != first).astype(np.intp)]

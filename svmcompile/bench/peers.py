@@ -1,0 +1,91 @@
+"""The rivals, each in a module of its own that is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmcompile.bench.subject import LeftOut, Subject
+from svmcompile.bench.timing import Runner
+from svmcompile.errors import OptionError
+
+# Rivals called from Python: a function that makes a runner of a subject.
+PYTHON_PEERS: dict[str, str] = {
+    "sklearn": "svmcompile.bench.sklearn:start",
+    "sklearn-csr": "svmcompile.bench.sklearn:start_csr",
+    "onnxruntime": "svmcompile.bench.skl2onnx:start",
+    "intelex": "svmcompile.bench.intelex:start",
+    "numpy": "svmcompile.bench.gemm:start",
+}
+# Rivals called from C: a function that makes what the driver needs.
+C_PEERS: dict[str, str] = {
+    "libsvm": "svmcompile.bench.libsvm:start",
+    "m2cgen": "svmcompile.bench.m2cgen:start",
+}
+# Asked for together with another, where it applies.
+COMPANIONS = {"sklearn-csr": "sklearn"}
+
+
+@dataclass(frozen=True, eq=False)
+class PythonPeer:
+    """A rival that is called from Python."""
+
+    title: str
+    runner: Runner
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CPeer:
+    """A rival that the C driver opens: its kind there, its library (or the code of one) and an argument."""
+
+    title: str
+    kind: str
+    argument: str
+    version: str = ""
+    library: Path | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A rival that is left out, and why."""
+
+    peer: str
+    reason: str
+
+
+def chosen(against: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The rivals asked for, all if none is named; an error for one that is not known."""
+    known = [name for name in (*PYTHON_PEERS, *C_PEERS) if name not in COMPANIONS]
+    for name in against or ():
+        if name not in known:
+            raise OptionError(f"unknown peer {name!r}; known: {', '.join(known)}")
+    wanted = set(known if against is None else against)
+    wanted |= {name for name, other in COMPANIONS.items() if other in wanted}
+    return tuple(name for name in (*PYTHON_PEERS, *C_PEERS) if name in wanted)
+
+
+def start(name: str, subject: Subject) -> Any:
+    """A `PythonPeer` or a `CPeer`; or an `Absent` that says why there is none."""
+    module, function = (PYTHON_PEERS | C_PEERS)[name].split(":")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other libraries, about each other
+            return getattr(importlib.import_module(module), function)(subject)
+    except LeftOut as reason:
+        return Absent(name, str(reason))
+    except ImportError as error:
+        return Absent(name, f"{error.name or error} is not installed")
+    except Exception as error:  # a rival's own errors have no common root, and must not end the race
+        return Absent(name, f"failed: {type(error).__name__}: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, short, and without the folders of this machine."""
+    lines = str(error).strip().splitlines() or [""]
+    return re.sub(r"[^\s:'\"]*/", "", lines[0])[:200]

@@ -1,0 +1,65 @@
+"""skl2onnx's graph of the model in ONNX Runtime: one SVMClassifier or SVMRegressor operator, one thread.
+
+The graph is cut down to its first output, the label or value. For several
+classes the rest, scikit-learn's one-vs-rest scores, is hundreds of small nodes
+that would make it look slow at something nobody asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.subject import Subject
+from svmcompile.bench.timing import LocalRunner
+
+
+def start(subject: Subject) -> PythonPeer:
+    """The session itself, on float32 rows."""
+    subject.machine()
+    import onnxruntime
+
+    session = _session(_graph(subject))
+    (entry,) = session.get_inputs()
+    outputs = [session.get_outputs()[0].name]
+    run, name = session.run, entry.name
+    rows = np.ascontiguousarray(subject.rows, dtype=np.float32)
+    runner = LocalRunner(lambda part: run(outputs, {name: part})[0], rows, subject.batch)
+    return PythonPeer("skl2onnx ONNX", runner, onnxruntime.__version__)
+
+
+def _graph(subject: Subject) -> bytes:
+    from skl2onnx import to_onnx
+
+    options: dict[str, Any] = {} if subject.is_regressor else {"zipmap": False}
+    whole = subject.estimator
+    model = subject.dense_machine() if whole is subject.machine() else whole
+    row = subject.rows[:1].astype(np.float32)
+    made = to_onnx(model, row, options=options or None)
+    _keep_first_output(made.graph)
+    content: bytes = made.SerializeToString()
+    return content
+
+
+def _keep_first_output(graph: Any) -> None:
+    """Remove the nodes that the first output does not need."""
+    del graph.output[1:]
+    wanted, kept = {graph.output[0].name}, []
+    for node in reversed(graph.node):  # nodes stand in the order they run
+        if wanted & set(node.output):
+            kept.append(node)
+            wanted |= set(node.input)
+    del graph.node[:]
+    graph.node.extend(reversed(kept))
+
+
+def _session(content: bytes) -> Any:
+    """One thread, and no warning per call: writing it would cost more than the model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
