@@ -12,16 +12,9 @@ from svmcompile.errors import OptionError
 
 def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> NDArray[np.floating[Any]]:
     """A float matrix [rows, n_features]; the input is never changed."""
-    if feature_names and hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        data = _in_order(data, feature_names)
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):  # any scipy sparse matrix or array
-        data = data.toarray()
-    try:
-        rows = np.asarray(data)
-        if rows.dtype not in (np.float32, np.float64):
-            rows = rows.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"the rows are not numbers: {error}") from None
+    rows = data if type(data) is np.ndarray else _as_array(data, feature_names)
+    if rows.dtype.char not in "fd":
+        rows = _as_numbers(rows)
     if rows.ndim != 2:
         raise OptionError(
             f"expected a matrix of rows, got {rows.ndim} dimension(s); "
@@ -30,6 +23,27 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
     if rows.shape[1] != n_features:
         raise OptionError(f"rows have {rows.shape[1]} features, the model was trained with {n_features}")
     return rows
+
+
+def _as_array(data: Any, feature_names: tuple[str, ...]) -> NDArray[Any]:
+    """Lists, frames and sparse matrices as an array."""
+    if feature_names and hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        data = _in_order(data, feature_names)
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):  # any scipy sparse matrix or array
+        data = data.toarray()
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"the rows are not numbers: {error}") from None
+
+
+def _as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
+    if rows.dtype.kind not in "biufO":  # text, dates and complex numbers would convert to something
+        raise OptionError(f"the rows are not numbers but {rows.dtype}")
+    try:
+        return rows.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"the rows are not numbers: {error}") from None
 
 
 def _in_order(frame: Any, feature_names: tuple[str, ...]) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from golden_files import compare_with_golden
+from hypothesis import settings
 
 GOLDEN = Path(__file__).parent / "golden"
 

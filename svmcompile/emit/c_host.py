@@ -11,7 +11,8 @@ from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.nodes import TiledSum
 from svmcompile.ir.program import Number, Program
 
-SCRATCH_BYTES = 96 * 1024  # on the stack, for the rows of one chunk
+SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
+FEW_ROWS = 4  # so few rows go one by one
 MOST_SCRATCH_BYTES = 512 * 1024
 MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
@@ -68,6 +69,7 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
         "slot_list": wrap(list(map(str, _slots(node, columns)))),
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "chunk": chunk_rows(node, program, number),
+        "few": FEW_ROWS,
         "power_steps": _power_steps(node.degree),
     }
 

@@ -260,6 +260,7 @@ def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
     _need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
     blocks, _, lanes = tables[node.vectors].shape
     columns = k - 1 if k > 1 else sums
+    _need(k >= 1 and min(node.counts) >= 0 and node.degree >= 0, "counts or degree make no sense")
     _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
     _need(sum(node.counts) <= blocks * lanes, "more vectors counted than stored")
     by_lane = tables[node.weights].ndim == 3

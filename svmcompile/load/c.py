@@ -76,6 +76,9 @@ class CModel:
         self._real = np.dtype(np.float32 if "const float *" in declarations else np.float64)
         self.n_features: int = self._constant("N_FEATURES")
         self.n_scores: int = self._constant("N_SCORES", 0)
+        self._classes = None if labels is None else labels.array()
+        self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
+        self._index_pointer = self._ffi.typeof("int32_t[]")
         if self._constant("N_CLASSES", 0) != len(labels or ()):
             raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
 
@@ -86,13 +89,13 @@ class CModel:
     def predict(self, data: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data)
-        if self.labels is None:
+        if self._classes is None:
             values = np.empty(len(rows), dtype=self._real)
             self._call("predict_batch", rows, values)
             return values.astype(np.float64)
         indices = np.empty(len(rows), dtype=np.int32)
         self._call("predict_batch", rows, indices)
-        return self.labels.array()[indices]
+        return np.asarray(self._classes[indices])
 
     def decision_function(self, data: Any) -> NDArray[np.float64]:
         """Scores in the original's shape."""
@@ -114,10 +117,11 @@ class CModel:
         return failed
 
     def _rows(self, data: Any) -> NDArray[Any]:
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if rows.dtype == self._real:
+            return np.ascontiguousarray(rows)
         with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
-            return np.ascontiguousarray(
-                as_rows(data, self.n_features, self.feature_names), dtype=self._real
-            )
+            return np.ascontiguousarray(rows, dtype=self._real)
 
     def _open(self, source: str, header: str) -> Any:
         """The library; one that a crash has left damaged in the cache is built again."""
@@ -142,18 +146,15 @@ class CModel:
 
     def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
         """Fill `out` from the rows, each thread a part of them."""
-        step = max(LEAST_ROWS, -(-len(rows) // self.n_jobs))
-        starts = range(0, len(rows), step) or range(1)
-        if len(starts) == 1:
+        if self.n_jobs == 1 or len(rows) <= LEAST_ROWS:
             self._call_one(name, rows, out)
             return
-        with ThreadPoolExecutor(len(starts)) as pool:
-            parts = [slice(at, at + step) for at in starts]
+        step = max(LEAST_ROWS, -(-len(rows) // self.n_jobs))
+        parts = [slice(at, at + step) for at in range(0, len(rows), step)]
+        with ThreadPoolExecutor(len(parts)) as pool:
             list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
 
     def _call_one(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
-        pointers = {"float32": "float[]", "float64": "double[]", "int32": "int32_t[]"}
         view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
-        x = view(pointers[rows.dtype.name], rows)
-        y = view(pointers[out.dtype.name], out, require_writable=True)
-        self._function(name)(x, len(rows), y)
+        kind = self._index_pointer if out.dtype == np.int32 else self._pointer
+        self._function(name)(view(self._pointer, rows), len(rows), view(kind, out, True))

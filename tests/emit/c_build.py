@@ -145,9 +145,7 @@ def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.Compl
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
 
 
-def write_c(
-    program: Program, folder: Path, name: str, precision: str, profile: str = "portable"
-) -> None:
+def write_c(program: Program, folder: Path, name: str, precision: str, profile: str = "portable") -> None:
     """NAME.c and NAME.h of a program."""
     files = sc.emit(program, "c", name, precision, profile)
     for suffix in (".c", ".h"):

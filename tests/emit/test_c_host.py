@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, Result, build, compilers, compile_c, run, sanitizing_compiler, write_c
+from c_build import SANITIZE, Result, build, compile_c, compilers, run, sanitizing_compiler, write_c
 from c_cases import normal_rows, program_of
 
 import svmcompile as sc
@@ -28,7 +28,12 @@ WARNINGS = (
 ).split()
 X86 = platform.machine() in ("x86_64", "AMD64", "i686")
 LEVELS = {"avx512": [], "avx2": ["AVX512"], "base": ["AVX512", "AVX2"]} if X86 else {"base": []}
-TILED = ["rbf_ovr", "rbf_value", "sigmoid_two", "poly_value"]  # with the models below, every branch of host.j2
+TILED = [
+    "rbf_ovr",
+    "rbf_value",
+    "sigmoid_two",
+    "poly_value",
+]  # with the models below, every branch of host.j2
 
 
 def many_classes(classes: int, width: int, kernel: Kernel) -> Any:

@@ -27,6 +27,7 @@ from svmcompile.optimise import optimise
 
 NUMBERS: tuple[Number, ...] = ("f32", "f64")
 numbers = st.sampled_from(NUMBERS)
+profiles = st.sampled_from(["portable", "host"])
 
 
 @settings(max_examples=100, deadline=None)
@@ -39,11 +40,11 @@ def test_no_math_node_remains_and_tables_are_of_the_number_type(program: Program
 
 
 @settings(max_examples=150, deadline=None)
-@given(programs(), numbers)
-def test_machine_and_math_agree_within_the_bounds(program: Program, number: Number) -> None:
+@given(programs(), numbers, profiles)
+def test_machine_and_math_agree_within_the_bounds(program: Program, number: Number, profile: Any) -> None:
     program = optimise(program)
     try:
-        machine = lower(program, number)
+        machine = lower(program, number, profile)
     except EmitError:
         assume(False)
     rows = program.probes
@@ -61,13 +62,15 @@ def test_machine_and_math_agree_within_the_bounds(program: Program, number: Numb
 
 
 @settings(max_examples=150, deadline=None)
-@given(programs(), numbers, st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(0, 3))
-def test_rows_that_are_not_finite(program: Program, number: Number, value: float, at: int) -> None:
+@given(programs(), numbers, profiles, st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(0, 3))
+def test_rows_that_are_not_finite(
+    program: Program, number: Number, profile: Any, value: float, at: int
+) -> None:
     program = optimise(program)
     rows = program.probes.copy()
     rows[:, at % rows.shape[1]] = value
     try:
-        exact, held = interpret(program, rows), interpret(lower(program, number), rows)
+        exact, held = interpret(program, rows), interpret(lower(program, number, profile), rows)
     except EmitError:
         assume(False)
     for name in exact:

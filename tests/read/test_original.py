@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-
 import joblib
 import numpy as np
 import pandas as pd
