@@ -127,7 +127,7 @@ def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -
 
 
 def chunked(program: Program, types: Types, name: str, symbols: Names) -> Chunked | None:
-    """Batch functions that take many rows through the tiled sum at once; None where there is no such sum."""
+    """Batch functions that take many rows through a tiled sum at once; None where there is none."""
     found = [node for node in program.body if isinstance(node, TiledSum)]
     if len(found) != 1 or not chunk_rows(found[0], program, program.number or "f64"):
         return None

@@ -25,7 +25,7 @@ LARGEST: dict[Number, float] = {
 
 
 def tile(nodes: list[Node], tables: Tables, number: Number, width: int) -> tuple[list[Node], Tables]:
-    """The nodes of one packed sum in tiled form; other kernels than RBF get a `Prepare` that marks bad rows."""
+    """The nodes of one packed sum in tiled form; kernels but RBF get a `Prepare` that marks bad rows."""
     node = nodes[-1]
     assert isinstance(node, PackedSum)
     lanes, x = LANES[number], node.x
