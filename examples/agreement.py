@@ -145,7 +145,7 @@ def rows_for(case: Case, program: sc.Program, count: int = ROWS) -> Array:
     if program.labels is not None:
         near = on_boundary(program, rows, generator)
         rows[-len(near) :] = near
-    return rows.astype(np.float32).astype(np.float64)
+    return np.asarray(rows.astype(np.float32).astype(np.float64))
 
 
 def on_boundary(program: sc.Program, rows: Array, generator: np.random.Generator) -> Array:
@@ -155,7 +155,8 @@ def on_boundary(program: sc.Program, rows: Array, generator: np.random.Generator
     end = np.roll(start, 1)
     apart = np.flatnonzero(labels[start] != labels[end])[:BOUNDARY_ROWS]
     a, b, own = rows[start[apart]], rows[end[apart]], labels[start[apart]]
-    low, high = np.zeros(len(apart)), np.ones(len(apart))
+    low: Array = np.zeros(len(apart))
+    high: Array = np.ones(len(apart))
     for _ in range(20):
         middle = (low + high) / 2
         same = program.predict(a + middle[:, None] * (b - a)) == own

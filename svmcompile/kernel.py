@@ -53,8 +53,7 @@ def squared_distances(rows: Array, vectors: Array) -> Array:
     """|x - s|^2 by direct differences, which do not cancel."""
     from scipy.spatial.distance import cdist
 
-    distances: Array = cdist(rows, vectors, "sqeuclidean")
-    return distances
+    return np.asarray(cdist(rows, vectors, "sqeuclidean"), dtype=np.float64)
 
 
 def power(base: Array, exponent: int) -> Array:

@@ -63,7 +63,8 @@ def _near_boundary(program: Program, pool: Array, count: int) -> Array:
         return pool[:0]
     start, end = (pool[[pair[side] for pair in chosen]] for side in (0, 1))
     own = labels[[pair[0] for pair in chosen]]
-    low, high = np.zeros(len(chosen)), np.ones(len(chosen))
+    low: Array = np.zeros(len(chosen))
+    high: Array = np.ones(len(chosen))
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         same = _labels(program, start + middle[:, None] * (end - start)) == own

@@ -29,6 +29,7 @@ FAULTS = (
     ValueError, TypeError, SyntaxError, KeyError, EOFError, RecursionError, OverflowError, RuntimeError,
     NotImplementedError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+npy_format: Any = np.lib.format  # numpy 2.2 has no types for it
 LABELS = "y"  # the array of an .npz that holds labels unless --label names another
 
 
@@ -164,10 +165,10 @@ def _label_header(where: str, stream: IO[bytes], size: int) -> Header:
 
 def _header(where: str, stream: IO[bytes], size: int) -> Header:
     """The header, if the bytes it claims are there; `size` counts the header as well."""
-    version = np.lib.format.read_magic(stream)
+    version = npy_format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ReadError(f"{where}: numpy file version {version} is not known")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
         shape, fortran, dtype = read(stream)
     except Exception as error:  # the header is Python text; its parser raises what it likes

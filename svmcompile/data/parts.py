@@ -61,7 +61,7 @@ def _joined_labels(parts: list[Part]) -> list[str] | NDArray[Any] | None:
         return None
     if isinstance(parts[0].labels, list):
         return [label for part in parts for label in part.labels or ()]
-    return np.concatenate([part.labels for part in parts if part.labels is not None])
+    return np.asarray(np.concatenate([part.labels for part in parts if part.labels is not None]))
 
 
 def float_matrix(array: NDArray[Any]) -> Matrix:

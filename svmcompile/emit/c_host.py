@@ -12,12 +12,13 @@ from svmcompile.ir.nodes import TiledSum
 from svmcompile.ir.program import Number, Program
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
+MOST_SUMS = 12  # registers for sums that do not wait for each other
 FEW_ROWS = 4  # so few rows go one by one
 MOST_SCRATCH_BYTES = 512 * 1024
 MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
-COLUMN_SPILL = 2  # blocks after which column sums do
+COLUMN_SPILL = 8  # blocks after which column sums do
 X86 = "defined(__x86_64__) || defined(__i386__)"
 
 
@@ -142,6 +143,7 @@ def _isa(
         "lanes": width,
         "per_block": lanes // width,
         "gathered": gathered // width,
+        "ways": max(1, min(4, MOST_SUMS // (gathered // width))),
         "v": f"{function}_{isa.name}_v",
         "u": f"{function}_{isa.name}_u",
         "plain": f"{attribute}static ",

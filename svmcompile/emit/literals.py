@@ -32,7 +32,7 @@ def real(value: float, number: str) -> str:
         hint = "use precision f64" if single and np.isfinite(value) else "C has no literal for it"
         raise EmitError(f"the number {float(value):.6g} cannot be written as {number}; {hint}")
     # Not str(), which numpy's print options can change.
-    plain = held == 0 or 1e-4 <= abs(held) < 1e7
+    plain = held == 0 or 1e-4 <= abs(float(held)) < 1e7
     digits = np.format_float_positional(held, trim="0") if plain else _scientific(held)
     return digits + "f" if single else digits
 

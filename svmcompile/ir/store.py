@@ -29,6 +29,7 @@ from svmcompile.labels import Labels, Scalar
 FORMAT = 1
 MAGIC = b"PK\x03\x04"
 MAX_LABEL_BYTES = 1 << 26  # a dtype may claim any width; what labels need is far below this
+npy_format: Any = np.lib.format  # numpy 2.2 has no types for it
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 PROBES = "probes"  # the probe rows travel among the tables under this key
 
@@ -103,17 +104,17 @@ def _unzip(content: bytes) -> dict[str, bytes]:
 
 def _npy(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    npy_format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     return buffer.getvalue()
 
 
 def _array(content: bytes) -> NDArray[Any]:
     """An array from `.npy` bytes; the size its header claims must be the size that is there."""
     stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
+    version = npy_format.read_magic(stream)
     if version != (1, 0):
         raise ValueError(f"table format {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
     if fortran or dtype.str not in ("<f4", "<f8"):
         raise ValueError(f"table of type {dtype}")
     count = 1

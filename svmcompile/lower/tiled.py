@@ -54,7 +54,7 @@ def _by_class(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
 
 
 def _filled(order: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
-    return np.concatenate([order, np.full(-len(order) % multiple, -1)]).astype(np.intp)
+    return np.concatenate([order, np.full(-len(order) % multiple, -1, dtype=np.intp)])
 
 
 def _blocks(node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool) -> Tables:
