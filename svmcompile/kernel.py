@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 KernelKind = Literal["linear", "poly", "rbf", "sigmoid"]
+SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
-from svmcompile.emit.c_api import chunked, functions, input_body, public_functions
+from svmcompile.emit.c_api import functions, public_functions
+from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
@@ -46,7 +47,10 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
     assert number
     types = infer_types(program)
     tables = _tables(program, symbols)
+    around = tiled(program, types, symbols)
     api = public_functions(program, types, name)
+    if around:
+        api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
     labels = _labels(program.labels)
     has_bulk = any(table["bulk"] for table in tables)
     return {
@@ -70,7 +74,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
             for node in program.body
             if isinstance(node, TiledSum)
         },
-        "chunks": chunked(program, types, name, symbols),
+        "tiled": around,
         "functions": functions(program, types, name, symbols),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmcompile.emit.c_host import chunk_rows
 from svmcompile.emit.names import KEYWORDS, Names
 from svmcompile.ir.check import Types
-from svmcompile.ir.nodes import Kind, Node, TiledSum, operands
+from svmcompile.ir.nodes import Kind, Node, operands
 from svmcompile.ir.program import Program
 
 
@@ -29,22 +28,10 @@ class Body:
     calls: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunked:
-    """Batch functions over chunks of rows: `function`_rows fills the sums, `bodies` take them further."""
-
-    bodies: list[Body]
-    batches: list[Function]
-    rows: int
-    width: int
-    n_features: int
-    function: str
-
-
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
-    d, real = program.n_features, _real(program)
-    row = _item("x", d)
+    d, real = program.n_features, real_of(program)
+    row = item("x", d)
     if program.labels is None:
         batch = f"void {name}_predict_batch(const {real} *x, size_t rows, {real} *values)"
         return [
@@ -69,13 +56,13 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
             Function(
                 "The same for many rows.",
                 f"void {name}_decision_function_batch({many}, {real} *scores)",
-                f"{name}_decision_function({row}, {_item('scores', width)})",
+                f"{name}_decision_function({row}, {item('scores', width)})",
             )
         )
     return [found[0], batches[0], *found[1:], *batches[1:], _self_test(name)]
 
 
-def _item(array: str, width: int) -> str:
+def item(array: str, width: int) -> str:
     """Where row i begins in an array of rows."""
     return f"{array} + i * {width}" if width > 1 else f"{array} + i"
 
@@ -91,17 +78,18 @@ def _scores_comment(width: int) -> str:
     return f"The {width} decision values of one row."
 
 
-def _real(program: Program) -> str:
+def real_of(program: Program) -> str:
+    """The C type of the program's numbers."""
     return "float" if program.number == "f32" else "double"
 
 
 def _predict(program: Program, name: str) -> str:
-    result = "int" if program.labels else _real(program)
-    return f"{result} {name}_predict(const {_real(program)} x[{program.n_features}])"
+    result = "int" if program.labels else real_of(program)
+    return f"{result} {name}_predict(const {real_of(program)} x[{program.n_features}])"
 
 
 def _decision(program: Program, name: str, width: int) -> str:
-    real = _real(program)
+    real = real_of(program)
     return f"void {name}_decision_function(const {real} x[{program.n_features}], {real} scores[{width}])"
 
 
@@ -110,62 +98,16 @@ def functions(program: Program, types: Types, name: str, symbols: Names) -> list
     label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
     bodies = []
     if label is not None:
-        bodies.append(_body(program, types, symbols, label, _predict(program, name)))
+        bodies.append(body(program, types, symbols, label, _predict(program, name)))
     if scores is not None:
         declaration = _decision(program, name, types[scores].width)
-        bodies.append(_body(program, types, symbols, scores, declaration, "scores"))
+        bodies.append(body(program, types, symbols, scores, declaration, "scores"))
     if value is not None:
-        bodies.append(_body(program, types, symbols, value, _predict(program, name)))
+        bodies.append(body(program, types, symbols, value, _predict(program, name)))
     return bodies
 
 
-def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -> Body:
-    """What prepares a row for a tiled sum, as one function."""
-    real, function = _real(program), symbols(f"%{node.out} input", f"{node.out}_input")
-    declaration = f"static void {function}(const {real} *x, {real} *z)"
-    return _body(program, types, symbols, node.x, declaration, "z")
-
-
-def chunked(program: Program, types: Types, name: str, symbols: Names) -> Chunked | None:
-    """Batch functions that take many rows through a tiled sum at once; None where there is none."""
-    found = [node for node in program.body if isinstance(node, TiledSum)]
-    if len(found) != 1 or not chunk_rows(found[0], program, program.number or "f64"):
-        return None
-    (node,) = found
-    real, width, d = _real(program), types[node.out].width, program.n_features
-    given = f"const {real} sums[{width}]"
-    row = _item("sums", width)
-    start = (node.out, "sums")
-    bodies, batches = [], []
-    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
-    many = f"const {real} *x, size_t rows"
-    if label is not None:
-        function = symbols("label of sums", "label_of")
-        declaration = f"static int {function}({given})"
-        bodies.append(_body(program, types, symbols, label, declaration, "", start))
-        batches.append(
-            Function(
-                "",
-                f"void {name}_predict_batch({many}, int32_t *indices)",
-                f"indices[at + i] = {function}({row})",
-            )
-        )
-    if scores is not None:
-        function = symbols("scores of sums", "scores_of")
-        columns = types[scores].width
-        declaration = f"static void {function}({given}, {real} scores[{columns}])"
-        bodies.append(_body(program, types, symbols, scores, declaration, "scores", start))
-        call = f"{function}({row}, scores + (at + i) * {columns})"
-        batches.append(Function("", f"void {name}_decision_function_batch({many}, {real} *scores)", call))
-    if value is not None:
-        batches.append(
-            Function("", f"void {name}_predict_batch({many}, {real} *values)", "values[at + i] = sums[i]")
-        )
-    rows = chunk_rows(node, program, program.number or "f64")
-    return Chunked(bodies, batches, rows, width, d, symbols(f"%{node.out}", node.out))
-
-
-def _body(
+def body(
     program: Program,
     types: Types,
     symbols: Names,

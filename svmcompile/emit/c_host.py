@@ -6,12 +6,16 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from svmcompile.emit.literals import wrap
 from svmcompile.ir.interpret import pair_indices
-from svmcompile.ir.nodes import TiledSum
+from svmcompile.ir.nodes import Prepare, TiledSum
 from svmcompile.ir.program import Number, Program
+from svmcompile.kernel import SPARSE_ZEROS
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
+MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack
 MOST_SUMS = 12  # registers for sums that do not wait for each other
 FEW_ROWS = 4  # so few rows go one by one
 MOST_SCRATCH_BYTES = 512 * 1024
@@ -71,6 +75,7 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "chunk": chunk_rows(node, program, number),
         "few": FEW_ROWS,
+        "sparse": takes_sparse(node, program),
         "power_steps": _power_steps(node.degree),
     }
 
@@ -87,10 +92,23 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
     by_lane, columns, padded = _weights(node, program)
     size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
     gathered = 64 * columns if by_lane else size * padded
+    if takes_sparse(node, program):
+        gathered += int(width) * (4 + size)  # a row's non-zero features and where they are
     per_row = size * (int(width) + 1) + (8 + size) * len(program.tables[node.bias]) + gathered
     if ROW_STEP * per_row > MOST_SCRATCH_BYTES:
         return 0
     return max(ROW_STEP, min(MOST_ROWS, SCRATCH_BYTES // per_row) // ROW_STEP * ROW_STEP)
+
+
+def takes_sparse(node: TiledSum, program: Program) -> bool:
+    """Whether a row may be given by its non-zero features: nothing shifts it, and few vectors fill it."""
+    prepare = next(item for item in program.body if item.out == node.x)
+    assert isinstance(prepare, Prepare)
+    if prepare.x != program.input.name or program.tables[prepare.shift].any():
+        return False
+    vectors = program.tables[node.vectors]
+    filled = np.count_nonzero(vectors) / max(1, sum(node.counts) * vectors.shape[1])
+    return bool(filled <= 1 - SPARSE_ZEROS) and vectors.shape[1] <= MOST_SPARSE_FEATURES
 
 
 def instruction_sets(

@@ -94,6 +94,12 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
+        prepare = next(item for item in program.body if item.out == node.x)
+        assert isinstance(prepare, ir.Prepare)
+        known |= {
+            "factor": symbols(f"@{prepare.factor}", prepare.factor),
+            "limit": real(prepare.limit, number),
+        }
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**known, **_own(node, program, types, name))
 

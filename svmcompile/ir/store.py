@@ -122,7 +122,7 @@ def _array(content: bytes) -> NDArray[Any]:
         count *= size
     if count * dtype.itemsize != len(content) - stream.tell():
         raise ValueError("a table does not have the size it claims")
-    return np.frombuffer(content, dtype, count, stream.tell()).reshape(shape)
+    return np.asarray(np.frombuffer(content, dtype, count, stream.tell()).reshape(shape))
 
 
 def _describe(program: Program) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,22 @@ def check_jobs(n_jobs: int) -> int:
     return n_jobs
 
 
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """Rows by their non-zero features: those of row i stand from starts[i] to starts[i + 1] - 1."""
+
+    starts: NDArray[np.uintp]
+    indices: NDArray[np.int32]
+    values: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, part: slice) -> SparseRows:
+        last = min(part.stop, len(self))
+        return SparseRows(self.starts[part.start : last + 1], self.indices, self.values)
+
+
 LEAST_ROWS = 96  # for a thread; a chunk of the host profile
 
 
@@ -79,6 +96,7 @@ class CModel:
         self._classes = None if labels is None else labels.array()
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
+        self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
         if self._constant("N_CLASSES", 0) != len(labels or ()):
             raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
 
@@ -91,10 +109,10 @@ class CModel:
         rows = self._rows(data)
         if self._classes is None:
             values = np.empty(len(rows), dtype=self._real)
-            self._call("predict_batch", rows, values)
+            self._call("predict", rows, values)
             return values.astype(np.float64)
         indices = np.empty(len(rows), dtype=np.int32)
-        self._call("predict_batch", rows, indices)
+        self._call("predict", rows, indices)
         return np.asarray(self._classes[indices])
 
     def decision_function(self, data: Any) -> NDArray[np.float64]:
@@ -103,7 +121,7 @@ class CModel:
             raise UnsupportedError("this model has no decision function; use predict")
         rows = self._rows(data)
         scores = np.empty((len(rows), self.n_scores), dtype=self._real)
-        self._call("decision_function_batch", rows, scores)
+        self._call("decision_function", rows, scores)
         wide = scores.astype(np.float64)
         return wide[:, 0] if self.n_scores == 1 else wide
 
@@ -116,12 +134,26 @@ class CModel:
         failed: int = self._function("self_test")()
         return failed
 
-    def _rows(self, data: Any) -> NDArray[Any]:
+    def _rows(self, data: Any) -> NDArray[Any] | SparseRows:
+        if self._takes_sparse and hasattr(data, "tocsr") and data.ndim == 2:
+            return self._sparse_rows(data)
         rows = as_rows(data, self.n_features, self.feature_names)
         if rows.dtype == self._real:
             return np.ascontiguousarray(rows)
         with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
             return np.ascontiguousarray(rows, dtype=self._real)
+
+    def _sparse_rows(self, data: Any) -> SparseRows:
+        """A scipy matrix in compressed rows, of the types the library takes."""
+        if data.shape[1] != self.n_features:
+            raise OptionError(
+                f"rows have {data.shape[1]} features, the model was trained with {self.n_features}"
+            )
+        csr = data.tocsr(copy=True)
+        csr.sum_duplicates()
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(csr.data, dtype=self._real)
+        return SparseRows(csr.indptr.astype(np.uintp), csr.indices.astype(np.int32), values)
 
     def _open(self, source: str, header: str) -> Any:
         """The library; one that a crash has left damaged in the cache is built again."""
@@ -144,7 +176,7 @@ class CModel:
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self.name}_{name}")
 
-    def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+    def _call(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
         """Fill `out` from the rows, each thread a part of them."""
         if self.n_jobs == 1 or len(rows) <= LEAST_ROWS:
             self._call_one(name, rows, out)
@@ -154,7 +186,12 @@ class CModel:
         with ThreadPoolExecutor(len(parts)) as pool:
             list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
 
-    def _call_one(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+    def _call_one(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
         view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
-        kind = self._index_pointer if out.dtype == np.int32 else self._pointer
-        self._function(name)(view(self._pointer, rows), len(rows), view(kind, out, True))
+        target = view(self._index_pointer if out.dtype == np.int32 else self._pointer, out, True)
+        if isinstance(rows, SparseRows):
+            starts, indices = view("size_t[]", rows.starts), view(self._index_pointer, rows.indices)
+            values = view(self._pointer, rows.values)
+            self._function(f"{name}_sparse_batch")(starts, indices, values, len(rows), target)
+        else:
+            self._function(f"{name}_batch")(view(self._pointer, rows), len(rows), target)

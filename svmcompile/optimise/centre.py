@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.nodes import KernelSum, Node, PairSum, Scale, table_names
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Array
+from svmcompile.kernel import SPARSE_ZEROS, Array
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 from svmcompile.shift import split_shift
 
@@ -35,7 +35,7 @@ def _centre_one(program: Program, node: KernelSum | PairSum) -> Program:
     scale = own_scale(program, node.x)
     old_shift, factor, offset = _scaling(program, scale, vectors.shape[1])
     with np.errstate(all="ignore"):
-        mean = vectors.mean(axis=0) if len(vectors) else np.zeros_like(factor)
+        mean = _mean(vectors, old_shift, offset)
         shift, moved = split_shift(old_shift, factor, offset - mean)
         # z = (x - shift) factor + moved + mean, so the vectors lose `moved + mean`.
         centred = vectors - (moved + mean)
@@ -50,6 +50,14 @@ def _centre_one(program: Program, node: KernelSum | PairSum) -> Program:
     for item in program.body:
         body += [new, replace(node, x=new.out)] if item is node else [item]
     return rewrite(program, body, tables)
+
+
+def _mean(vectors: Array, shift: Array, offset: Array) -> Array:
+    """Where to centre: at zero if most features of most vectors are, so that zeros stay zeros."""
+    plain = not shift.any() and not offset.any()
+    if not vectors.size or (plain and np.mean(vectors == 0) >= SPARSE_ZEROS):
+        return np.zeros(vectors.shape[1])
+    return np.asarray(vectors.mean(axis=0))
 
 
 def _scaling(program: Program, scale: Scale | None, width: int) -> tuple[Array, Array, Array]:

@@ -42,7 +42,7 @@ def min_max_scaler(fitted: Fitted) -> Steps:
 
 def _range(fitted: Fitted) -> tuple[ClipStep]:
     try:
-        low, high = (float(bound) for bound in fitted.get("feature_range"))
+        low, high = (float(np.asarray(bound).item()) for bound in fitted.get("feature_range"))
     except (TypeError, ValueError):
         raise fitted.damaged("feature_range is not a pair of numbers") from None
     if not (np.isfinite([low, high]).all() and low <= high):

@@ -193,7 +193,7 @@ def test_python_runs_on_while_c_computes(model: Any) -> None:
 
     def work() -> None:
         start = time.perf_counter()
-        model._call("predict_batch", rows, np.empty(len(rows), dtype=np.int32))
+        model._call("predict", rows, np.empty(len(rows), dtype=np.int32))
         done.append(time.perf_counter() - start)
 
     thread = threading.Thread(target=work)

@@ -1,0 +1,119 @@
+"""Public functions around a tiled sum: many rows at once, and rows given by their non-zero features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmcompile.emit.c_api import Body, Function, body, item, real_of
+from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.names import Names
+from svmcompile.ir.check import Types
+from svmcompile.ir.nodes import TiledSum
+from svmcompile.ir.program import Program
+
+SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
+SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One public result: how it is got from the sums of a row, alone or as row `i` of many."""
+
+    name: str  # of the public function
+    single: str  # C type of a single result, void if it is written to `target`
+    target: str  # parameter that takes results, empty if a single one is returned
+    many: str  # parameter that takes the results of many rows
+    one: str  # statement for a single row
+    each: str  # statement for row `i` whose sums are at `{sums}` and whose number is `{row}`
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """Everything the templates need around a tiled sum."""
+
+    bodies: list[Body]
+    goals: list[Goal]
+    rows: int  # of a chunk; 0 where rows go one by one
+    width: int
+    n_features: int
+    function: str
+    sparse: bool
+    real: str
+
+    def each(self, goal: Goal, row: str) -> str:
+        return goal.each.format(sums=item("sums", self.width), row=row)
+
+    def alone(self, goal: Goal, row: str) -> str:
+        """The statement for row `i` where `sums` holds the sums of that row only."""
+        return goal.each.format(sums="sums", row=row)
+
+
+def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
+    """The functions around the program's tiled sum; None where there is none, or more than one."""
+    found = [node for node in program.body if isinstance(node, TiledSum)]
+    if len(found) != 1:
+        return None
+    (node,) = found
+    number = program.number or "f64"
+    bodies, goals = _goals(program, types, symbols, node)
+    return Tiled(
+        bodies=bodies,
+        goals=goals,
+        rows=chunk_rows(node, program, number),
+        width=types[node.out].width,
+        n_features=program.n_features,
+        function=symbols(f"%{node.out}", node.out),
+        sparse=takes_sparse(node, program),
+        real=real_of(program),
+    )
+
+
+def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -> Body:
+    """What prepares a row for a tiled sum, as one function."""
+    real, function = real_of(program), symbols(f"%{node.out} input", f"{node.out}_input")
+    declaration = f"static void {function}(const {real} *x, {real} *z)"
+    return body(program, types, symbols, node.x, declaration, "z")
+
+
+def _goals(program: Program, types: Types, symbols: Names, node: TiledSum) -> tuple[list[Body], list[Goal]]:
+    real, width = real_of(program), types[node.out].width
+    given, start = f"const {real} sums[{width}]", (node.out, "sums")
+    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
+    bodies, goals = [], []
+    if label is not None:
+        function = symbols("label of sums", "label_of")
+        bodies.append(body(program, types, symbols, label, f"static int {function}({given})", "", start))
+        each = f"labels[{{row}}] = {function}({{sums}})"
+        goals.append(Goal("predict", "int", "", "int32_t *labels", f"return {function}(sums)", each))
+    if scores is not None:
+        function, columns = symbols("scores of sums", "scores_of"), types[scores].width
+        declaration = f"static void {function}({given}, {real} scores[{columns}])"
+        bodies.append(body(program, types, symbols, scores, declaration, "scores", start))
+        each = f"{function}({{sums}}, scores + ({{row}}) * {columns})"
+        one = f"{function}(sums, scores)"
+        goals.append(Goal("decision_function", "void", f"{real} *scores", f"{real} *scores", one, each))
+    if value is not None:
+        each = "results[{row}] = *({sums})"
+        goals.append(Goal("predict", real, "", f"{real} *results", "return sums[0]", each))
+    return bodies, goals
+
+
+def sparse_functions(found: Tiled, name: str) -> list[Function]:
+    """What the header declares for rows given by their non-zero features."""
+    if not found.sparse:
+        return []
+    functions = []
+    for goal in found.goals:
+        row, rows = (text.format(real=found.real) for text in (SPARSE_ROW, SPARSE_ROWS))
+        target = f", {goal.target}" if goal.target else ""
+        functions += [
+            Function(
+                f"{name}_{goal.name} for a row given by n features that are not zero, each named once.",
+                f"{goal.single} {name}_{goal.name}_sparse({row}{target})",
+            ),
+            Function(
+                "The same for many rows: those of row i stand from starts[i] to starts[i + 1] - 1.",
+                f"void {name}_{goal.name}_sparse_batch({rows}, {goal.many})",
+            ),
+        ]
+    return functions
