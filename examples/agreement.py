@@ -33,6 +33,7 @@ from svmcompile.verify.differential import Backend, Report, compare
 Array = NDArray[Any]
 ROWS = 20_000
 BOUNDARY_ROWS = 2_000
+FORMS = (("host c", "c", "host"), ("portable c", "c", "portable"), ("onnx", "onnx", "host"))
 
 
 @dataclass(frozen=True)
@@ -165,14 +166,15 @@ def on_boundary(program: sc.Program, rows: Array, generator: np.random.Generator
 
 
 def compare_case(case: Case, folder: Path, count: int = ROWS) -> Report:
-    """The interpreter, C and ONNX in both precisions, all on the same rows."""
+    """The interpreter, C in both profiles and ONNX, in both precisions, all on the same rows."""
     program = sc.compile(case.model)
     backends = [Backend("interpreter", "f64", program)]
     for precision in ("f64", "f32"):
-        sc.write(sc.emit(program, ("c", "onnx"), "model", precision), folder / precision)
-        for target in ("c", "onnx"):
-            runner = sc.load(folder / precision, target=target)
-            backends.append(Backend(target, runner.precision, runner))
+        for form, target, profile in FORMS:
+            place = folder / f"{form}-{precision}"
+            sc.write(sc.emit(program, target, "model", precision, profile), place)
+            runner = sc.load(place)
+            backends.append(Backend(form, runner.precision, runner))
     original = reference(case.model, read(case.model), trust_pickle=False)
     return compare("model", program, original, backends, rows_for(case, program, count))
 

@@ -96,6 +96,8 @@ class CModel:
         self._classes = None if labels is None else labels.array()
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
+        self._view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
+        self._functions: dict[str, Any] = {}
         self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
         if self._constant("N_CLASSES", 0) != len(labels or ()):
             raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
@@ -139,7 +141,7 @@ class CModel:
             return self._sparse_rows(data)
         rows = as_rows(data, self.n_features, self.feature_names)
         if rows.dtype == self._real:
-            return np.ascontiguousarray(rows)
+            return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
         with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
             return np.ascontiguousarray(rows, dtype=self._real)
 
@@ -174,7 +176,9 @@ class CModel:
         return value
 
     def _function(self, name: str) -> Any:
-        return getattr(self._library, f"{self.name}_{name}")
+        if name not in self._functions:  # looking one up takes longer than some calls
+            self._functions[name] = getattr(self._library, f"{self.name}_{name}")
+        return self._functions[name]
 
     def _call(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
         """Fill `out` from the rows, each thread a part of them."""
@@ -187,7 +191,7 @@ class CModel:
             list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
 
     def _call_one(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
-        view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
+        view = self._view
         target = view(self._index_pointer if out.dtype == np.int32 else self._pointer, out, True)
         if isinstance(rows, SparseRows):
             starts, indices = view("size_t[]", rows.starts), view(self._index_pointer, rows.indices)

@@ -31,7 +31,15 @@ def test_all_forms_agree(name, tmp_path):
             assert one.labels_differing == 0, one
             assert one.max_decision_error <= tolerance, one
     forms = [(one.backend, one.precision) for one in report.comparisons]
-    assert forms == [("interpreter", "f64"), ("c", "f64"), ("onnx", "f64"), ("c", "f32"), ("onnx", "f32")]
+    assert forms == [
+        ("interpreter", "f64"),
+        ("host c", "f64"),
+        ("portable c", "f64"),
+        ("onnx", "f64"),
+        ("host c", "f32"),
+        ("portable c", "f32"),
+        ("onnx", "f32"),
+    ]
 
 
 def _scale(case) -> float:
