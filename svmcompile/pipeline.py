@@ -161,7 +161,7 @@ def describe(
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_support_vectors": origin.n_support_vectors,
-        "cost": emitted.cost().as_dict(),
+        "cost": _cost(emitted),
         "passes": [
             {
                 "name": saving.by,
@@ -172,6 +172,16 @@ def describe(
         ],
         "notes": list(origin.notes),
     }
+
+
+def _cost(emitted: Program) -> dict[str, Any]:
+    """The cost of what was emitted; C knows its scratch better than a program does."""
+    cost: dict[str, Any] = emitted.cost().as_dict()
+    if emitted.number:
+        from svmcompile.emit.c_scratch import scratch_bytes
+
+        cost["scratch_bytes"] = scratch_bytes(emitted)
+    return cost
 
 
 def rounding_notes(program: Program, number: Number) -> list[str]:

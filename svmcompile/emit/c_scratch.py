@@ -1,0 +1,87 @@
+"""How much stack the generated C needs for its arrays: the largest of its public functions."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import Types, infer_types
+from svmcompile.ir.nodes import Kind, Node
+from svmcompile.ir.program import Program
+
+DOUBLE, INT, SIZE = 8, 4, 8
+BLOCK_BYTES = 64
+
+
+def scratch_bytes(program: Program) -> int:
+    """Bytes of the arrays on the stack at the deepest point; registers and addresses come on top."""
+    types = infer_types(program)
+    size = _size(program)
+    buffers = sum(types[node.out].width for node in program.body if types[node.out].kind is not Kind.LABEL)
+    inner = max(own_arrays(node, program, types) for node in program.body)
+    found = size * buffers + inner
+    tiled = [node for node in program.body if isinstance(node, ir.TiledSum)]
+    if len(tiled) == 1 and chunk_rows(tiled[0], program, program.number or "f64"):
+        found = max(found, _batch(tiled[0], program, types))
+    return found
+
+
+def _size(program: Program) -> int:
+    return 4 if program.number == "f32" else 8
+
+
+@singledispatch
+def own_arrays(node: Node, program: Program, types: Types) -> int:
+    """Bytes of the arrays inside a node's own function."""
+    return 0
+
+
+@own_arrays.register
+def _(node: ir.PackedSum, program: Program, types: Types) -> int:
+    columns = int(program.tables[node.weights].shape[1])
+    return DOUBLE * types[node.out].width + _size(program) * columns
+
+
+@own_arrays.register(ir.Affine)
+@own_arrays.register(ir.Quadratic)
+def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types) -> int:
+    return _size(program) * types[node.x].width
+
+
+@own_arrays.register
+def _(node: ir.OvrScores, program: Program, types: Types) -> int:
+    return _size(program) * node.n_classes
+
+
+@own_arrays.register
+def _(node: ir.Vote, program: Program, types: Types) -> int:
+    return INT * node.n_classes
+
+
+@own_arrays.register
+def _(node: ir.TiledSum, program: Program, types: Types) -> int:
+    dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
+    return DOUBLE * types[node.out].width + dots + _gathered(node, program) + _picks(node, program)
+
+
+def _gathered(node: ir.TiledSum, program: Program) -> int:
+    """Bytes of one row's sums before they go to double."""
+    weights = program.tables[node.weights]
+    return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program))
+
+
+def _picks(node: ir.TiledSum, program: Program) -> int:
+    """Bytes of one row's non-zero features, where they are looked for."""
+    width = program.tables[node.vectors].shape[1]
+    return int(width) * (INT + _size(program)) if takes_sparse(node, program) else 0
+
+
+def _batch(node: ir.TiledSum, program: Program, types: Types) -> int:
+    """Bytes of a chunk of rows on its way through a tiled sum."""
+    size, width, sums = _size(program), types[node.x].width, types[node.out].width
+    rows = chunk_rows(node, program, program.number or "f64")
+    tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
+    packed = max(size * width, _picks(node, program))
+    per_row = packed + size + _gathered(node, program) + (DOUBLE + size) * sums
+    return rows * per_row + (rows * SIZE if takes_sparse(node, program) else 0) + size * width + tile

@@ -1,0 +1,66 @@
+"""The scratch the report states is what the compiler finds on the stack."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from c_build import compile_c, compilers, write_c
+from c_cases import CASES, program_of
+
+from svmcompile.emit.c_scratch import scratch_bytes
+from svmcompile.lower import lower
+
+pytestmark = pytest.mark.compile
+
+SPILLS = 1200  # what registers, addresses and alignment may take besides the arrays
+
+
+@pytest.mark.parametrize("profile", ["portable", "host"])
+def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
+    if "gcc" not in compilers():
+        pytest.skip("gcc is the compiler that tells how much stack a function takes")
+    for case in CASES if profile == "portable" else ["rbf_ovr", "poly_value", "affine"]:
+        program = program_of(case)
+        write_c(program, tmp_path, "model", "f32", profile)
+        flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")
+        compile_c(compilers()["gcc"], tmp_path, *flags)
+        frames = _frames((tmp_path / "model.su").read_text())
+        stated = scratch_bytes(lower(program, "f32", profile))
+        largest = max(frames.values())
+        assert largest <= stated + SPILLS, (case, stated, frames)
+        assert stated <= sum(frames.values()), (case, stated, frames)
+
+
+def _frames(listing: str) -> dict[str, int]:
+    """Function -> bytes of its frame."""
+    found = re.findall(r"^\S+?:(\w+)\t(\d+)\t", listing, re.MULTILINE)
+    assert found
+    return {name: int(size) for name, size in found}
+
+
+def test_scratch_does_not_grow_with_the_vectors() -> None:
+    for profile in ("portable", "host"):
+        few, many = (scratch_bytes(lower(_model(n), "f32", profile)) for n in (20, 2000))  # type: ignore[arg-type]
+        assert few == many
+
+
+def _model(n: int) -> Any:
+    import numpy as np
+
+    from svmcompile.kernel import Kernel
+    from svmcompile.pipeline import compile_svm
+    from svmcompile.svm import SVM, LabelRule, Source
+
+    generator = np.random.default_rng(0)
+    svm = SVM(
+        Kernel("rbf", 0.5),
+        generator.normal(size=(n, 6)),
+        generator.normal(size=(1, n)),
+        np.zeros(1),
+        LabelRule.NONE,
+        Source("test", "0" * 64),
+    )
+    return compile_svm(svm, "exact", None, {})
