@@ -182,11 +182,15 @@ def build(
     return folder / "driver"
 
 
-def run(driver: Path, name: str, program: Program, rows: Any, precision: str) -> Result:
+def run(
+    driver: Path, name: str, program: Program, rows: Any, precision: str, emulator: Command = ()
+) -> Result:
     """Labels and scores of the rows, which must already be of the number type."""
     assert rows.dtype == real_type(precision)
     done = subprocess.run(
-        [str(driver), name, str(len(rows))], input=np.ascontiguousarray(rows).tobytes(), capture_output=True
+        [*emulator, str(driver), name, str(len(rows))],
+        input=np.ascontiguousarray(rows).tobytes(),
+        capture_output=True,
     )
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert not done.stderr, done.stderr.decode(errors="replace")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,20 @@ def test_every_instruction_set_stays_within_the_bounds(level: str, number: Any, 
     for name, program in models.items():
         rows = normal_rows(2000, number)
         _check(program, run(driver, name, program, rows, number), rows, number)
+
+
+@pytest.mark.parametrize("number", ["f32", "f64"])
+def test_arm_by_emulation(number: Any, tmp_path: Path) -> None:
+    """The baseline code on another processor, where its vectors are NEON's."""
+    emulator = shutil.which("qemu-aarch64")
+    if emulator is None:
+        pytest.skip("qemu-aarch64 is not installed")
+    models = programs()
+    cross = (sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-musl")
+    driver = build(models, tmp_path, number, cross, "-O2", "-static", profile="host")
+    for name, program in models.items():
+        rows = normal_rows(300, number)
+        _check(program, run(driver, name, program, rows, number, (emulator,)), rows, number)
 
 
 def _check(program: Any, found: Result, rows: Any, number: Any) -> None:
