@@ -88,6 +88,9 @@ def compile(
     profile: Annotated[
         str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
     ] = "host",
+    tables: Annotated[
+        str | None, typer.Option(help="f16: support vectors in half precision (host, f32, approximate)")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
     ] = None,
@@ -110,6 +113,7 @@ def compile(
             targets=tuple(target or ["c"]),
             precision=precision,
             profile=profile,
+            tables=tables,
             name=name,
             trust_pickle=trust_pickle,
             n_features=features,

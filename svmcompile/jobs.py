@@ -29,6 +29,7 @@ class CompileOptions:
     targets: tuple[str, ...]
     precision: str
     profile: str
+    tables: str | None
     name: str | None
     trust_pickle: bool
     n_features: int | None
@@ -68,7 +69,9 @@ def compile_model(
     elif wanted.method != "exact" or wanted.options:
         raise OptionError(f"{model}: is compiled already; give the original model to choose a method")
     name = wanted.name if wanted.name is not None else name_from(model.stem)
-    files = pipeline.emit(program, wanted.targets, name, wanted.precision, wanted.profile, figures, watch)
+    files = pipeline.emit(
+        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch
+    )
     pipeline.write(files, output)
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]

@@ -15,11 +15,11 @@ from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
-from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
+from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
 from svmcompile.rows import as_rows
@@ -31,7 +31,7 @@ Watcher = Callable[[str, Program], None]
 TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host")
-ROUNDING_WARNING = 0.02  # share of a typical score that rounding may reach without a note
+ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -86,32 +86,48 @@ def emit(
     name: str | None = None,
     precision: str = "f32",
     profile: str = "host",
+    tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
     The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99. `figures` are added to the report, such as the agreement on data.
+    or clang, "portable" is plain C99. `tables="f16"` keeps support vectors in half precision, for host
+    code in f32; the claim is then APPROXIMATE and the report states the error. `figures`
+    are added to the report, such as the agreement on data.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
+    if tables is not None:
+        program = _with_halves(program, targets, number, profile, tables)
     files: Files = {}
     emitted = program
     for one in dict.fromkeys(targets):
         if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, profile, watch)
+            made, emitted = _emit_c(program, name, number, profile, tables is not None, watch)
         else:
             made = _emit_onnx(program, name, number)
         files.update(made)
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
     report["notes"] += rounding_notes(program, number)
+    report["tables"] = tables or number
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def _with_halves(
+    program: Program, targets: tuple[str, ...], number: Number, profile: str, tables: str
+) -> Program:
+    """The program with its support vectors rounded to float16, where that can be emitted."""
+    _choice(tables, ("f16",), "table type")
+    if number != "f32" or profile != "host" or set(targets) != {"c"}:
+        raise OptionError("tables in f16 need target c, precision f32 and profile host")
+    return round_vectors(program)
 
 
 def checked_precision(precision: str) -> Number:
@@ -127,12 +143,12 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
 
 
 def _emit_c(
-    program: Program, name: str, number: Number, profile: Any, watch: Watcher | None
+    program: Program, name: str, number: Number, profile: Any, halves: bool, watch: Watcher | None
 ) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
 
-    machine = lower(program, number, profile)
+    machine = lower(program, number, profile, halves)
     if watch:
         watch(f"lower-{number}", machine)
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
@@ -188,13 +204,15 @@ def rounding_notes(program: Program, number: Number) -> list[str]:
     """A warning where rounding is not small beside the scores of the probe rows."""
     if not program.probes.size:
         return []
-    bounds = error_bounds(program, program.probes, number)
-    scores = np.abs(next(iter(interpret(program, program.probes).values())))
-    worst, typical = float(np.max(bounds.scores)), float(np.median(scores))
+    meant, found = (interpret(p, program.probes) for p in (program, lower(program, number)))
+    scores = next(iter(meant))
+    worst = float(np.abs(meant[scores] - found[scores]).max())
+    typical = float(np.median(np.abs(meant[scores])))
     if worst <= ROUNDING_WARNING * typical:
         return []
     return [
-        f"{number} rounding may move decision values by up to {worst:.2g} (typical value {typical:.2g}); "
+        f"{number} rounding moves decision values of the probe rows by up to {worst:.2g} "
+        f"(typical value {typical:.2g}); "
         + ("use f64, or scale the features" if number == "f32" else "scale the features before training")
     ]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
-from svmcompile.emit.c_api import functions, public_functions
+from svmcompile.emit.c_api import functions, public_functions, real_of
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
@@ -65,6 +68,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
+        "has_halves": any(table["type"] == "uint16_t" for table in tables),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],
@@ -135,6 +139,12 @@ def _integer(value: int, kind: str) -> str:
     return str(value) if value in INT32 else f"INT64_C({value})"
 
 
+def _table_text(table: NDArray[Any], number: str, bulk: bool) -> str:
+    if bulk:
+        return literals.octets(table)
+    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, number)
+
+
 def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
     number = program.number
     assert number
@@ -153,7 +163,8 @@ def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "text": literals.octets(table) if bulk else literals.decimals(table, number),
+                "type": "uint16_t" if table.dtype == np.float16 else real_of(program),
+                "text": _table_text(table, number, bulk),
             }
         )
     return tables

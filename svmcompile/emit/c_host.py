@@ -49,7 +49,7 @@ INSTRUCTION_SETS = (
         "defined(__AVX2__) && defined(__FMA__)", '__builtin_cpu_supports("avx512f")',
     ),
     InstructionSet(
-        "avx2", 32, 1, 6, 4, "avx2,fma", X86, "defined(__AVX2__) && defined(__FMA__)",
+        "avx2", 32, 1, 6, 4, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
         "0", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
     ),
     InstructionSet("base", 16, 1, 3, 2),
@@ -60,10 +60,13 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
     """Blocks, classes and chunks of one tiled sum."""
     blocks, _, lanes = program.tables[node.vectors].shape
     by_lane, columns, padded = _weights(node, program)
+    halves = program.tables[node.vectors].dtype == np.float16
     ends = _ends(node, blocks, lanes, by_lane)
     return {
         "bits": "uint32_t" if number == "f32" else "uint64_t",
         "lanes": lanes,
+        "halves": halves,
+        "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "blocks": blocks,
         "by_lane": by_lane,
         "columns": columns,

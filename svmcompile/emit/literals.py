@@ -68,6 +68,11 @@ def is_bulk(table: NDArray[Any]) -> bool:
     return table.nbytes > MAX_DECIMAL_BYTES
 
 
+def halves(table: NDArray[np.float16]) -> str:
+    """A table of half precision as the integers that hold its bits."""
+    return wrap([str(bits) for bits in table.ravel().view(np.uint16)])
+
+
 def decimals(table: NDArray[Any], number: str) -> str:
     """A table as decimal literals, row by row where rows are wide enough."""
     rows = table if table.ndim == 2 and table.shape[1] >= MIN_ROW else table.reshape(1, -1)

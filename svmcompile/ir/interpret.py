@@ -166,7 +166,7 @@ def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats,
 @run.register
 def _(node: ir.TiledSum, env: Env, tables: Tables) -> NDArray[Any]:
     blocks, d, lanes = tables[node.vectors].shape
-    vectors = tables[node.vectors].transpose(0, 2, 1).reshape(blocks * lanes, d)
+    vectors = tables[node.vectors].transpose(0, 2, 1).reshape(blocks * lanes, d).astype(env[node.x].dtype)
     weights, counts = tables[node.weights].astype(np.float64), list(node.counts)
     if weights.ndim == 3:
         weights = weights.transpose(0, 2, 1).reshape(blocks * lanes, -1)

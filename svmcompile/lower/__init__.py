@@ -22,10 +22,11 @@ Tables = dict[str, NDArray[Any]]
 Profile = Literal["portable", "host"]
 
 
-def lower(program: Program, number: Number, profile: Profile = "portable") -> Program:
+def lower(program: Program, number: Number, profile: Profile = "portable", halves: bool = False) -> Program:
     """The machine program of a math program; every table is of the number type.
 
     The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
+    With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
     program = own_tables(program)
     body: list[Node] = []
@@ -35,6 +36,8 @@ def lower(program: Program, number: Number, profile: Profile = "portable") -> Pr
             nodes, made = pack(program, node, number)
             if profile == "host":
                 nodes, made = tile(nodes, made, number, program.n_features)
+                if halves:
+                    made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
             tables |= made
         else:
@@ -54,6 +57,8 @@ def _without_unused(program: Program, body: list[Node]) -> list[Node]:
 
 
 def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
+    if table.dtype == np.float16:
+        return table
     table = table + 0.0  # turns -0.0 into 0.0, which reads better and means the same here
     if number == "f64":
         return table

@@ -22,7 +22,7 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
-from svmcompile.kernel import Array
+from svmcompile.kernel import Array, Kernel
 
 Tables = dict[str, NDArray[Any]]
 
@@ -30,6 +30,13 @@ Tables = dict[str, NDArray[Any]]
 # a row that far from every vector has kernel values of zero all the same.
 LIMITS: dict[Number, float] = {"f32": 1e15, "f64": 1e120}
 SHAPES: dict[str, Shape] = {"poly": "power", "sigmoid": "tanh", "linear": "identity"}
+
+
+def vector_unit(kernel: Kernel) -> float:
+    """What support vectors are multiplied by in packed tables."""
+    if kernel.kind == "rbf":
+        return math.sqrt(2 * kernel.gamma * math.log2(math.e))
+    return 1.0 if kernel.kind == "linear" else kernel.gamma
 
 
 def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[list[Node], Tables]:
@@ -41,9 +48,12 @@ def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[l
     if node.kernel.kind == "rbf":
         return _pack_rbf(program, node, number, tables)
     kernel = node.kernel
-    factor, constant = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
+    constant = 0.0 if kernel.kind == "linear" else kernel.coef0
     offsets = fresh(node.out, "offset", program.tables)
-    tables |= {node.vectors: program.tables[node.vectors] * factor, offsets: np.array([constant])}
+    tables |= {
+        node.vectors: program.tables[node.vectors] * vector_unit(kernel),
+        offsets: np.array([constant]),
+    }
     shape = SHAPES[kernel.kind]
     return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
 
@@ -64,7 +74,7 @@ def _pack_rbf(
         )
     if node.kernel.gamma < 0:
         raise EmitError(f"an RBF kernel with negative gamma ({node.kernel.gamma}) cannot be emitted")
-    unit = math.sqrt(2 * node.kernel.gamma * math.log2(math.e))
+    unit = vector_unit(node.kernel)
     vectors = program.tables[node.vectors] * unit
     limit = LIMITS[number]
     if vectors.size and np.abs(vectors).max() > limit / 10:

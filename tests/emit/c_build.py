@@ -145,9 +145,16 @@ def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.Compl
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
 
 
-def write_c(program: Program, folder: Path, name: str, precision: str, profile: str = "portable") -> None:
+def write_c(
+    program: Program,
+    folder: Path,
+    name: str,
+    precision: str,
+    profile: str = "portable",
+    tables: str | None = None,
+) -> None:
     """NAME.c and NAME.h of a program."""
-    files = sc.emit(program, "c", name, precision, profile)
+    files = sc.emit(program, "c", name, precision, profile, tables)
     for suffix in (".c", ".h"):
         (folder / f"{name}{suffix}").write_text(str(files[name + suffix]), encoding="ascii")
 
