@@ -28,7 +28,9 @@ def progress(title: str, total: int | None, quiet: bool) -> Iterator[Callable[[i
 def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
+        table.add_column(
+            column, justify="right" if column in right else "left", no_wrap=column in (*right, "form")
+        )
     return table
 
 
@@ -96,7 +98,7 @@ def _short(value: Any) -> str:
 
 def verified(report: Any) -> None:
     """Every form beside the original. Near ties: rows whose label rounding alone may change."""
-    right = ("labels differ", "near ties", "error", "of bound", "accuracy")
+    right = ("differ", "near ties", "error", "of bound", "accuracy")
     title = f"{report.name} against {report.reference}, {report.rows:,} rows, claim {report.claim}"
     table = _table(escape(title), "form", *right, "claim", right=right)
     for one in report.comparisons:
