@@ -35,6 +35,7 @@ class InstructionSet:
     tile_blocks: int
     queries: int
     row_blocks: int
+    registers: int  # for sums of a tile of rows by weight columns
     target: str = ""
     guard: str = ""  # where the compiler knows it
     known: str = ""  # where the compiler may take it for granted
@@ -45,14 +46,14 @@ class InstructionSet:
 # Best first; the last runs everywhere that GCC's vector extensions do.
 INSTRUCTION_SETS = (
     InstructionSet(
-        "avx512", 64, 2, 12, 8, "avx512f", X86, "defined(__AVX512F__)",
+        "avx512", 64, 2, 12, 8, 24, "avx512f", X86, "defined(__AVX512F__)",
         "defined(__AVX2__) && defined(__FMA__)", '__builtin_cpu_supports("avx512f")',
     ),
     InstructionSet(
-        "avx2", 32, 1, 6, 4, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
+        "avx2", 32, 1, 6, 4, 12, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
         "0", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
     ),
-    InstructionSet("base", 16, 1, 3, 2),
+    InstructionSet("base", 16, 1, 3, 2, 12),
 )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
     by_lane, columns, padded = _weights(node, program)
     size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
-    gathered = 64 * columns if by_lane else size * padded
+    gathered = 64 * columns if by_lane else (size + 8) * padded
     if takes_sparse(node, program):
         gathered += int(width) * (4 + size)  # a row's non-zero features and where they are
     per_row = size * (int(width) + 1) + (8 + size) * len(program.tables[node.bias]) + gathered
@@ -122,7 +123,7 @@ def instruction_sets(
     lanes = program.tables[node.vectors].shape[2]
     gathered = columns * lanes if by_lane else padded
     size = 4 if number == "f32" else 8
-    return [_isa(isa, size, lanes, gathered, function, name) for isa in INSTRUCTION_SETS]
+    return [_isa(isa, size, lanes, gathered, by_lane, function, name) for isa in INSTRUCTION_SETS]
 
 
 def _ends(node: TiledSum, blocks: int, lanes: int, by_lane: bool) -> list[int]:
@@ -153,7 +154,7 @@ def _power_steps(degree: int) -> list[str]:
 
 
 def _isa(
-    isa: InstructionSet, size: int, lanes: int, gathered: int, function: str, name: str
+    isa: InstructionSet, size: int, lanes: int, gathered: int, by_lane: bool, function: str, name: str
 ) -> dict[str, Any]:
     width = isa.bytes // size
     attribute = f'__attribute__((target("{isa.target}"))) ' if isa.target else ""
@@ -165,6 +166,7 @@ def _isa(
         "per_block": lanes // width,
         "gathered": gathered // width,
         "ways": max(1, min(4, MOST_SUMS // (gathered // width))),
+        "blocked": not by_lane and isa.queries * gathered // width <= isa.registers,
         "v": f"{function}_{isa.name}_v",
         "u": f"{function}_{isa.name}_u",
         "plain": f"{attribute}static ",

@@ -68,7 +68,7 @@ def _(node: ir.TiledSum, program: Program, types: Types) -> int:
 def _gathered(node: ir.TiledSum, program: Program) -> int:
     """Bytes of one row's sums before they go to double."""
     weights = program.tables[node.weights]
-    return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program))
+    return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program) + DOUBLE)
 
 
 def _picks(node: ir.TiledSum, program: Program) -> int:
