@@ -111,3 +111,21 @@ def normal_rows(count: int, number: str, seed: int = 0) -> Any:
 
 def real_type(number: str) -> Any:
     return np.float32 if number == "f32" else np.float64
+
+
+def voting(
+    kernel: Kernel, vectors: Any, counts: tuple[int, ...], generator: np.random.Generator
+) -> Program:
+    """A model of any number of classes over given vectors, with random weights."""
+    classes = len(counts)
+    svm = SVM(
+        kernel,
+        vectors,
+        generator.normal(size=(classes - 1, len(vectors))),
+        generator.normal(size=classes * (classes - 1) // 2),
+        LabelRule.VOTE,
+        Source("test", "0" * 64),
+        Labels(tuple(range(classes)), "<i8"),
+        counts,
+    )
+    return compile_svm(svm.check("test"), "exact", None, {})

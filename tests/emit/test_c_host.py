@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from c_build import SANITIZE, Result, build, compile_c, compilers, run, sanitizing_compiler, write_c
-from c_cases import normal_rows, program_of
+from c_cases import normal_rows, program_of, voting
 
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import TiledSum
 from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 from svmcompile.pipeline import compile_svm
 from svmcompile.svm import SVM, LabelRule, Source
@@ -42,18 +41,8 @@ def many_classes(classes: int, width: int, kernel: Kernel) -> Any:
     """A model with more weights per vector than lanes keep by themselves, in uneven classes."""
     generator = np.random.default_rng(classes)
     counts = tuple(int(n) for n in generator.integers(0, 40, size=classes))
-    n, pairs = sum(counts), classes * (classes - 1) // 2
-    svm = SVM(
-        kernel,
-        generator.normal(size=(n, width)),
-        generator.normal(size=(classes - 1, n)),
-        generator.normal(size=pairs),
-        LabelRule.VOTE,
-        Source("test", "0" * 64),
-        Labels(tuple(range(classes)), "<i8"),
-        counts,
-    )
-    return compile_svm(svm.check("test"), "exact", None, {})
+    vectors = generator.normal(size=(sum(counts), width))
+    return voting(kernel, vectors, counts, generator)
 
 
 def programs() -> dict[str, Any]:

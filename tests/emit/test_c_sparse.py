@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from c_build import SANITIZE, compile_c, compilers, sanitizing_compiler, write_c
+from c_cases import voting
 from scipy.sparse import csr_matrix, random_array
 
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
-from svmcompile.pipeline import compile_svm
-from svmcompile.svm import SVM, LabelRule, Source
 
 pytestmark = pytest.mark.compile
 
@@ -39,18 +37,8 @@ def sparse_rows(count: int, density: float, seed: int = 0) -> Any:
 def model(kernel: str, classes: int = 7, density: float = 0.1) -> Any:
     generator = np.random.default_rng(classes)
     counts = tuple(int(n) for n in generator.integers(5, 30, size=classes))
-    n, pairs = sum(counts), classes * (classes - 1) // 2
-    svm = SVM(
-        KERNELS[kernel],
-        sparse_rows(n, density, 1).toarray(),
-        generator.normal(size=(classes - 1, n)),
-        generator.normal(size=pairs),
-        LabelRule.VOTE,
-        Source("test", "0" * 64),
-        Labels(tuple(range(classes)), "<i8"),
-        counts,
-    )
-    return compile_svm(svm.check("test"), "exact", None, {})
+    vectors = sparse_rows(sum(counts), density, 1).toarray()
+    return voting(KERNELS[kernel], vectors, counts, generator)
 
 
 def loaded(program: Any, folder: Path, number: str) -> Any:
