@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from files_cases import swaps
 from golden_files import compare_with_golden
 from hypothesis import settings
 
@@ -31,3 +32,10 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     """`golden(name, text)`: the text must be the bytes of tests/golden/<name>."""
     update = bool(request.config.getoption("--update-golden"))
     return lambda name, text: compare_with_golden(GOLDEN / name, text, update)
+
+
+@pytest.fixture
+def swappable(tmp_path: Path) -> Path:
+    if not swaps(tmp_path):
+        pytest.skip("this file system cannot swap folders, so a kill may leave a mixture, as documented")
+    return tmp_path
