@@ -1,5 +1,7 @@
 """emit for ONNX: a math program becomes one `.onnx` file of plain operators, opset 17.
 
+Trees use one operator more, `TreeEnsembleRegressor` of ai.onnx.ml 3.
+
 Precision. With "f64" all is double. With "f32" the input and the scores are
 float, and so are the one wide product of rows with support vectors, with its
 exponential or tanh, the tests of trees, and the dot products of their leaves;

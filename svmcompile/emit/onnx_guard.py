@@ -29,18 +29,20 @@ def _sure(values: Values, node: ir.Guard, score: str) -> str:
     width = values.scalar(node.width)
     if node.rule == "sign":
         return values.graph.op("GreaterOrEqual", values.graph.op("Abs", values.column(score)), width)
+    n_scores = values.types[node.score].width
     if node.rule == "argmax":
-        return _sure_of_largest(values, score, width)
-    return _sure_of_vote(values, score, width, math.isqrt(2 * values.types[node.score].width) + 1)
+        return _sure_of_largest(values, score, width, n_scores)
+    return _sure_of_vote(values, score, width, math.isqrt(2 * n_scores) + 1)
 
 
-def _sure_of_largest(values: Values, score: str, width: str) -> str:
-    graph = values.graph
-    top, _ = graph.ops("TopK", without_nan(values, score), values.integers(2), outputs=2, axis=1)
-    lead = graph.op("MatMul", top, graph.constant(np.array([[1.0], [-1.0]])))
-    far = graph.op("GreaterOrEqual", lead, width)
-    known = _all(values, graph.op("Not", graph.op("IsNaN", score)))
-    return graph.op("And", values.column(far), known)
+def _sure_of_largest(values: Values, score: str, width: str, n_scores: int) -> str:
+    """The largest is above each other score by the width; not by TopK, which needs rows to work on."""
+    graph, known = values.graph, without_nan(values, score)
+    largest = graph.op("ReduceMax", known, axes=(1,), keepdims=1)
+    ahead = graph.op("GreaterOrEqual", graph.op("Sub", largest, score), width)
+    place = graph.op("ArgMax", known, axis=1, keepdims=1)
+    itself = graph.op("Equal", place, values.integers(*range(n_scores)))
+    return _all(values, graph.op("Or", ahead, itself))
 
 
 def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str:

@@ -48,7 +48,7 @@ def _dots(
 ) -> str:
     """Double [rows, most functions]: each function of the row's leaf, without bias."""
     if functions.max() == len(weights):  # some leaf has fewer: a function that is zero
-        weights, units = np.vstack([weights, np.zeros_like(weights[:1])]), np.append(units, 0.0)
+        weights, units = np.vstack([weights, np.zeros_like(weights[:1])]), np.append(units, 1.0)
     size = max(1, PORTION // weights.shape[1])
     portions = [functions[:, at : at + size] for at in range(0, functions.shape[1], size)]
     table = values.small_table(weights)

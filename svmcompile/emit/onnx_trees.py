@@ -149,9 +149,9 @@ class _Level:
     def unfinished(self, values: Values, place: str) -> str:
         """Is any row not at a leaf yet?"""
         graph = values.graph
-        inner = values.cast(graph.op("Less", place, _index(values, self.nodes)), INDEX)
-        count = graph.op("ReduceSum", inner, keepdims=0)
-        return graph.op("Greater", count, _index(values, 0))
+        rows = graph.op("NonZero", graph.op("Less", place, _index(values, self.nodes)))
+        # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
+        return graph.op("Greater", graph.op("Size", rows), graph.constant(np.array(0, np.int64)))
 
 
 def _loop(values: Values, level: _Level, place: str, levels: int) -> str:

@@ -24,8 +24,17 @@ NUMBERS = {"f32": np.float32, "f64": np.float64}
 def content(program: Program, precision: Any) -> bytes:
     """The file, which ONNX's own checker accepts."""
     (data,) = emit(program, "m", precision).values()
-    onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
+    model = onnx.load_from_string(data)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    assert {tensor.name for tensor in model.graph.initializer} <= _read(model.graph)
     return data
+
+
+def _read(graph: Any) -> set[str]:
+    """Tensors read in a graph or in the bodies of its loops."""
+    bodies = [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+    return {name for node in graph.node for name in node.input}.union(*map(_read, bodies))
 
 
 def outputs(program: Program, rows: Any, precision: Any) -> dict[str, Any]:
