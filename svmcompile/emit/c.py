@@ -16,7 +16,7 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import TiledSum, table_names
+from svmcompile.ir.nodes import SparseSum, TiledSum, table_names
 from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
@@ -30,7 +30,7 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
     check_name(name)
     assert program.number, "lower the program first"
     symbols = Names(RESERVED, prefix=f"{name}_")
-    context = _context(program, name, symbols, self_test) | {"profile": profile}
+    context = _context(program, name, symbols, self_test, profile)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -45,7 +45,9 @@ RESERVED = frozenset(
 )
 
 
-def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+def _context(
+    program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
+) -> dict[str, Any]:
     number = program.number
     assert number
     types = infer_types(program)
@@ -60,6 +62,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
+        "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": "float" if number == "f32" else "double",
@@ -68,11 +71,12 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_halves": any(table["type"] == "uint16_t" for table in tables),
+        "has_halves": any(table.dtype == np.float16 for table in program.tables.values()),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
+        "aligned": profile == "host" and any(isinstance(n, (TiledSum, SparseSum)) for n in program.body),
         "inputs": {
             node.out: input_body(program, types, symbols, node)
             for node in program.body
@@ -81,8 +85,14 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "tiled": around,
         "functions": functions(program, types, name, symbols),
         "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name),
+        "self_test": self_test.context(program, name, _by_feature(program)),
     }
+
+
+def _by_feature(program: Program) -> bool:
+    """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
+    return len(sums) == 1 and isinstance(sums[0], SparseSum)
 
 
 def _banner(program: Program) -> list[str]:
@@ -142,7 +152,15 @@ def _integer(value: int, kind: str) -> str:
 def _table_text(table: NDArray[Any], number: str, bulk: bool) -> str:
     if bulk:
         return literals.octets(table)
+    if table.dtype.kind == "u":
+        return literals.wholes(table)
     return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, number)
+
+
+def _c_type(table: NDArray[Any], program: Program) -> str:
+    if table.dtype in (np.float16, np.uint16):
+        return "uint16_t"
+    return "uint32_t" if table.dtype == np.uint32 else real_of(program)
 
 
 def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
@@ -163,7 +181,7 @@ def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "type": "uint16_t" if table.dtype == np.float16 else real_of(program),
+                "type": _c_type(table, program),
                 "text": _table_text(table, number, bulk),
             }
         )

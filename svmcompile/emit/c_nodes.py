@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
+from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
@@ -52,12 +53,22 @@ NUMBERS: dict[Number, dict[str, Any]] = {
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
+# Names that belong to a node besides its function.
+PARTS: dict[type[Node], tuple[str, ...]] = {
+    ir.PackedSum: ("kernel", "block"),
+    ir.TiledSum: ("ends", "slots", "input"),
+    ir.SparseSum: ("ends", "slots"),
+}
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
 
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
-    shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    shapes = {
+        node.shape
+        for node in program.body
+        if isinstance(node, ir.PackedSum) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+    }
     return {
         "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body),
         "exp2": bool(shapes & {"exp2", "tanh"}),
@@ -68,8 +79,10 @@ def helpers(program: Program) -> dict[str, bool]:
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables of one number that stand as a literal in the code."""
-    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum))]
-    return {node.offsets for node in sums if node.shape != "exp2"}
+    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum, ir.SparseSum))]
+    found = {node.offsets for node in sums if node.shape != "exp2"}
+    sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
+    return found | {node.factor for node in sparse if program.tables[node.factor].size == 1}
 
 
 def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
@@ -91,7 +104,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
-    parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
+    parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)
@@ -100,6 +113,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
+    if isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program)):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**known, **_own(node, program, types, name))
 
@@ -131,13 +145,20 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
     return {"limit": real(node.limit, program.number or "f64")}
 
 
-@_own.register
-def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+def _shape_call(node: ir.PackedSum | ir.SparseSum, name: str) -> dict[str, str]:
+    """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
     return {
-        "shape": node.shape,
         "shape_function": f"{name}_{function}" if function else "",
         "argument": f", {node.degree}" if node.shape == "power" else "",
+    }
+
+
+@_own.register
+def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {
+        **_shape_call(node, name),
+        "shape": node.shape,
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),
         "vector_count": program.tables[node.vectors].shape[0],
         "columns": program.tables[node.weights].shape[1],
@@ -159,6 +180,22 @@ def _(node: ir.TiledSum, program: Program, types: Types, name: str) -> dict[str,
         "numbers": NUMBERS[number],
         "input_width": program.n_features,
         **tiled_layout(node, program, number),
+    }
+
+
+@_own.register
+def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number, factor = program.number or "f64", program.tables[node.factor]
+    return {
+        **_shape_call(node, name),
+        "shape": node.shape,
+        "one_factor": real(factor[0], number) if factor.size == 1 else "",
+        "limit": real(node.limit, number),
+        "offset": real(program.tables[node.offsets][0], number),
+        "sums": types[node.out].width,
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
+        **sparse_layout(node, program, number),
     }
 
 

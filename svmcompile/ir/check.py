@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.inverted import inverted_problems, vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
 from svmcompile.kernel import Kernel
@@ -111,8 +112,12 @@ def _check_unused(program: Program, problems: list[str]) -> None:
 def _check_tables(program: Program, problems: list[str]) -> None:
     dtype = {None: np.float64, "f64": np.float64, "f32": np.float32}[program.number]
     halves = {node.vectors for node in program.body if isinstance(node, ir.TiledSum)}
+    whole = {name for node in program.body for name in ir.integer_tables(node)}
     for name, table in program.tables.items():
-        if table.dtype != dtype and not (name in halves and table.dtype == np.float16):
+        if name in whole:
+            if table.dtype not in (np.uint16, np.uint32):
+                problems.append(f"table @{name} is {table.dtype}, expected whole numbers of 16 or 32 bits")
+        elif table.dtype != dtype and not (name in halves and table.dtype == np.float16):
             problems.append(f"table @{name} is {table.dtype}, expected {np.dtype(dtype)}")
         elif not np.isfinite(table).all():
             problems.append(f"table @{name} holds a NaN or an infinity")
@@ -273,6 +278,33 @@ def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
         offsets=(node.offsets, (blocks * lanes,) if node.shape == "exp2" else (1,)),
         bias=(node.bias, (sums,)),
     )
+    return Type(Kind.SCORES, sums)
+
+
+@result_type.register
+def _(node: ir.SparseSum, types: Types, tables: Tables) -> Type:
+    d, sums, k = _features(node, types), _sums(tables, node.bias), len(node.counts)
+    _need(k >= 1 and min(node.counts) >= 0, "counts make no sense")
+    _degree(node.degree)
+    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
+    _need(node.limit > 0, "limit must be above zero")
+    vectors, lanes = vectors_and_lanes(tables[node.weights])
+    columns = k - 1 if k > 1 else sums
+    by_lane = tables[node.weights].ndim == 3
+    _need(sum(node.counts) <= vectors, "more vectors counted than stored")
+    _need(node.segment > 0 and node.segment % lanes == 0, f"segment {node.segment} has no whole blocks")
+    _shape(
+        tables,
+        factor=(node.factor, (d,) if tables[node.factor].size > 1 else (1,)),
+        weights=(
+            node.weights,
+            (vectors // lanes, columns, lanes) if by_lane else (vectors, columns + -columns % lanes),
+        ),
+        offsets=(node.offsets, (vectors,) if node.shape == "exp2" else (1,)),
+        values=(node.values, tables[node.indices].shape),
+    )
+    for problem in inverted_problems(node, tables, d, vectors):
+        raise ValueError(problem)
     return Type(Kind.SCORES, sums)
 
 

@@ -213,6 +213,37 @@ class TiledSum:
 
 
 @dataclass(frozen=True, slots=True)
+class SparseSum:
+    """`TiledSum` over vectors that are mostly zeros, stored by feature: who has it, and how much.
+
+    t_i = z . vectors[i] + offsets[i] with z = x * factor, held within +-limit; x is the row as it comes.
+    Vectors go in segments, so that their dot products fit a scratch of fixed size. Bit j % 32 of
+    `marks[j / 32]` tells whether any vector has feature j, `ranks[j / 32]` counts the bits before that
+    word; together they number the features that occur. Feature c of segment s has the entries
+    `starts[s, c]` to `starts[s, c + 1]` - 1 of `indices` (vectors within the segment, ascending) and
+    `values`. Weights and offsets are as in `TiledSum`; lanes of one make plain code.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    factor: Table  # [d], or [1] for all features
+    marks: Table  # [d / 32]
+    ranks: Table  # [d / 32]
+    starts: Table  # [segments, features that occur + 1]
+    indices: Table  # [entries]
+    values: Table  # [entries]
+    offsets: Table  # [vectors] for "exp2", else [1]
+    weights: Table  # [blocks, m, lanes] or [vectors, m filled up to lanes]
+    bias: Table  # [sums]
+    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
+    shape: Shape
+    degree: int
+    segment: int  # vectors of a segment; the last may have fewer
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
 class OvrScores:
     """scikit-learn's one-vs-rest form of pair sums: votes plus a squashed sum of confidences."""
 
@@ -254,11 +285,11 @@ class Threshold:
 
 
 Node = Union[
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = (
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     OvrScores, Vote, ArgMax, Threshold,
 )  # fmt: skip
 
@@ -271,6 +302,13 @@ def operands(node: Node) -> tuple[Value, ...]:
 def table_names(node: Node) -> tuple[Table, ...]:
     """Names of the tables a node reads."""
     return _fields_of(node, "Table")
+
+
+def integer_tables(node: Node) -> tuple[Table, ...]:
+    """Names of the tables that hold whole numbers."""
+    if isinstance(node, SparseSum):
+        return (node.marks, node.ranks, node.starts, node.indices)
+    return ()
 
 
 def _fields_of(node: Node, annotation: str) -> tuple[str, ...]:

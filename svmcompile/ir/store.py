@@ -115,7 +115,7 @@ def _array(content: bytes) -> NDArray[Any]:
     if version != (1, 0):
         raise ValueError(f"table format {version}")
     shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
-    if fortran or dtype.str not in ("<f2", "<f4", "<f8"):
+    if fortran or dtype.str not in ("<f2", "<f4", "<f8", "<u2", "<u4"):
         raise ValueError(f"table of type {dtype}")
     count = 1
     for size in shape:

@@ -38,7 +38,7 @@ def table_text(name: str, table: NDArray[Any]) -> str:
     """`@sv[12x4 f64 #9f3a]`"""
     extent = "x".join(str(size) for size in table.shape)
     content = hashlib.sha256(np.ascontiguousarray(table).tobytes()).hexdigest()[:4]
-    return f"@{name}[{extent} f{8 * table.dtype.itemsize} #{content}]"
+    return f"@{name}[{extent} {table.dtype.kind}{8 * table.dtype.itemsize} #{content}]"
 
 
 def _node_text(node: Node, program: Program) -> str:
