@@ -3,7 +3,7 @@
 The times below are nanoseconds measured on models of text, web and census
 data and of handwritten digits (`examples/peers/sparse_tables.py` prints the
 whole comparison). Only their ratios matter: what is compared is the expected
-time of a row that is filled like the vectors themselves.
+time of a row, given whole, that is filled like the vectors themselves.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ TILED = 0.15  # the same for batches, where rows share what is read but zeros ar
 FULL = 1.0  # a vector instruction's operand from a column that is stored for all vectors
 ENTRY = 0.6  # one entry of a column that is not
 FEATURE = 5.0  # finding a feature
+PREPARE, SCAN = 1.0, 0.3  # one number of a row on its way to a dense table, and to a sparse one
 SCALAR = 0.19  # one multiplication of the portable profile's dense table
 # So much smaller a table is worth so much more time, which other data in the cache would take back.
 SMALLER, SLOWER = 4.0, 1.5
@@ -52,7 +53,7 @@ def sparse_pays(vectors: NDArray[Any], number: Number, profile: str) -> bool:
     entries = int(counts[~full].sum() + n * full.sum())
     starts = np.count_nonzero(counts) * -(-n // LAYOUTS[profile].segment)
     sparse_bytes = entries * (size + 2) + 4 * starts + d / 4
-    sparse = _sparse_time(counts / max(1, n), counts, full, n / LANES[number])
+    sparse = SCAN * d + _sparse_time(counts / max(1, n), counts, full, n / LANES[number])
     dense = n * d * SCALAR
     if profile == "host":
         dense = _dense_time(counts.sum() / max(1, n), d, n / LANES[number], dense_bytes)
@@ -71,4 +72,4 @@ def _sparse_time(
 def _dense_time(filled: float, width: int, blocks: float, table_bytes: int) -> float:
     """Rows with `filled` features, looked at alone or in batches, whichever is faster."""
     alone = filled * blocks * (NEAR if table_bytes <= NEAR_BYTES else BEYOND)
-    return min(alone, width * blocks * TILED)
+    return PREPARE * width + min(alone, width * blocks * TILED)
