@@ -85,7 +85,7 @@ def timed(model: Model, tables: str, folder: Path) -> tuple[list[float], int]:
     files = sc.emit(model.program, "c", "model", tables=tables)
     sc.write({name: files[name] for name in ("model.c", "model.h")}, folder)
     rows = model.rows
-    parts = (rows.indptr.astype(np.uintp), rows.indices.astype(np.int32), rows.data)
+    parts: tuple[Any, ...] = (rows.indptr.astype(np.uintp), rows.indices.astype(np.int32), rows.data)
     for name, part in zip(("starts", "indices", "values"), parts, strict=True):
         part.tofile(folder / name)
     write_model(model.svm, folder / "libsvm.model")
