@@ -9,6 +9,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
+from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
@@ -211,9 +212,6 @@ def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str
     return {
         **_shape_call(node, name),
         "shape": node.shape,
-        "given": node.shape == "given",
-        "row": row_parameters(program, name),
-        "values": "kernel, query" if node.shape == "given" else "x, row",
         "one_factor": real(factor[0], number) if factor.size == 1 else "",
         "limit": real(node.limit, number),
         "offset": real(program.tables[node.offsets][0], number),
