@@ -71,10 +71,13 @@ def helpers(program: Program) -> dict[str, bool]:
         for node in program.body
         if isinstance(node, ir.PackedSum) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
-    affine = any(isinstance(node, ir.Affine) for node in program.body)
+    dense = any(
+        isinstance(node, ir.Affine) or (isinstance(node, ir.PackedSum) and node.shape != "given")
+        for node in program.body
+    )
     trees = dots(program)
     return {
-        "dot": bool(shapes - {"given"}) or affine or "dot" in trees,
+        "dot": dense or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
         "exp2": bool(shapes & {"exp2", "tanh"}),
