@@ -72,7 +72,7 @@ class Builder:
         name: OutputName = "value" if svm.label_rule is LabelRule.NONE else "scores"
         outputs.append(Output(name, scores))
         if svm.label_rule is not LabelRule.NONE:
-            self.body.append(self._label(sums, scores))
+            self.body.append(label_node(svm, sums, scores))
             outputs.append(Output("label", "label"))
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
@@ -92,13 +92,14 @@ class Builder:
             ),
         )
 
-    def _label(self, sums: str, scores: str) -> Node:
-        rule = self.svm.label_rule
-        if rule is LabelRule.VOTE:
-            return ir.Vote("label", sums, len(self.svm.counts))
-        if rule is LabelRule.ARGMAX:
-            return ir.ArgMax("label", scores)
-        return ir.Threshold("label", sums, *THRESHOLDS[rule])
+
+def label_node(svm: SVM, sums: str, scores: str) -> Node:
+    """The node that turns sums, or the scores made of them, into a label by the original's rule."""
+    if svm.label_rule is LabelRule.VOTE:
+        return ir.Vote("label", sums, len(svm.counts))
+    if svm.label_rule is LabelRule.ARGMAX:
+        return ir.ArgMax("label", scores)
+    return ir.Threshold("label", sums, *THRESHOLDS[svm.label_rule])
 
 
 def exact_flops(svm: SVM) -> int:
