@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -93,19 +94,27 @@ def reduced_set(svm: SVM, data: Data | None, options: ReducedSetOptions) -> Prog
     vectors = builder.table("vectors", found.vectors)
     weights, bias = builder.table("weights", found.fit.weights), builder.table("bias", found.fit.bias)
     builder.body.append(ir.KernelSum("sums", x, vectors, weights, bias, svm.kernel))
-    program = builder.finish("sums", "reduced-set", Claim.APPROXIMATE)
-    notes = (*program.origin.notes, *_notes(svm, found))
-    return program.replace(origin=replace(program.origin, notes=notes))
+    return builder.finish(
+        "sums", "reduced-set", Claim.APPROXIMATE, details=_details(svm, found, search.tried)
+    )
 
 
 def _count(svm: SVM, budget: float) -> int:
     return int(budget) if budget >= 1 else max(1, round(budget * svm.n_vectors))
 
 
-def _notes(svm: SVM, found: Reduced) -> Iterator[str]:
-    yield f"{len(found.vectors)} vectors stand for {svm.n_vectors} support vectors: {found.how}"
-    if found.agreement is not None:
-        yield f"agreement with the SVM on held-out fitting rows: {found.agreement:.4f}"
+def _details(svm: SVM, found: Reduced, tried: list[Reduced]) -> dict[str, Any]:
+    """What was taken, and what else was tried."""
+    return {
+        "vectors": len(found.vectors),
+        "support_vectors": svm.n_vectors,
+        "chosen": found.how,
+        "held_out_agreement": found.agreement,
+        "tried": [
+            {"vectors": len(one.vectors), "how": one.how, "held_out_agreement": one.agreement}
+            for one in tried
+        ],
+    }
 
 
 class Search:
@@ -117,6 +126,7 @@ class Search:
         if data is not None:
             self.rows = fitting_rows(svm, data, options.synthetic_rows, DATA_ROWS, options.seed)
         self.pool = self._pool(data)
+        self.tried: list[Reduced] = []
 
     def of(self, count: int) -> Reduced:
         """The best reduced set of so many vectors; all support vectors, as they are, from there on."""
@@ -128,6 +138,7 @@ class Search:
         if self.rows is None:
             return self._without_data(count)
         tried = [found for order, how in self._orders(count) for found in self._fitted(order, how)]
+        self.tried += tried
         best = max(tried, key=lambda found: (found.agreement or 0.0, -found.error))
         return self._with_all_rows(best)
 
