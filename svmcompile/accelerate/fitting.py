@@ -31,20 +31,21 @@ class FittingRows:
     z: Array  # [n, d]
     sums: Array  # [n, sums], intercepts included
     held: NDArray[np.bool_]  # [n]
+    made_up: NDArray[np.bool_]  # [n]
 
 
 def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) -> FittingRows:
     """At most `limit` data rows and `synthetic` rows made up between them."""
     random = np.random.default_rng(seed)
     z = kernel_rows(svm, np.asarray(data.X, dtype=np.float64))
-    z = np.unique(z[np.isfinite(z).all(axis=1)], axis=0)
+    z = z[np.isfinite(z).all(axis=1)]
     if not len(z):
         raise OptionError("the data has no row whose values are all finite; give rows to fit to")
     z = z[random.permutation(len(z))[:limit]]
+    count = len(z)
     z = np.concatenate([z, made_up_rows(z, synthetic, random)])
-    sums = kernel_sums(svm, z)
-    held = np.arange(len(z)) % HELD_SHARE == HELD_SHARE - 1
-    return FittingRows(z, sums, held)
+    at = np.arange(len(z))
+    return FittingRows(z, kernel_sums(svm, z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
 
 
 def kernel_rows(svm: SVM, rows: Array) -> Array:
@@ -59,6 +60,7 @@ def kernel_rows(svm: SVM, rows: Array) -> Array:
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
     """Rows x_i + step (x_j - x_l), with j and l among the nearest neighbours of i."""
+    rows = np.unique(rows, axis=0)  # rows that occur twice have no step between them
     near = min(NEIGHBOURS, len(rows) - 1)
     if near < 1 or count < 1:
         return rows[:0]

@@ -78,7 +78,7 @@ def test_vectors_stay_candidates_when_they_may_not_move() -> None:
 
 
 def test_many_classes_share_their_vectors() -> None:
-    X, y, model = digits()
+    X, _, model = digits()
     program = reduced(model, X[:600], budget=60)
     assert program.cost().max_kernel_evaluations == 60
     assert np.mean(program.predict(X[600:]) == model.predict(X[600:])) > 0.97
