@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
+from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import power
@@ -161,7 +162,9 @@ def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
     return _poisoned(env[node.x], (sums + tables[node.bias]).astype(env[node.x].dtype))
 
 
-def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
+def _packed_values(
+    node: ir.PackedSum | ir.TiledSum | ir.PackedPath, x: Floats, vectors: Floats, offsets: Floats
+) -> Floats:
     """Kernel values [rows, n] of a packed sum."""
     t = x @ vectors.T + offsets
     if node.shape == "exp2":
@@ -225,6 +228,24 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
         values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
         out[rows, tables[node.sums][functions]] += values
     return _poisoned(x, out)
+
+
+@run.register(ir.PathSum)
+@run.register(ir.PackedPath)
+def _(node: ir.PathSum | ir.PackedPath, env: Env, tables: Tables) -> NDArray[Any]:
+    x = env[node.x]
+    path = path_of(node, x, tables)
+    sums = path_sums(path.leaf, path.met, tables[node.starts], tables[node.weights], tables[node.bias])
+    return _poisoned(x, sums.astype(x.dtype))
+
+
+def path_of(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> Paths:
+    """The paths of all rows."""
+    if isinstance(node, ir.PathSum):
+        kernel: Floats = node.kernel.values(x, tables[node.vectors])
+    else:
+        kernel = _packed_values(node, x, tables[node.vectors], tables[node.offsets]).astype(x.dtype)
+    return paths(kernel, tables[node.picks], tables[node.thresholds], tables[node.children])
 
 
 @run.register

@@ -26,8 +26,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* sv-tree: `PathSum(out, x, tree, weights, kernel)` walks a tree whose tests are
-  kernel values and adds weights * kernel along the path taken.
 * dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
   a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
 * h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
@@ -35,7 +33,6 @@ How the coming methods map to this set:
 * anytime, certified: `Bound(out, x, stages, margins, otherwise)`: stages
   narrow an interval around the score until it excludes zero; the lazy value
   `otherwise` takes undecided rows. Its claim is on the label alone.
-* reduced-set: `KernelSum` or `PairSum` with fewer vectors; no new node.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
@@ -45,40 +42,16 @@ How the coming methods map to this set:
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import Enum
-from typing import ClassVar, Literal, TypeAlias, Union
+from typing import ClassVar, Union, get_args
 
+from svmcompile.ir.kinds import IndexTable, Lazy, Table
+from svmcompile.ir.kinds import Kind as Kind
+from svmcompile.ir.kinds import Level as Level
+from svmcompile.ir.kinds import Rule as Rule
+from svmcompile.ir.kinds import Shape as Shape
+from svmcompile.ir.kinds import Type as Type
+from svmcompile.ir.kinds import Value as Value
 from svmcompile.kernel import Kernel
-
-Value: TypeAlias = str  # name of a computed value
-Lazy: TypeAlias = str  # name of a value that only some rows need
-Table: TypeAlias = str  # name of an array in the program's tables
-IndexTable: TypeAlias = str  # the same, of whole numbers
-
-
-class Level(str, Enum):
-    """Where a node may stand."""
-
-    MATH = "math"
-    MACHINE = "machine"
-    BOTH = "both"
-
-
-class Kind(str, Enum):
-    """What a value holds, per row."""
-
-    FEATURES = "features"
-    SCORES = "scores"
-    INDEX = "index"  # a leaf; width is the number of leaves
-    LABEL = "label"  # an index into the program's labels; width is the number of classes
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """Kind and width of a value."""
-
-    kind: Kind
-    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +144,6 @@ class Prepare:
     limit: float
 
 
-Shape = Literal["exp2", "power", "tanh", "identity"]
-
-
 @dataclass(frozen=True, slots=True)
 class PackedSum:
     """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
@@ -262,6 +232,47 @@ class LeafAffine:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSum:
+    """A tree whose tests are kernel values, and sums of the values met on the way to the leaf.
+
+    From node 0 and level 0: value[level] = kernel(x, vectors[picks[node]]), or value[~pick] where
+    the pick is negative (met before); value > thresholds[node] goes right. At the leaf
+    out = bias[leaf] + sum_l weights[starts[leaf] + l] * value[l]. A node without a test has one leaf twice.
+    """
+
+    level: ClassVar = Level.MATH
+    out: Value
+    x: Value
+    vectors: Table  # [v, d]
+    picks: IndexTable  # [nodes]
+    thresholds: Table  # [nodes]
+    children: IndexTable  # [nodes, 2]: left, right
+    starts: IndexTable  # [leaves + 1]
+    weights: Table  # [coefficients, m]
+    bias: Table  # [leaves, m]
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPath:
+    """`PathSum` with its kernel folded into the tables, as in `PackedSum`."""
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    vectors: Table
+    offsets: Table
+    picks: IndexTable
+    thresholds: Table
+    children: IndexTable
+    starts: IndexTable
+    weights: Table
+    bias: Table
+    shape: Shape
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
 class Products:
     """h = x - centre, then the products h_a h_b, a <= b, upper triangle row by row."""
 
@@ -292,9 +303,6 @@ class Reach:
     centre: Table  # [d]
     far: Table  # [m]
     radius: float
-
-
-Rule = Literal["sign", "vote", "argmax"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,12 +364,10 @@ class Threshold:
 
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
-    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
+    AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
+    OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
-NODES: tuple[type[Node], ...] = (
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
-    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
-)  # fmt: skip
+NODES: tuple[type[Node], ...] = get_args(Node)
 
 
 def operands(node: Node) -> tuple[Value, ...]:

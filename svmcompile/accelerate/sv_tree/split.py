@@ -148,10 +148,8 @@ def _gains(
     n = np.maximum(counts, 1.0)[:, None]
     level = np.square(sums).sum(axis=1)[:, None] / n
     together = products - plain[:, :, None] * (sums / n)[:, None, :]
-    return (
-        _ratio(np.square(together).sum(axis=2), squares - np.square(plain) / n, SMALLEST_VARIANCE * n)
-        + level
-    )
+    variance = squares - np.square(plain) / n
+    return np.asarray(_ratio(np.square(together).sum(axis=2), variance, SMALLEST_VARIANCE * n) + level)
 
 
 def _ratio(above: Array, below: Array, least: Array | float) -> Array:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.sv_tree.split import Matrix
-from svmcompile.ir.trees import Indices, path_sums, path_values
+from svmcompile.ir.paths import Paths, path_evaluations, path_sums, paths
+from svmcompile.ir.trees import Indices
 from svmcompile.kernel import Array
 
 
@@ -23,14 +24,18 @@ class Tree:
     weights: Array  # [coefficients, outputs]
     bias: Array  # [leaves, outputs]
 
-    def leaves(self, K: Matrix) -> tuple[Indices, Matrix]:
-        """The leaf of every row and the kernel values met on the way there, level by level."""
-        return path_values(K, self.picks, self.thresholds, self.children)
+    def paths(self, K: Matrix) -> Paths:
+        """Where the rows go."""
+        return paths(K, self.picks, self.thresholds, self.children)
 
     def values(self, K: Matrix) -> Array:
         """The tree's outputs, [rows, outputs]."""
-        leaf, met = self.leaves(K)
-        return path_sums(leaf, met, self.starts, self.weights, self.bias)
+        path = self.paths(K)
+        return path_sums(path.leaf, path.met, self.starts, self.weights, self.bias)
+
+    def evaluations(self, K: Matrix) -> Indices:
+        """How many kernel values each row needs."""
+        return path_evaluations(self.picks, self.children)[self.paths(K).leaf]
 
     def columns(self) -> NDArray[np.int32]:
         """The columns in use, each once."""
