@@ -19,6 +19,7 @@ from svmcompile.svm import SVM
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
     "reduced-set": "svmcompile.accelerate.reduced_set",
+    "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 
 

@@ -17,6 +17,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.trees import leaf_depths
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
@@ -53,15 +54,21 @@ NUMBERS: dict[Number, dict[str, Any]] = {
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
+PACKED = (ir.PackedSum, ir.PackedPath)
+PARTS: dict[type[Any], tuple[str, ...]] = {  # further symbols of a node
+    ir.PackedSum: ("kernel", "block"),
+    ir.PackedPath: ("kernel",),
+    ir.TiledSum: ("ends", "slots", "input"),
+}
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
 
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
-    shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    shapes = {node.shape for node in program.body if isinstance(node, PACKED)}
     trees = dots(program)
     return {
-        "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body) or "dot" in trees,
+        "dot": any(isinstance(node, (*PACKED, ir.Affine)) for node in program.body) or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
         "exp2": bool(shapes & {"exp2", "tanh"}),
@@ -72,7 +79,7 @@ def helpers(program: Program) -> dict[str, bool]:
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum))]
+    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum))]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     return constants.union(*(idle_tables(node, program) for node in program.body))
 
@@ -108,7 +115,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         known["unit"] = unit_text(node, program, known.get("units", ""))
     if isinstance(node, ir.Guard):
         known["lazy"] = lazy_name(node.exact, symbols)
-    parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
+    parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)
@@ -151,6 +158,20 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
 
 @_own.register
 def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {
+        **_kernel(node, program, types, name),
+        "columns": program.tables[node.weights].shape[1],
+        "counts": node.counts,
+        "classes": len(node.counts),
+        "ends": ", ".join(map(str, accumulate(node.counts))),
+        "block_size": BLOCK,
+    }
+
+
+def _kernel(
+    node: ir.PackedSum | ir.PackedPath, program: Program, types: Types, name: str
+) -> dict[str, Any]:
+    """What the macro of one kernel value reads."""
     function = SHAPE_FUNCTIONS[node.shape]
     return {
         "shape": node.shape,
@@ -158,12 +179,18 @@ def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str
         "argument": f", {node.degree}" if node.shape == "power" else "",
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),
         "vector_count": program.tables[node.vectors].shape[0],
-        "columns": program.tables[node.weights].shape[1],
         "sums": types[node.out].width,
-        "counts": node.counts,
-        "classes": len(node.counts),
-        "ends": ", ".join(map(str, accumulate(node.counts))),
-        "block_size": BLOCK,
+    }
+
+
+@_own.register
+def _(node: ir.PackedPath, program: Program, types: Types, name: str) -> dict[str, Any]:
+    children = program.tables[node.children]
+    return {
+        **_kernel(node, program, types, name),
+        "nodes": len(children),
+        "levels": leaf_depths(children).max(),
+        "again": bool((program.tables[node.picks] < 0).any()),
     }
 
 

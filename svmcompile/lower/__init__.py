@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, index_tables, operands, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.packed import pack
@@ -33,9 +33,9 @@ def lower(program: Program, number: Number, profile: Profile = "portable", halve
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
-        if isinstance(node, (KernelSum, PairSum)):
+        if isinstance(node, (KernelSum, PairSum, PathSum)):
             nodes, made = pack(program, node, number)
-            if profile == "host":
+            if profile == "host" and not isinstance(node, PathSum):
                 nodes, made = tile(nodes, made, number, program.n_features)
                 if halves:
                     made[node.vectors] = made[node.vectors].astype(np.float16)
