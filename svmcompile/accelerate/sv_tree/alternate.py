@@ -12,6 +12,7 @@ from svmcompile.accelerate.sv_tree.split import (
     Matrix,
     Rows,
     Split,
+    all_cuts,
     fit_term,
 )
 from svmcompile.kernel import Array
@@ -24,7 +25,7 @@ def alternating_split(
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")
     rows, keys, targets = rows[order], keys[order], targets[order]
-    cuts = np.flatnonzero(np.diff(keys) > 0) + 1
+    cuts = all_cuts(keys)
     if not len(cuts):
         return None
     cut, cost = int(cuts[random.integers(len(cuts))]), np.inf

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.sv_tree.alternate import alternating_split
 from svmcompile.accelerate.sv_tree.split import (
+    SMALLEST_SQUARE,
     Matrix,
     Rows,
     Split,
@@ -76,17 +77,17 @@ def grow(K: Matrix, targets: Array, base: Array, growth: Growth) -> Tree:
     """A tree whose outputs, added to `base` ([outputs] or [rows, outputs]), approach the targets."""
     parts, random = _Parts(), np.random.default_rng(growth.seed)
     # The ridge is meant for kernel values of size one.
-    unit = _mean_square(K) if growth.refit else 1.0
+    ridge = growth.ridge * _mean_square(K) if growth.refit else 0.0
     rows = np.arange(len(K))
     rest = targets - base
-    root = best_column(K, rows, rest, growth.affine)
+    root = best_column(K, rows, rest, growth.affine, ridge)
     nothing = np.zeros((0, targets.shape[1]))
     start = Branch(rows, [], nothing, np.zeros(targets.shape[1]), rest, None)
-    stack = [_extended(K, start, root, rows, None, growth, unit)]
+    stack = [_extended(K, start, root, rows, None, growth, ridge)]
     while stack:
         branch = stack.pop()
         node = _add_node(parts, branch, growth)
-        split = _split(K, branch, targets, growth, random)
+        split = _split(K, branch, targets, growth, ridge, random)
         if split is None:
             parts.children[node] = [parts.leaf(branch)] * 2
             continue
@@ -94,7 +95,7 @@ def grow(K: Matrix, targets: Array, base: Array, growth: Growth) -> Tree:
         right = K[branch.rows, branch.path[-1]] > split.threshold
         for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
             kept = right if side else ~right
-            stack.append(_extended(K, branch, column, np.flatnonzero(kept), (node, side), growth, unit))
+            stack.append(_extended(K, branch, column, np.flatnonzero(kept), (node, side), growth, ridge))
     return _finished(parts)
 
 
@@ -112,7 +113,7 @@ def _add_node(parts: _Parts, branch: Branch, growth: Growth) -> int:
 
 
 def _split(
-    K: Matrix, branch: Branch, targets: Array, growth: Growth, random: np.random.Generator
+    K: Matrix, branch: Branch, targets: Array, growth: Growth, ridge: float, random: np.random.Generator
 ) -> Split | None:
     """The split of a node, None where it ends."""
     if len(branch.rows) <= growth.min_rows or len(branch.path) >= growth.max_depth:
@@ -122,7 +123,7 @@ def _split(
     column = branch.path[-1]
     if growth.alternate:
         return alternating_split(K, branch.rows, column, branch.rest, random)
-    return best_split(K, branch.rows, column, branch.rest, growth.affine)
+    return best_split(K, branch.rows, column, branch.rest, growth.affine, ridge)
 
 
 def _settled(decide: Decide, targets: Array, rest: Array) -> bool:
@@ -138,28 +139,29 @@ def _extended(
     kept: Rows,
     link: tuple[int, int] | None,
     growth: Growth,
-    unit: float,
+    ridge: float,
 ) -> Branch:
     """The branch of some of the parent's rows, with one column more on its path."""
     rows, rest = parent.rows[kept], parent.rest[kept]
-    term = fit_term(K[rows, column], rest, growth.affine)
-    rest = rest - term.values(K[rows, column])
     path = [*parent.path, column]
-    weights = np.concatenate([parent.weights, term.coefficient[None]])
-    bias = parent.bias + term.constant
+    weights = np.concatenate([parent.weights, np.zeros((1, rest.shape[1]))])
     if growth.refit:
         A = K[rows[:, None], np.array(path)].astype(np.float64)
-        change, constant = _ridge_change(A, rest, growth.ridge * unit)
-        weights, bias = weights + change, bias + constant
+        change, constant = _ridge_change(A, rest, ridge)
+        weights = weights + change
         rest = rest - A @ change - constant
-    return Branch(rows, path, weights, bias, rest, link)
+    else:
+        term = fit_term(K[rows, column], rest, growth.affine)
+        weights[-1], constant = term.coefficient, term.constant
+        rest = rest - term.values(K[rows, column])
+    return Branch(rows, path, weights, parent.bias + constant, rest, link)
 
 
 def _ridge_change(A: Array, rest: Array, ridge: float) -> tuple[Array, Array]:
     """Changes of coefficients and constant that lower the squared rest, kept small by the ridge."""
     centre, level = A.mean(axis=0), rest.mean(axis=0)
     h = A - centre
-    gram = h.T @ h + ridge * np.eye(A.shape[1])
+    gram = h.T @ h + (ridge + SMALLEST_SQUARE) * np.eye(A.shape[1])
     change = np.linalg.solve(gram, h.T @ (rest - level))
     return change, level - centre @ change
 

@@ -28,6 +28,7 @@ from svmcompile.ir.trees import Indices
 from svmcompile.svm import SVM
 
 DATA_ROWS = 50_000  # data rows used at most
+CLEARLY = 2.0  # so many times better is clearly better
 HELD_SHARE = 4  # one made-up row in so many is held out
 
 
@@ -61,13 +62,21 @@ def _parts(rows: FittingRows, paper: bool) -> tuple[Indices, Indices]:
 
 
 def _chosen(tried: list[Judged], fallback: bool) -> Judged:
-    """Trees for each sum or one for all: the surer, or with a fallback the cheaper; then the better fit."""
-    by_layout: dict[int, Judged] = {}
-    for one in sorted(tried, key=lambda one: one.error):
-        by_layout.setdefault(len(one.model.trees), one)
+    """One tree for all sums or one for each: the surer or, with a fallback, the cheaper."""
+    layouts = sorted({len(one.model.trees) for one in tried})
+    best = [min((one for one in tried if len(one.model.trees) == count), key=_cost) for count in layouts]
     if fallback:
-        return min(by_layout.values(), key=lambda one: one.evaluations)
-    return max(by_layout.values(), key=lambda one: (one.agreement, -one.error))
+        return min(best, key=lambda one: one.evaluations)
+    return max(best, key=lambda one: (one.agreement, -one.error))
+
+
+def _cost(one: Judged) -> float:
+    """Held-out error, by which models with and without a linear term are compared.
+
+    Made-up rows lie among those fitted to and flatter trees; the linear term is what holds
+    farther out, so a model without it must do clearly better.
+    """
+    return one.error * (1.0 if one.model.linear else CLEARLY)
 
 
 def _details(chosen: Judged, tried: list[Judged], fallback: Fallback | None, fitted: int) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Model:
 
     def evaluations(self, K: Matrix) -> Indices:
         """Kernel values each row needs."""
-        return np.sum([tree.evaluations(K) for tree in self.trees], axis=0)
+        return np.asarray(np.sum([tree.evaluations(K) for tree in self.trees], axis=0))
 
 
 @dataclass(frozen=True, eq=False)

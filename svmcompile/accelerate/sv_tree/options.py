@@ -26,13 +26,13 @@ class SvTreeOptions:
     min_rows: int = 15  # a node with so few rows is not split
     coef: str = "refit"  # of a node: "scale", "affine" (and a constant), "refit" (all of its path)
     ridge: float = 0.3  # of "refit"
-    linear: str = "auto"  # a linear term first: "on", "off", or as held-out rows say
-    synthetic_rows: int = 2000  # made up between data rows; a quarter is held out
+    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
+    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
     purity_stop: bool = True  # a node whose rows all have their label is not split
     cache: bool = True  # a vector met before on the path is not met again
     multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
     fallback: bool = False  # rows the tree is not sure of go through the exact sum
-    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
+    fallback_quantile: float = 0.95  # of held-out errors that the fallback catches
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -62,13 +62,15 @@ def fit_term(column: Matrix, targets: Array, affine: bool) -> Term:
     return Term(slope, level - slope * centre)
 
 
-def best_column(K: Matrix, rows: Rows, targets: Array, affine: bool) -> int:
+def best_column(K: Matrix, rows: Rows, targets: Array, affine: bool, ridge: float = 0.0) -> int:
     """The column with the best fit on all rows: the root's."""
     order = np.array([len(rows)])
-    return int(_best(K, rows, targets, order, affine)[1][0])
+    return int(_best(K, rows, targets, order, affine, ridge)[1][0])
 
 
-def best_split(K: Matrix, rows: Rows, column: int, targets: Array, affine: bool) -> Split | None:
+def best_split(
+    K: Matrix, rows: Rows, column: int, targets: Array, affine: bool, ridge: float = 0.0
+) -> Split | None:
     """The best split of rows by their values in a column; None where all values are equal."""
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")
@@ -76,23 +78,29 @@ def best_split(K: Matrix, rows: Rows, column: int, targets: Array, affine: bool)
     cuts = possible_cuts(keys, targets.shape[1])
     if not len(cuts):
         return None
-    gains, left, right = _best(K, rows[order], targets[order], cuts, affine)
+    gains, left, right = _best(K, rows[order], targets[order], cuts, affine, ridge)
     at = int(np.argmax(gains))
     cut = cuts[at]
     return Split(float(keys[cut - 1] + keys[cut]) / 2, int(left[at]), int(right[at]))
 
 
+def all_cuts(keys: Array) -> Rows:
+    """Numbers of rows that may go left: between sorted values that differ."""
+    return np.flatnonzero(np.diff(keys) > SMALLEST_GAP * (keys[-1] - keys[0])) + 1
+
+
 def possible_cuts(keys: Array, outputs: int) -> Rows:
-    """Numbers of rows that may go left: between values that differ, evenly thinned out if many."""
-    gaps = np.diff(keys)
-    cuts = np.flatnonzero(gaps > SMALLEST_GAP * (keys[-1] - keys[0])) + 1
+    """All cuts, evenly thinned out if there are many."""
+    cuts = all_cuts(keys)
     most = max(FEWEST_CUTS, MOST_CUTS // outputs)
     if len(cuts) > most:
         cuts = cuts[np.linspace(0, len(cuts) - 1, most).astype(np.intp)]
     return cuts
 
 
-def _best(K: Matrix, rows: Rows, targets: Array, cuts: Rows, affine: bool) -> tuple[Array, Rows, Rows]:
+def _best(
+    K: Matrix, rows: Rows, targets: Array, cuts: Rows, affine: bool, ridge: float
+) -> tuple[Array, Rows, Rows]:
     """The best gain of each cut, and the columns that give it on its left and right."""
     best_left = np.full(len(cuts), -1.0)
     best_right = np.full(len(cuts), -1.0)
@@ -105,7 +113,9 @@ def _best(K: Matrix, rows: Rows, targets: Array, cuts: Rows, affine: bool) -> tu
         squares = _running(np.square(block), cuts)
         plain = _running(block, cuts)
         for side, best, arg in ((_left, best_left, left), (_right, best_right, right)):
-            gain = _gains(side(products), side(squares), side(sums), side(counts), side(plain), affine)
+            gain = _gains(
+                side(products), side(squares), side(sums), side(counts), side(plain), affine, ridge
+            )
             at = np.argmax(gain, axis=1)
             found = gain[np.arange(len(cuts)), at]
             better = found > best
@@ -140,15 +150,18 @@ def _right(sums: Array) -> Array:
 
 
 def _gains(
-    products: Array, squares: Array, sums: Array, counts: Array, plain: Array, affine: bool
+    products: Array, squares: Array, sums: Array, counts: Array, plain: Array, affine: bool, ridge: float
 ) -> Array:
-    """By how much the squared error falls, [cuts, columns], for the best scale (and constant)."""
+    """By how much the squared error falls, [cuts, columns], for the best scale (and constant).
+
+    A ridge above zero makes columns that hardly vary look as poor as their fits would be.
+    """
     if not affine:
-        return _ratio(np.square(products).sum(axis=2), squares, SMALLEST_SQUARE)
+        return _ratio(np.square(products).sum(axis=2), squares + ridge, SMALLEST_SQUARE)
     n = np.maximum(counts, 1.0)[:, None]
     level = np.square(sums).sum(axis=1)[:, None] / n
     together = products - plain[:, :, None] * (sums / n)[:, None, :]
-    variance = squares - np.square(plain) / n
+    variance = squares - np.square(plain) / n + ridge
     return np.asarray(_ratio(np.square(together).sum(axis=2), variance, SMALLEST_VARIANCE * n) + level)
 
 
