@@ -84,3 +84,17 @@ def path_evaluations(picks: NDArray[np.integer], children: NDArray[np.integer]) 
         counts[pair[pair >= 0]] += counts[node]
         leaves[~pair[pair < 0]] = counts[node]
     return leaves
+
+
+def path_nodes(children: NDArray[np.integer]) -> list[list[int]]:
+    """The nodes on the way to each leaf, from the root on."""
+    routes: dict[int, list[int]] = {}
+    ways: list[list[int]] = [[] for _ in children]
+    for node, pair in enumerate(children):  # parents come before children
+        ways[node] = [*ways[node], node]
+        for child in pair.tolist():
+            if child >= 0:
+                ways[child] = ways[node]
+            else:
+                routes[~child] = ways[node]
+    return [routes[leaf] for leaf in range(len(routes))]
