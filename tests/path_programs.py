@@ -68,7 +68,7 @@ def path_program(recipe: Recipe, seed: int = 0) -> Program:
     }  # fmt: skip
     if recipe.leaf_only:
         tables["w"] = np.zeros_like(tables["w"])
-        tables["b"] = np.arange(len(routes), dtype=float)[:, None]
+        tables["b"] = 1.0 + np.arange(len(routes))[:, None]  # no label hangs on rounding
     names = ("v", "picks", "t", "children", "starts", "w", "b")
     body = [
         ir.Scale("z", "x", "shift", "factor", "offset"),

@@ -9,6 +9,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
+from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.literals import real
@@ -60,15 +61,16 @@ PARTS: dict[type[Any], tuple[str, ...]] = {  # further symbols of a node
     ir.PackedPath: ("kernel",),
     ir.TiledSum: ("ends", "slots", "input"),
 }
-SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
+SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
     shapes = {node.shape for node in program.body if isinstance(node, PACKED)}
+    affine = any(isinstance(node, ir.Affine) for node in program.body)
     trees = dots(program)
     return {
-        "dot": any(isinstance(node, (*PACKED, ir.Affine)) for node in program.body) or "dot" in trees,
+        "dot": bool(shapes - {"given"}) or affine or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
         "exp2": bool(shapes & {"exp2", "tanh"}),
@@ -175,6 +177,9 @@ def _kernel(
     function = SHAPE_FUNCTIONS[node.shape]
     return {
         "shape": node.shape,
+        "given": node.shape == "given",
+        "row": row_parameters(program, name),
+        "values": "kernel, query" if node.shape == "given" else "x, row",
         "shape_function": f"{name}_{function}" if function else "",
         "argument": f", {node.degree}" if node.shape == "power" else "",
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),

@@ -1,4 +1,4 @@
-"""Trees of kernel tests in C: every row takes the path the program says, and has its value up to rounding."""
+"""Trees of kernel tests in C: every row takes its path, and has its value up to rounding."""
 
 from __future__ import annotations
 
