@@ -38,7 +38,9 @@ def _(node: ir.PathSum, values: Values) -> str:
         value, place = walk.step(place)
         met.append(value)
     leaf = values.graph.op("Sub", place, values.graph.constant(np.array(len(tree.lower), INDEX)))
-    sums = _weighed(values, node, tree, routes, met, leaf)
+    sums, values_met, levels = _weighed(values, node, tree, routes, met, leaf)
+    if node.kernel.kind == "precomputed":  # the rest of the row does not matter
+        return values.poisoned(values_met, levels, sums)
     return values.poisoned(values.names[node.x], values.types[node.x].width, sums)
 
 
@@ -77,8 +79,7 @@ class _Walk:
         """The kernel value met at every row's place, zero at leaves, and the place below."""
         values, tree, graph = self.values, self.tree, self.values.graph
         vector = graph.op("Gather", self._by_place(self.vectors[tree.lower].astype(INDEX)), place, axis=0)
-        rows = values.gather(values.number_table(values.tables[self.node.vectors]), vector)
-        value = _pair_values(values, values.names[self.node.x], values.wide(rows), self.node.kernel)
+        value = self._value(vector)
         inside = graph.op("Less", place, graph.constant(np.array(len(tree.lower), INDEX)))
         inside = graph.op("Unsqueeze", inside, values.integers(1))
         value = graph.op("Where", inside, value, values.scalar(0.0))
@@ -90,6 +91,18 @@ class _Walk:
         ]
         return value, graph.op("Where", above, *sides)
 
+    def _value(self, vector: str) -> str:
+        """Kernel of every row with the vector of that number, [N, 1] in double."""
+        values, x = self.values, self.values.names[self.node.x]
+        table = values.tables[self.node.vectors]
+        if self.node.kernel.kind == "precomputed":
+            points = values.graph.op(
+                "Gather", values.graph.constant(table.astype(np.int64)), vector, axis=0
+            )
+            return values.wide(values.same("GatherElements", x, points, axis=1))
+        rows = values.gather(values.number_table(table), vector)
+        return _pair_values(values, x, values.wide(rows), self.node.kernel)
+
     def _by_place(self, table: NDArray[np.generic]) -> str:
         """A table of the lower nodes, filled up with zeros for the leaves."""
         filling = np.zeros(len(self.tree.next) - len(table), table.dtype)
@@ -98,8 +111,11 @@ class _Walk:
 
 def _weighed(
     values: Values, node: ir.PathSum, tree: CutTree, routes: list[list[int]], met: list[str], leaf: str
-) -> str:
-    """bias + weights . values met, by leaf. Upper values are found by column, lower ones by level."""
+) -> tuple[str, str, int]:
+    """bias + weights . values met, by leaf, those values, and how many they are.
+
+    Upper values are found by column, lower ones by level.
+    """
     graph, tables = values.graph, values.tables
     columns, weights = _leaf_tables(node, tree, routes, tables)
     picked = graph.op("Gather", graph.constant(columns), leaf, axis=0)
@@ -109,7 +125,8 @@ def _weighed(
     bias = graph.op("Gather", graph.constant(tables[node.bias]), leaf, axis=0)
     by_leaf = graph.op("Gather", graph.constant(weights), leaf, axis=0)  # [N, m, levels]
     terms = graph.op("Mul", by_leaf, graph.op("Unsqueeze", values_met, values.integers(1)))
-    return graph.op("Add", bias, graph.op("ReduceSum", terms, values.integers(2), keepdims=0))
+    sums = graph.op("Add", bias, graph.op("ReduceSum", terms, values.integers(2), keepdims=0))
+    return sums, values_met, weights.shape[2]
 
 
 def _leaf_tables(

@@ -245,7 +245,12 @@ def _(node: ir.PathSum | ir.PackedPath, env: Env, tables: Tables) -> NDArray[Any
     x = env[node.x]
     path = path_of(node, x, tables)
     sums = path_sums(path.leaf, path.met, tables[node.starts], tables[node.weights], tables[node.bias])
-    return _poisoned(x, sums.astype(x.dtype))
+    return _poisoned(path.met if is_given(node) else x, sums.astype(x.dtype))
+
+
+def is_given(node: ir.PathSum | ir.PackedPath) -> bool:
+    """Does the caller compute the kernel, so that only the values met matter?"""
+    return node.kernel.kind == "precomputed" if isinstance(node, ir.PathSum) else node.shape == "given"
 
 
 def path_of(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> Paths:

@@ -65,7 +65,7 @@ def _degree(degree: int) -> None:
     _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
-def _vector_width(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables) -> int:
+def _vector_width(node: ir.KernelSum | ir.PairSum | ir.PathSum, types: Types, tables: Tables) -> int:
     """How wide the vectors must be."""
     width = _features(node, types)
     if node.kernel.kind != "precomputed":
@@ -269,8 +269,10 @@ def _within(indices: NDArray[Any], end: int, what: str) -> None:
 def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
     if isinstance(node, ir.PathSum):
         _kernel(node.kernel)
+        width = _vector_width(node, types, tables)
     else:
         _degree(node.degree)
+        width = 1 if node.shape == "given" else _features(node, types)
         offsets = len(tables[node.vectors]) if node.shape == "exp2" else 1
         _shape(tables, offsets=(node.offsets, (offsets,)))
     nodes, vectors = len(_links(tables, node.children)), len(tables[node.vectors])
@@ -279,7 +281,7 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
     coefficients = len(tables[node.weights])
     _shape(
         tables,
-        vectors=(node.vectors, (vectors, _features(node, types))),
+        vectors=(node.vectors, (vectors, width)),
         picks=(node.picks, (nodes,)),
         thresholds=(node.thresholds, (nodes,)),
         starts=(node.starts, (leaves + 1,)),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import margins, row_dots
+from svmcompile.ir.interpret import is_given, margins, row_dots
 from svmcompile.ir.kernel_errors import kernel_errors
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.propagate import Arithmetic, Bounded, Env, Result, Tables, propagate, value_of
@@ -84,7 +84,8 @@ def _(node: ir.PathSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     error = error + a.u * (path.met.shape[1] + 2) * np.abs(path.met)
     total = path_sums(path.leaf, error, starts, np.abs(weights), a.u * np.abs(bias))
     total += a.u * np.abs(value) + a.tiny * (np.abs(path.met).sum(axis=1, keepdims=True) + 2)
-    value[~np.isfinite(env[node.x].value).all(axis=1)] = np.nan
+    read = path.met if is_given(node) else env[node.x].value
+    value[~np.isfinite(read).all(axis=1)] = np.nan
     return value, total, unstable
 
 

@@ -8,6 +8,7 @@ between data rows, a linear term, early stops.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,11 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     assert data is not None
     if not svm.n_vectors:
         raise UnsupportedError("the model has no support vectors to make a tree of; use method exact")
-    synthetic = options.synthetic_rows
-    rows = fitting_rows(svm, data, synthetic, DATA_ROWS, options.seed)
+    if options.fallback:
+        options = replace(options, max_depth=min(options.max_depth, options.fallback_depth))
+    if svm.kernel.kind == "precomputed":  # rows of kernel values: none can be made up, nor weighed
+        options = replace(options, synthetic_rows=0, linear="off")
+    rows = fitting_rows(svm, data, options.synthetic_rows, DATA_ROWS, options.seed)
     fitted, held = _parts(rows, options.paper)
     K = kernel_matrix(svm.kernel, rows.z, svm.vectors)
     tried = list(judged_models(svm, options, K, rows, fitted, held))
@@ -154,4 +158,4 @@ def _spread(table: Any, part: int, sums: int) -> Any:
     return wide
 
 
-METHOD = Method(sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True)
+METHOD = Method(sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True, needs_vectors=False)

@@ -32,7 +32,8 @@ class SvTreeOptions:
     cache: bool = True  # a vector met before on the path is not met again
     multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
     fallback: bool = False  # rows the tree is not sure of go through the exact sum
-    fallback_quantile: float = 0.95  # of held-out errors that the fallback catches
+    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
+    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -40,7 +41,13 @@ class SvTreeOptions:
             value = getattr(self, name)
             if value not in known:
                 raise OptionError(f"unknown {name} {value!r}; known: {', '.join(known)}")
-        for name, least in (("max_depth", 1), ("min_rows", 1), ("synthetic_rows", 0), ("seed", 0)):
+        for name, least in (
+            ("max_depth", 1),
+            ("min_rows", 1),
+            ("fallback_depth", 1),
+            ("synthetic_rows", 0),
+            ("seed", 0),
+        ):
             if getattr(self, name) < least:
                 raise OptionError(f"{name} {getattr(self, name)} is below {least}")
         if not 0 <= self.ridge < float("inf"):
