@@ -73,17 +73,20 @@ class _Parts:
         return ~(len(self.bias) - 1)
 
 
-def grow(K: Matrix, targets: Array, base: Array, growth: Growth) -> Tree:
-    """A tree whose outputs, added to `base` ([outputs] or [rows, outputs]), approach the targets."""
+def grow(K: Matrix, targets: Array, base: Array, growth: Growth, rows: Rows | None = None) -> Tree:
+    """A tree whose outputs, added to `base` ([outputs] or [rows, outputs]), approach the targets.
+
+    `rows` are those to fit to; all where none are named.
+    """
     parts, random = _Parts(), np.random.default_rng(growth.seed)
     # The ridge is meant for kernel values of size one.
     ridge = growth.ridge * _mean_square(K) if growth.refit else 0.0
-    rows = np.arange(len(K))
-    rest = targets - base
+    rows = np.arange(len(K)) if rows is None else rows
+    rest = (targets - base)[rows]
     root = best_column(K, rows, rest, growth.affine, ridge)
     nothing = np.zeros((0, targets.shape[1]))
     start = Branch(rows, [], nothing, np.zeros(targets.shape[1]), rest, None)
-    stack = [_extended(K, start, root, rows, None, growth, ridge)]
+    stack = [_extended(K, start, root, np.arange(len(rows)), None, growth, ridge)]
     while stack:
         branch = stack.pop()
         node = _add_node(parts, branch, growth)

@@ -94,21 +94,27 @@ def judged_models(
         linears, layouts = (False,), (svm.n_sums > 1,)
     elif options.multiclass == "auto" and not 1 < svm.n_sums <= MOST_PAIRS:
         layouts = (False,)
-    K_fitted, K_held = K[fitted], K[held]
+    K_held = K[held]
     for each in layouts:
         for with_linear in linears:
-            model = _built(svm, options, K_fitted, rows.z[fitted], rows.sums[fitted], each, with_linear)
+            model = _built(svm, options, K, rows, fitted, each, with_linear)
             yield _judged(svm, model, K_held, rows.z[held], rows.sums[held])
 
 
 def _built(
-    svm: SVM, options: SvTreeOptions, K: Matrix, z: Array, sums: Array, each: bool, with_linear: bool
+    svm: SVM,
+    options: SvTreeOptions,
+    K: Matrix,
+    rows: FittingRows,
+    fitted: Indices,
+    each: bool,
+    with_linear: bool,
 ) -> Model:
-    linear = fit_linear(z, sums) if with_linear else None
-    base = linear.values(z) if linear else np.broadcast_to(svm.intercepts, sums.shape)
+    linear = fit_linear(rows.z[fitted], rows.sums[fitted]) if with_linear else None
+    base = linear.values(rows.z) if linear else np.broadcast_to(svm.intercepts, rows.sums.shape)
     growth = growth_of(svm, options, each and svm.n_sums > 1)
     columns = [slice(at, at + 1) for at in range(svm.n_sums)] if each else [slice(None)]
-    trees = tuple(grow(K, sums[:, part], base[:, part], growth) for part in columns)
+    trees = tuple(grow(K, rows.sums[:, part], base[:, part], growth, fitted) for part in columns)
     return Model(linear, trees, svm.intercepts)
 
 

@@ -2,7 +2,7 @@
 
 With rows sorted by the node's own kernel value, running sums give the gain of every column on
 either side of every threshold, so the best triple (threshold, left column, right column) is found
-exactly and without random numbers.
+exactly (up to 8192 rows per node) and without random numbers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from svmcompile.kernel import Array
 
 COLUMNS = 256  # columns looked at together, which bounds memory
+MOST_ROWS = 8192  # rows looked at per node: evenly spread ones where it has more
 MOST_CUTS = 2048  # thresholds tried per node and output: evenly spread ones where rows have more
 FEWEST_CUTS = 32
 SMALLEST_GAP = 1e-6  # of the range: thresholds lie between values that rounding does not swap
@@ -64,8 +65,9 @@ def fit_term(column: Matrix, targets: Array, affine: bool) -> Term:
 
 def best_column(K: Matrix, rows: Rows, targets: Array, affine: bool, ridge: float = 0.0) -> int:
     """The column with the best fit on all rows: the root's."""
-    order = np.array([len(rows)])
-    return int(_best(K, rows, targets, order, affine, ridge)[1][0])
+    few = np.arange(0, len(rows), _step(rows))
+    everything = np.array([len(few)])
+    return int(_best(K, rows[few], targets[few], everything, affine, ridge)[1][0])
 
 
 def best_split(
@@ -73,7 +75,7 @@ def best_split(
 ) -> Split | None:
     """The best split of rows by their values in a column; None where all values are equal."""
     keys = K[rows, column].astype(np.float64)
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys, kind="stable")[:: _step(rows)]
     keys = keys[order]
     cuts = possible_cuts(keys, targets.shape[1])
     if not len(cuts):
@@ -82,6 +84,11 @@ def best_split(
     at = int(np.argmax(gains))
     cut = cuts[at]
     return Split(float(keys[cut - 1] + keys[cut]) / 2, int(left[at]), int(right[at]))
+
+
+def _step(rows: Rows) -> int:
+    """One row in so many is looked at."""
+    return -(-len(rows) // MOST_ROWS)
 
 
 def all_cuts(keys: Array) -> Rows:
