@@ -2,7 +2,7 @@
 
 With rows sorted by the node's own kernel value, running sums give the gain of every column on
 either side of every threshold, so the best triple (threshold, left column, right column) is found
-exactly (up to 8192 rows per node) and without random numbers.
+exactly (for nodes of up to some thousand rows) and without random numbers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from svmcompile.kernel import Array
 
 COLUMNS = 256  # columns looked at together, which bounds memory
-MOST_ROWS = 8192  # rows looked at per node: evenly spread ones where it has more
-MOST_CUTS = 2048  # thresholds tried per node and output: evenly spread ones where rows have more
-FEWEST_CUTS = 32
+# A node looks at so many rows, and tries so many thresholds per output, and fewer where there are very
+# many columns; where it has more, evenly spread ones stand for all.
+MOST_ROWS, FEWEST_ROWS, MOST_VALUES = 8192, 1024, 1 << 22
+MOST_CUTS, FEWEST_CUTS, MOST_GAINS = 2048, 32, 1 << 20
 SMALLEST_GAP = 1e-6  # of the range: thresholds lie between values that rounding does not swap
 SMALLEST_SQUARE = 1e-12  # columns with less are taken for zero
 SMALLEST_VARIANCE = 1e-9  # per row: columns with less are taken for constant
@@ -65,7 +66,7 @@ def fit_term(column: Matrix, targets: Array, affine: bool) -> Term:
 
 def best_column(K: Matrix, rows: Rows, targets: Array, affine: bool, ridge: float = 0.0) -> int:
     """The column with the best fit on all rows: the root's."""
-    few = np.arange(0, len(rows), _step(rows))
+    few = np.arange(0, len(rows), _step(rows, K))
     everything = np.array([len(few)])
     return int(_best(K, rows[few], targets[few], everything, affine, ridge)[1][0])
 
@@ -75,9 +76,9 @@ def best_split(
 ) -> Split | None:
     """The best split of rows by their values in a column; None where all values are equal."""
     keys = K[rows, column].astype(np.float64)
-    order = np.argsort(keys, kind="stable")[:: _step(rows)]
+    order = np.argsort(keys, kind="stable")[:: _step(rows, K)]
     keys = keys[order]
-    cuts = possible_cuts(keys, targets.shape[1])
+    cuts = possible_cuts(keys, targets.shape[1], K.shape[1])
     if not len(cuts):
         return None
     gains, left, right = _best(K, rows[order], targets[order], cuts, affine, ridge)
@@ -86,9 +87,10 @@ def best_split(
     return Split(float(keys[cut - 1] + keys[cut]) / 2, int(left[at]), int(right[at]))
 
 
-def _step(rows: Rows) -> int:
+def _step(rows: Rows, K: Matrix) -> int:
     """One row in so many is looked at."""
-    return -(-len(rows) // MOST_ROWS)
+    most: int = min(MOST_ROWS, max(FEWEST_ROWS, MOST_VALUES // int(K.shape[1])))
+    return -(-len(rows) // most)
 
 
 def all_cuts(keys: Array) -> Rows:
@@ -96,10 +98,10 @@ def all_cuts(keys: Array) -> Rows:
     return np.flatnonzero(np.diff(keys) > SMALLEST_GAP * (keys[-1] - keys[0])) + 1
 
 
-def possible_cuts(keys: Array, outputs: int) -> Rows:
+def possible_cuts(keys: Array, outputs: int, columns: int = 1) -> Rows:
     """All cuts, evenly thinned out if there are many."""
     cuts = all_cuts(keys)
-    most = max(FEWEST_CUTS, MOST_CUTS // outputs)
+    most = max(FEWEST_CUTS, min(MOST_CUTS, MOST_GAINS // columns) // outputs)
     if len(cuts) > most:
         cuts = cuts[np.linspace(0, len(cuts) - 1, most).astype(np.intp)]
     return cuts
