@@ -6,8 +6,9 @@ hash, compare and print. `interpret.py` says what each node means.
 
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
-layout is already fixed stand on both levels. The ONNX backend emits from math
-nodes, the C backend from machine nodes.
+layout is already fixed stand on both levels. Machine nodes of kernel sums are in
+`machine.py`. The ONNX backend emits from math nodes, the C backend from machine
+nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -51,6 +52,11 @@ from svmcompile.ir.kinds import Rule as Rule
 from svmcompile.ir.kinds import Shape as Shape
 from svmcompile.ir.kinds import Type as Type
 from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.machine import PackedPath as PackedPath
+from svmcompile.ir.machine import PackedSum as PackedSum
+from svmcompile.ir.machine import Prepare as Prepare
+from svmcompile.ir.machine import SparseSum as SparseSum
+from svmcompile.ir.machine import TiledSum as TiledSum
 from svmcompile.kernel import Kernel
 
 
@@ -133,61 +139,6 @@ class Quadratic:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepare:
-    """out = (x - shift) * factor, held within +-limit; NaN where x is not finite."""
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
-class PackedSum:
-    """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
-
-    For "exp2" half the squared norm of x is taken from t_i as well, and x comes
-    from `Prepare`. For "given" k_i is x[vectors[i]], which the caller computes.
-    With `counts` the sums are one per pair of classes, as in `PairSum`; without,
-    one per column of `weights`.
-    """
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    vectors: Table  # [n, d]; [n, 1] int32 for "given"
-    offsets: Table  # [n] for "exp2", else [1]: the kernel's constant
-    weights: Table  # [n, m] or [n, k - 1]
-    bias: Table  # [sums]
-    counts: tuple[int, ...]
-    shape: Shape
-    degree: int  # of "power"
-
-
-@dataclass(frozen=True, slots=True)
-class TiledSum:
-    """`PackedSum` with its vectors in blocks of lanes, for processors with vector instructions.
-
-    Few weights per vector: weights are [blocks, m, lanes] and each class fills
-    whole blocks. More: weights are [vectors, m filled up to lanes]. Vectors that
-    fill up a block have weight zero. x comes from `Prepare`.
-    """
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    vectors: Table  # [blocks, d, lanes]
-    offsets: Table  # [blocks * lanes] for "exp2", else [1]
-    weights: Table
-    bias: Table  # [sums]
-    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
-    shape: Shape
-    degree: int
-
-
-@dataclass(frozen=True, slots=True)
 class AxisRoute:
     """The leaf of a tree whose node k tests x[features[k]] > thresholds[k]."""
 
@@ -252,25 +203,6 @@ class PathSum:
     weights: Table  # [coefficients, m]
     bias: Table  # [leaves, m]
     kernel: Kernel
-
-
-@dataclass(frozen=True, slots=True)
-class PackedPath:
-    """`PathSum` with its kernel folded into the tables, as in `PackedSum`."""
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    vectors: Table
-    offsets: Table
-    picks: IndexTable
-    thresholds: Table
-    children: IndexTable
-    starts: IndexTable
-    weights: Table
-    bias: Table
-    shape: Shape
-    degree: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +296,7 @@ class Threshold:
 
 
 Node = Union[
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip

@@ -65,8 +65,7 @@ def guarded(rule: Any, width: float, n: int = 40) -> Program:
 def test_guards(rule: str, width: str, precision: str) -> None:
     program = guarded(rule, WIDTHS[width])
     random = np.random.default_rng(6)
-    unstable = agree(program, random_rows(random, ROWS, D), precision)
-    assert unstable < ROWS // (50 if precision == "f32" else 5000)
+    assert agree(program, random_rows(random, ROWS, D), precision) <= 5  # usually none
     for count in (0, 1, 2):
         agree(program, random_rows(random, count, D), precision)
 
