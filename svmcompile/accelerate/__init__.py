@@ -18,6 +18,8 @@ from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
+    "reduced-set": "svmcompile.accelerate.reduced_set",
+    "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 
 

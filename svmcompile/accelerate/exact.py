@@ -41,11 +41,18 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.float64)
         return name
 
-    def preprocess(self) -> str:
-        """Nodes for the preprocessing steps; the name of the value the kernel sees."""
+    def indices(self, name: str, array: NDArray[Any]) -> str:
+        self.tables[name] = np.asarray(array, dtype=np.int32)
+        return name
+
+    def preprocess(self, own: str = "") -> str:
+        """Nodes for the preprocessing steps; the name of the value the kernel sees.
+
+        A reader with steps of its own, under names that start with `own`, can take them in.
+        """
         x = "x"
         for index, step in enumerate(self.svm.steps):
-            out = f"z{index}"
+            out = f"{own}z{index}"
             if isinstance(step, ClipStep):
                 self.body.append(ir.Clip(out, x, step.low, step.high))
             else:
@@ -54,13 +61,26 @@ class Builder:
                     ir.Scale(
                         out,
                         x,
-                        self.table(f"shift{index}", shift),
-                        self.table(f"factor{index}", step.factor),
-                        self.table(f"offset{index}", offset),
+                        self.table(f"{own}shift{index}", shift),
+                        self.table(f"{own}factor{index}", step.factor),
+                        self.table(f"{own}offset{index}", offset),
                     )
                 )
             x = out
         return x
+
+    def exact_sums(self, out: str = "sums", own: str = "") -> str:
+        """Nodes for the SVM's own sums, every support vector met; the name of their value."""
+        svm, x = self.svm, self.preprocess(own)
+        vectors = self.table(f"{own}vectors", svm.vectors)
+        weights = self.table(f"{own}weights", svm.coefficients)
+        bias = self.table(f"{own}bias", svm.intercepts)
+        if svm.counts:
+            node: Node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
+        else:
+            node = ir.KernelSum(out, x, vectors, weights, bias, svm.kernel)
+        self.body.append(node)
+        return out
 
     def finish(self, sums: str, method: str, claim: Claim, **origin: Any) -> Program:
         """Heads over the kernel sums, and the program."""
@@ -72,7 +92,7 @@ class Builder:
         name: OutputName = "value" if svm.label_rule is LabelRule.NONE else "scores"
         outputs.append(Output(name, scores))
         if svm.label_rule is not LabelRule.NONE:
-            self.body.append(self._label(sums, scores))
+            self.body.append(label_node(svm, sums, scores))
             outputs.append(Output("label", "label"))
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
@@ -92,13 +112,14 @@ class Builder:
             ),
         )
 
-    def _label(self, sums: str, scores: str) -> Node:
-        rule = self.svm.label_rule
-        if rule is LabelRule.VOTE:
-            return ir.Vote("label", sums, len(self.svm.counts))
-        if rule is LabelRule.ARGMAX:
-            return ir.ArgMax("label", scores)
-        return ir.Threshold("label", sums, *THRESHOLDS[rule])
+
+def label_node(svm: SVM, sums: str, scores: str) -> Node:
+    """The node that turns sums, or the scores made of them, into a label by the original's rule."""
+    if svm.label_rule is LabelRule.VOTE:
+        return ir.Vote("label", sums, len(svm.counts))
+    if svm.label_rule is LabelRule.ARGMAX:
+        return ir.ArgMax("label", scores)
+    return ir.Threshold("label", sums, *THRESHOLDS[svm.label_rule])
 
 
 def exact_flops(svm: SVM) -> int:
@@ -109,16 +130,7 @@ def exact_flops(svm: SVM) -> int:
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
     builder = Builder(svm)
-    x = builder.preprocess()
-    vectors = builder.table("vectors", svm.vectors)
-    weights = builder.table("weights", svm.coefficients)
-    bias = builder.table("bias", svm.intercepts)
-    if svm.counts:
-        node: Node = ir.PairSum("sums", x, vectors, weights, bias, svm.counts, svm.kernel)
-    else:
-        node = ir.KernelSum("sums", x, vectors, weights, bias, svm.kernel)
-    builder.body.append(node)
-    return builder.finish("sums", "exact", Claim.EXACT)
+    return builder.finish(builder.exact_sums(), "exact", Claim.EXACT)
 
 
 METHOD = Method(exact, ExactOptions, Claim.EXACT, needs_data=False, needs_vectors=False)

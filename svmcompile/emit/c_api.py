@@ -132,7 +132,8 @@ def body(
 
     `start` names a value that is there already and the variable that holds it.
     """
-    local = Names(KEYWORDS | {"x", "z", "out", "scores", *(start or ())[1:]})
+    functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
+    local = Names(KEYWORDS | functions_of | {"x", "z", "out", "scores", *(start or ())[1:]})
     buffer = dict([start]) if start else {program.input.name: row_argument(program)}
     buffers, calls = [], []
     if goal in buffer and target:

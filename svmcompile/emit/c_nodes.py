@@ -19,6 +19,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.trees import leaf_depths
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
@@ -55,9 +56,11 @@ NUMBERS: dict[Number, dict[str, Any]] = {
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
+PACKED = (ir.PackedSum, ir.PackedPath)
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
+    ir.PackedPath: ("kernel",),
     ir.TiledSum: ("ends", "slots", "input"),
     ir.SparseSum: ("ends", "slots"),
 }
@@ -69,7 +72,7 @@ def helpers(program: Program) -> dict[str, bool]:
     shapes = {
         node.shape
         for node in program.body
-        if isinstance(node, ir.PackedSum) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+        if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     dense = any(
         isinstance(node, ir.Affine) or (isinstance(node, ir.PackedSum) and node.shape != "given")
@@ -88,7 +91,7 @@ def helpers(program: Program) -> dict[str, bool]:
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum, ir.SparseSum))]
+    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum, ir.SparseSum))]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
@@ -168,7 +171,7 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
     return {"limit": real(node.limit, program.number or "f64")}
 
 
-def _shape_call(node: ir.PackedSum | ir.SparseSum, name: str) -> dict[str, str]:
+def _shape_call(node: ir.PackedSum | ir.PackedPath | ir.SparseSum, name: str) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
     return {
@@ -180,6 +183,20 @@ def _shape_call(node: ir.PackedSum | ir.SparseSum, name: str) -> dict[str, str]:
 @_own.register
 def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
     return {
+        **_kernel(node, program, types, name),
+        "columns": program.tables[node.weights].shape[1],
+        "counts": node.counts,
+        "classes": len(node.counts),
+        "ends": ", ".join(map(str, accumulate(node.counts))),
+        "block_size": BLOCK,
+    }
+
+
+def _kernel(
+    node: ir.PackedSum | ir.PackedPath, program: Program, types: Types, name: str
+) -> dict[str, Any]:
+    """What the macro of one kernel value reads."""
+    return {
         **_shape_call(node, name),
         "shape": node.shape,
         "given": node.shape == "given",
@@ -187,12 +204,18 @@ def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str
         "values": "kernel, query" if node.shape == "given" else "x, row",
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),
         "vector_count": program.tables[node.vectors].shape[0],
-        "columns": program.tables[node.weights].shape[1],
         "sums": types[node.out].width,
-        "counts": node.counts,
-        "classes": len(node.counts),
-        "ends": ", ".join(map(str, accumulate(node.counts))),
-        "block_size": BLOCK,
+    }
+
+
+@_own.register
+def _(node: ir.PackedPath, program: Program, types: Types, name: str) -> dict[str, Any]:
+    children = program.tables[node.children]
+    return {
+        **_kernel(node, program, types, name),
+        "nodes": len(children),
+        "levels": leaf_depths(children).max(),
+        "again": bool((program.tables[node.picks] < 0).any()),
     }
 
 

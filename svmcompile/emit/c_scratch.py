@@ -13,6 +13,7 @@ from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, classes_of
+from svmcompile.ir.trees import leaf_depths
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
@@ -56,6 +57,12 @@ def own_arrays(node: Node, program: Program, types: Types) -> int:
 def _(node: ir.PackedSum, program: Program, types: Types) -> int:
     columns = int(program.tables[node.weights].shape[1])
     return DOUBLE * types[node.out].width + _size(program) * columns
+
+
+@own_arrays.register
+def _(node: ir.PackedPath, program: Program, types: Types) -> int:
+    levels = int(leaf_depths(program.tables[node.children]).max())
+    return DOUBLE * types[node.out].width + _size(program) * levels
 
 
 @own_arrays.register(ir.PlaneRoute)

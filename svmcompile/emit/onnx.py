@@ -19,7 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
-from svmcompile.emit import onnx_guard, onnx_heads, onnx_leaves, onnx_trees  # noqa: F401  register their nodes
+from svmcompile.emit import (  # noqa: F401  register their nodes
+    onnx_guard,
+    onnx_heads,
+    onnx_leaves,
+    onnx_paths,
+    onnx_trees,
+)
 from svmcompile.emit.onnx_build import build, build_needed
 from svmcompile.emit.onnx_graph import Graph
 from svmcompile.emit.onnx_sums import kernel_sums, pair_sums

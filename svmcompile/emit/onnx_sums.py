@@ -106,7 +106,7 @@ def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str
         negative = _scaled_dots(values, x, -kernel.gamma * vectors, -kernel.coef0)
         return values.wide(values.same("Tanh", values.same("Neg", negative)))
     base = _scaled_dots(values, x, kernel.gamma * vectors, kernel.coef0)
-    return _power(values, values.wide(base), kernel.degree)
+    return power(values, values.wide(base), kernel.degree)
 
 
 def _rbf(values: Values, x: str, vectors: Array, gamma: float) -> str:
@@ -154,7 +154,7 @@ def _scaled_dots(values: Values, x: str, table: Array, offset: float) -> str:
     return values.same("Gemm", x, *constants, transB=1)
 
 
-def _power(values: Values, base: str, exponent: int) -> str:
+def power(values: Values, base: str, exponent: int) -> str:
     """Whole powers by repeated squaring, in the order of `kernel.power`."""
     result, factor = "", base
     while exponent > 0:

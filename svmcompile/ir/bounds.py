@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir import tree_bounds  # noqa: F401  registers its nodes
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
+from svmcompile.ir.kernel_errors import kernel_errors
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.propagate import (
     ARITHMETIC,
@@ -36,7 +37,7 @@ from svmcompile.ir.propagate import (
     propagate,
     value_of,
 )  # fmt: skip
-from svmcompile.kernel import Array, Kernel, squared_distances
+from svmcompile.kernel import Array
 
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
 
@@ -94,7 +95,7 @@ def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
 @propagate.register(ir.KernelSum)
 @propagate.register(ir.PairSum)
 def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    kernel, error = _kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
+    kernel, error = kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
     value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
     in_double = (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
     adding = (BLOCK + 2) * a.u + in_double
@@ -110,43 +111,6 @@ def _sum_over(node: ir.KernelSum | ir.PairSum, kernel: Array, weights: Array) ->
     if isinstance(node, ir.PairSum):
         return pair_sums(kernel, weights.T, node.counts).astype(np.float64)
     return np.asarray(kernel @ weights.T)
-
-
-def _kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
-    """Kernel values [rows, n] and bounds on their errors."""
-    if kernel.kind == "rbf":
-        return _rbf_errors(kernel.gamma, x, vectors, a)
-    values = kernel.values(x.value, vectors)
-    if kernel.kind == "precomputed":
-        return values, kernel.values(x.error, vectors)
-    d = vectors.shape[1]
-    products = np.abs(x.value) @ np.abs(vectors).T
-    moved = x.error @ np.abs(vectors).T
-    gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
-    t = gamma * (moved + a.u * (d + 3) * products) + 2 * a.u * constant
-    t += a.tiny * (np.abs(x.value).sum(axis=1, keepdims=True) + d + 1)
-    if kernel.kind == "linear":
-        return values, t
-    if kernel.kind == "sigmoid":
-        return values, t + a.tanh_error
-    base = np.abs(kernel.gamma * (x.value @ vectors.T) + kernel.coef0)
-    p = kernel.degree
-    # (base + t)^p - base^p is at most this, and this does not cancel.
-    return values, p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
-
-
-def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
-    """K = 2^exponent, the exponent off by t; no backend's K is above one."""
-    exponent = -gamma * np.log2(np.e) * squared_distances(x.value, vectors)
-    values = np.exp2(exponent)
-    sizes, e = np.abs(x.value), x.error
-    norms = np.square(x.value).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1)
-    rounding = a.u * ((vectors.shape[1] + 4) * (sizes @ np.abs(vectors).T) + 2.5 * norms)
-    moved = e @ np.abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
-    t = 2 * abs(gamma) * np.log2(np.e) * (rounding + moved)
-    # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
-    error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))
-    return values, error + (values + error) * (a.exp_error + a.u)
 
 
 @propagate.register

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.interpret import interpret_values, margins
+from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
+from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
@@ -25,6 +26,9 @@ Values = Mapping[str, NDArray[Any]]
 
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
+KERNEL_SHAPES = {
+    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
+}  # fmt: skip
 SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 
 
@@ -89,7 +93,9 @@ def _values(program: Program, rows: Any) -> Values:
 
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
-    return isinstance(node, (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Guard))
+    return isinstance(
+        node, (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.Guard)
+    )
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -121,8 +127,7 @@ def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) ->
     """Flops of n kernel values in d dimensions, each entering some sums."""
     if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
         return n * 2 * weights_per_vector
-    shape = {"rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power"}[kernel.kind]
-    return n * (2 * d + _shape_flops(shape, kernel.degree) + 2 * weights_per_vector)
+    return n * (2 * d + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree) + 2 * weights_per_vector)
 
 
 def _shape_flops(shape: str, degree: int) -> int:
@@ -200,6 +205,31 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) 
     functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
     d = types[node.x].width
     return Work(0, d + functions * (2 * d + 2))
+
+
+@work.register(ir.PathSum)
+@work.register(ir.PackedPath)
+def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables, values: Values | None) -> Work:
+    evaluations = path_evaluations(tables[node.picks], tables[node.children])
+    tests = leaf_depths(tables[node.children])
+    if values is None:
+        met, levels = float(evaluations.max()), float(tests.max())
+    else:
+        leaf = _path_leaves(node, values[node.x], tables)
+        met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
+    shape, degree = (
+        (KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
+        if isinstance(node, ir.PathSum)
+        else (node.shape, node.degree)
+    )
+    per_value = 2 * types[node.x].width + _shape_flops(shape, degree)
+    return Work(met, met * per_value + levels * (1 + 2 * types[node.out].width))
+
+
+def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> NDArray[np.intp]:
+    step = max(1, CHUNK_VALUES // len(tables[node.vectors]))
+    starts = range(0, len(x), step) or range(1)
+    return np.concatenate([path_of(node, x[at : at + step], tables).leaf for at in starts])
 
 
 @work.register

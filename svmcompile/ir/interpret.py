@@ -13,6 +13,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
 from svmcompile.ir.nodes import Node
+from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
@@ -169,14 +170,16 @@ def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
     return _poisoned(met, (sums + tables[node.bias]).astype(env[node.x].dtype))
 
 
-def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
+def _packed_values(
+    node: ir.PackedSum | ir.TiledSum | ir.PackedPath, x: Floats, vectors: Floats, offsets: Floats
+) -> Floats:
     """Kernel values [rows, n] of a packed sum."""
     if node.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
     return _shaped(node, x, x @ vectors.T + offsets)
 
 
-def _shaped(node: ir.PackedSum | ir.TiledSum | ir.SparseSum, x: Floats, t: Any) -> Floats:
+def _shaped(node: ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath, x: Floats, t: Any) -> Floats:
     """Kernel values [rows, n] from dot products."""
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
@@ -253,6 +256,29 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
         values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
         out[rows, tables[node.sums][functions]] += values
     return _poisoned(x, out)
+
+
+@run.register(ir.PathSum)
+@run.register(ir.PackedPath)
+def _(node: ir.PathSum | ir.PackedPath, env: Env, tables: Tables) -> NDArray[Any]:
+    x = env[node.x]
+    path = path_of(node, x, tables)
+    sums = path_sums(path.leaf, path.met, tables[node.starts], tables[node.weights], tables[node.bias])
+    return _poisoned(path.met if is_given(node) else x, sums.astype(x.dtype))
+
+
+def is_given(node: ir.PathSum | ir.PackedPath) -> bool:
+    """Does the caller compute the kernel, so that only the values met matter?"""
+    return node.kernel.kind == "precomputed" if isinstance(node, ir.PathSum) else node.shape == "given"
+
+
+def path_of(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> Paths:
+    """The paths of all rows."""
+    if isinstance(node, ir.PathSum):
+        kernel: Floats = node.kernel.values(x, tables[node.vectors])
+    else:
+        kernel = _packed_values(node, x, tables[node.vectors], tables[node.offsets]).astype(x.dtype)
+    return paths(kernel, tables[node.picks], tables[node.thresholds], tables[node.children])
 
 
 @run.register

@@ -6,8 +6,9 @@ hash, compare and print. `interpret.py` says what each node means.
 
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
-layout is already fixed stand on both levels. The ONNX backend emits from math
-nodes, the C backend from machine nodes.
+layout is already fixed stand on both levels. Machine nodes of kernel sums are in
+`machine.py`. The ONNX backend emits from math nodes, the C backend from machine
+nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -26,8 +27,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* sv-tree: `PathSum(out, x, tree, weights, kernel)` walks a tree whose tests are
-  kernel values and adds weights * kernel along the path taken.
 * dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
   a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
 * h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
@@ -35,7 +34,6 @@ How the coming methods map to this set:
 * anytime, certified: `Bound(out, x, stages, margins, otherwise)`: stages
   narrow an interval around the score until it excludes zero; the lazy value
   `otherwise` takes undecided rows. Its claim is on the label alone.
-* reduced-set: `KernelSum` or `PairSum` with fewer vectors; no new node.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
@@ -45,40 +43,21 @@ How the coming methods map to this set:
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import Enum
-from typing import ClassVar, Literal, TypeAlias, Union
+from typing import ClassVar, Union, get_args
 
+from svmcompile.ir.kinds import IndexTable, Lazy, Table
+from svmcompile.ir.kinds import Kind as Kind
+from svmcompile.ir.kinds import Level as Level
+from svmcompile.ir.kinds import Rule as Rule
+from svmcompile.ir.kinds import Shape as Shape
+from svmcompile.ir.kinds import Type as Type
+from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.machine import PackedPath as PackedPath
+from svmcompile.ir.machine import PackedSum as PackedSum
+from svmcompile.ir.machine import Prepare as Prepare
+from svmcompile.ir.machine import SparseSum as SparseSum
+from svmcompile.ir.machine import TiledSum as TiledSum
 from svmcompile.kernel import Kernel
-
-Value: TypeAlias = str  # name of a computed value
-Lazy: TypeAlias = str  # name of a value that only some rows need
-Table: TypeAlias = str  # name of an array in the program's tables
-IndexTable: TypeAlias = str  # the same, of whole numbers
-
-
-class Level(str, Enum):
-    """Where a node may stand."""
-
-    MATH = "math"
-    MACHINE = "machine"
-    BOTH = "both"
-
-
-class Kind(str, Enum):
-    """What a value holds, per row."""
-
-    FEATURES = "features"
-    SCORES = "scores"
-    INDEX = "index"  # a leaf; width is the number of leaves
-    LABEL = "label"  # an index into the program's labels; width is the number of classes
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """Kind and width of a value."""
-
-    kind: Kind
-    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,95 +139,6 @@ class Quadratic:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepare:
-    """out = (x - shift) * factor, held within +-limit; NaN where x is not finite."""
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
-    limit: float
-
-
-Shape = Literal["exp2", "power", "tanh", "identity", "given"]
-
-
-@dataclass(frozen=True, slots=True)
-class PackedSum:
-    """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
-
-    For "exp2" half the squared norm of x is taken from t_i as well, and x comes
-    from `Prepare`. For "given" k_i is x[vectors[i]], which the caller computes.
-    With `counts` the sums are one per pair of classes, as in `PairSum`; without,
-    one per column of `weights`.
-    """
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    vectors: Table  # [n, d]; [n, 1] int32 for "given"
-    offsets: Table  # [n] for "exp2", else [1]: the kernel's constant
-    weights: Table  # [n, m] or [n, k - 1]
-    bias: Table  # [sums]
-    counts: tuple[int, ...]
-    shape: Shape
-    degree: int  # of "power"
-
-
-@dataclass(frozen=True, slots=True)
-class TiledSum:
-    """`PackedSum` with its vectors in blocks of lanes, for processors with vector instructions.
-
-    Few weights per vector: weights are [blocks, m, lanes] and each class fills
-    whole blocks. More: weights are [vectors, m filled up to lanes]. Vectors that
-    fill up a block have weight zero. x comes from `Prepare`.
-    """
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    vectors: Table  # [blocks, d, lanes]
-    offsets: Table  # [blocks * lanes] for "exp2", else [1]
-    weights: Table
-    bias: Table  # [sums]
-    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
-    shape: Shape
-    degree: int
-
-
-@dataclass(frozen=True, slots=True)
-class SparseSum:
-    """`TiledSum` over vectors that are mostly zeros, stored by feature: who has it, and how much.
-
-    t_i = z . vectors[i] + offsets[i] with z = x * factor, held within +-limit; x is the row as it comes.
-    Vectors go in segments, so that their dot products fit a scratch of fixed size. Bit j % 32 of
-    `marks[j / 32]` tells whether any vector has feature j, `ranks[j / 32]` counts the bits before that
-    word; together they number the features that occur. Feature c of segment s has the entries
-    `starts[s, c]` to `starts[s, c + 1]` - 1 of `indices` (vectors within the segment, ascending) and
-    `values`. Weights and offsets are as in `TiledSum`; lanes of one make plain code.
-    """
-
-    level: ClassVar = Level.MACHINE
-    out: Value
-    x: Value
-    factor: Table  # [d], or [1] for all features
-    marks: IndexTable  # [d / 32]
-    ranks: IndexTable  # [d / 32]
-    starts: IndexTable  # [segments, features that occur + 1]
-    indices: IndexTable  # [entries]
-    values: Table  # [entries]
-    offsets: Table  # [vectors] for "exp2", else [1]
-    weights: Table  # [blocks, m, lanes] or [vectors, m filled up to lanes]
-    bias: Table  # [sums]
-    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
-    shape: Shape
-    degree: int
-    segment: int  # vectors of a segment; the last may have fewer
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
 class AxisRoute:
     """The leaf of a tree whose node k tests x[features[k]] > thresholds[k]."""
 
@@ -294,6 +184,28 @@ class LeafAffine:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSum:
+    """A tree whose tests are kernel values, and sums of the values met on the way to the leaf.
+
+    From node 0 and level 0: value[level] = kernel(x, vectors[picks[node]]), or value[~pick] where
+    the pick is negative (met before); value > thresholds[node] goes right. At the leaf
+    out = bias[leaf] + sum_l weights[starts[leaf] + l] * value[l]. A node without a test has one leaf twice.
+    """
+
+    level: ClassVar = Level.MATH
+    out: Value
+    x: Value
+    vectors: Table  # [v, d]
+    picks: IndexTable  # [nodes]
+    thresholds: Table  # [nodes]
+    children: IndexTable  # [nodes, 2]: left, right
+    starts: IndexTable  # [leaves + 1]
+    weights: Table  # [coefficients, m]
+    bias: Table  # [leaves, m]
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
 class Products:
     """h = x - centre, then the products h_a h_b, a <= b, upper triangle row by row."""
 
@@ -324,9 +236,6 @@ class Reach:
     centre: Table  # [d]
     far: Table  # [m]
     radius: float
-
-
-Rule = Literal["sign", "vote", "argmax"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,12 +297,10 @@ class Threshold:
 
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
-    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
+    AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
+    OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
-NODES: tuple[type[Node], ...] = (
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
-    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
-)  # fmt: skip
+NODES: tuple[type[Node], ...] = get_args(Node)
 
 
 def operands(node: Node) -> tuple[Value, ...]:

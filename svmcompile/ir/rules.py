@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import inverted_problems, vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, Type
+from svmcompile.ir.trees import leaf_depths, node_depths
 from svmcompile.kernel import Kernel
 
 Tables = Mapping[str, NDArray[Any]]
@@ -65,7 +66,7 @@ def _degree(degree: int) -> None:
     _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
-def _vector_width(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables) -> int:
+def _vector_width(node: ir.KernelSum | ir.PairSum | ir.PathSum, types: Types, tables: Tables) -> int:
     """How wide the vectors must be."""
     width = _features(node, types)
     if node.kernel.kind != "precomputed":
@@ -218,6 +219,14 @@ def _(node: ir.SparseSum, types: Types, tables: Tables) -> Type:
 
 def _tree(tables: Tables, children: str) -> Type:
     """The type of a route: every walk ends, and every leaf stands at the end of one."""
+    links = _links(tables, children)
+    leaves = len(links) + 1
+    _need(np.array_equal(np.sort(~links[links < 0]), np.arange(leaves)), "a leaf has not one parent")
+    return Type(Kind.INDEX, leaves)
+
+
+def _links(tables: Tables, children: str) -> NDArray[Any]:
+    """The children of a tree whose every walk ends."""
     links = tables[children]
     nodes = len(links)
     _need(nodes > 0, "a tree without a node")
@@ -225,8 +234,7 @@ def _tree(tables: Tables, children: str) -> Type:
     later = (links < 0) | (links > np.arange(nodes)[:, None])
     _need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
     _need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")
-    _need(np.array_equal(np.sort(~links[links < 0]), np.arange(nodes + 1)), "a leaf has not one parent")
-    return Type(Kind.INDEX, nodes + 1)
+    return links
 
 
 @result_type.register
@@ -269,15 +277,59 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
         bias=(node.bias, (leaves, m)),
         centre=(node.centre, (width,)),
     )
-    rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
-    _need(bool(rising), "starts do not rise from zero to the number of functions")
+    _rising(starts, functions)
     _within(tables[node.sums], m, "a sum")
     _float32(tables, node.centre)
     return Type(Kind.SCORES, m)
 
 
+def _rising(starts: NDArray[Any], functions: int) -> None:
+    rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
+    _need(bool(rising), "starts do not rise from zero to the number of functions")
+
+
 def _within(indices: NDArray[Any], end: int, what: str) -> None:
     _need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
+
+
+@result_type.register(ir.PathSum)
+@result_type.register(ir.PackedPath)
+def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
+    if isinstance(node, ir.PathSum):
+        _kernel(node.kernel)
+        width = _vector_width(node, types, tables)
+    else:
+        _degree(node.degree)
+        width = 1 if node.shape == "given" else _features(node, types)
+        offsets = len(tables[node.vectors]) if node.shape == "exp2" else 1
+        _shape(tables, offsets=(node.offsets, (offsets,)))
+    nodes, vectors = len(_links(tables, node.children)), len(tables[node.vectors])
+    _need(tables[node.bias].ndim == 2 and tables[node.bias].size > 0, "bias is missing")
+    leaves, m = tables[node.bias].shape
+    coefficients = len(tables[node.weights])
+    _shape(
+        tables,
+        vectors=(node.vectors, (vectors, width)),
+        picks=(node.picks, (nodes,)),
+        thresholds=(node.thresholds, (nodes,)),
+        starts=(node.starts, (leaves + 1,)),
+        weights=(node.weights, (coefficients, m)),
+    )
+    _rising(tables[node.starts], coefficients)
+    _path(tables[node.children], tables[node.picks], tables[node.starts], vectors)
+    return Type(Kind.SCORES, int(m))
+
+
+def _path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
+    """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
+    leaves = len(starts) - 1
+    ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]
+    _need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
+    levels = node_depths(links)
+    before = picks.astype(np.int64)
+    _need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
+    met = leaf_depths(links)[:leaves]
+    _need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")
 
 
 @result_type.register

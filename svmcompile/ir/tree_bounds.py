@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import margins, row_dots
+from svmcompile.ir.interpret import is_given, margins, row_dots
+from svmcompile.ir.kernel_errors import kernel_errors
+from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.propagate import Arithmetic, Bounded, Env, Result, Tables, propagate, value_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import Array
@@ -68,6 +70,33 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables, a: Arithmetic) -> Result:
         part += 2 * a.u * unit * np.abs(row_dots(h[rows], weights[functions]))
         error[rows, tables[node.sums][functions]] += part
     return value, error + a.tiny, False
+
+
+@propagate.register
+def _(node: ir.PathSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    kernel, errors = kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
+    picks, thresholds, children = (tables[name] for name in (node.picks, node.thresholds, node.children))
+    path = paths(kernel, picks, thresholds, children)
+    error: Array = path.along(errors, picks).astype(np.float64) + a.smallest
+    unstable = _strays(path, error, thresholds, children, a)
+    starts, weights, bias = (tables[name] for name in (node.starts, node.weights, node.bias))
+    value = path_sums(path.leaf, path.met, starts, weights, bias)
+    error = error + a.u * (path.met.shape[1] + 2) * np.abs(path.met)
+    total = path_sums(path.leaf, error, starts, np.abs(weights), a.u * np.abs(bias))
+    total += a.u * np.abs(value) + a.tiny * (np.abs(path.met).sum(axis=1, keepdims=True) + 2)
+    read = path.met if is_given(node) else env[node.x].value
+    value[~np.isfinite(read).all(axis=1)] = np.nan
+    return value, total, unstable
+
+
+def _strays(
+    path: Paths, error: Array, thresholds: Array, children: NDArray[Any], a: Arithmetic
+) -> NDArray[np.bool_]:
+    """Rows that meet a value closer to its threshold than its error, at a node that tests it."""
+    tested = (path.nodes >= 0) & (children[path.nodes, 0] != children[path.nodes, 1])
+    threshold = thresholds[path.nodes]
+    sure = np.abs(path.met - threshold) > error + a.u * np.abs(threshold)
+    return np.asarray((tested & ~sure).any(axis=1))
 
 
 @propagate.register

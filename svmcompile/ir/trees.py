@@ -25,14 +25,21 @@ def walk(n_rows: int, children: NDArray[np.integer], goes_right: Test) -> Indice
     return ~at
 
 
+def node_depths(children: NDArray[np.integer]) -> Indices:
+    """How many tests come before each node."""
+    depths = np.zeros(len(children), dtype=np.intp)
+    for node, pair in enumerate(children):  # parents come before children
+        for child in pair[pair >= 0]:
+            depths[child] = depths[node] + 1
+    return depths
+
+
 def leaf_depths(children: NDArray[np.integer]) -> Indices:
     """How many tests lead to each leaf."""
-    depths = np.zeros(len(children), dtype=np.intp)
+    depths = node_depths(children)
     leaves = np.zeros(len(children) + 1, dtype=np.intp)
-    for node, pair in enumerate(children):  # parents come before children
-        for child in pair:
-            target, index = (depths, child) if child >= 0 else (leaves, ~child)
-            target[index] = depths[node] + 1
+    for node, side in zip(*np.nonzero(children < 0), strict=True):
+        leaves[~children[node, side]] = depths[node] + 1
     return leaves
 
 

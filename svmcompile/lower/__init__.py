@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, index_tables, operands, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.inverted import invert
@@ -42,9 +42,10 @@ def lower(
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
-        if isinstance(node, (KernelSum, PairSum)):
+        if isinstance(node, (KernelSum, PairSum, PathSum)):
             nodes, made = pack(program, node, number)
-            if node.kernel.kind == "precomputed":  # no vectors to arrange
+            # A path meets few vectors, one at a time; a precomputed kernel has none.
+            if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
                 body, tables = [*body, *nodes], tables | made
                 continue
             inverted = invert(program, nodes, made, number, profile, "dense" if halves else storage)

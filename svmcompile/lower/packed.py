@@ -12,8 +12,10 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.nodes import (
     KernelSum,
     Node,
+    PackedPath,
     PackedSum,
     PairSum,
+    PathSum,
     Prepare,
     Scale,
     Shape,
@@ -25,6 +27,7 @@ from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import Array, Kernel
 
 Tables = dict[str, NDArray[Any]]
+Sum = KernelSum | PairSum | PathSum
 
 # Prepared features are held within these limits, so that squares stay finite;
 # a row that far from every vector has kernel values of zero all the same.
@@ -39,12 +42,11 @@ def vector_unit(kernel: Kernel) -> float:
     return 1.0 if kernel.kind == "linear" else kernel.gamma
 
 
-def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[list[Node], Tables]:
+def pack(program: Program, node: Sum, number: Number) -> tuple[list[Node], Tables]:
     """The machine nodes and tables of one kernel sum."""
-    tables: Tables = {
-        node.weights: program.tables[node.weights].T,
-        node.bias: program.tables[node.bias],
-    }
+    tables: Tables = {name: program.tables[name] for name in table_names(node)}
+    if not isinstance(node, PathSum):
+        tables[node.weights] = tables[node.weights].T
     if node.kernel.kind == "rbf":
         return _pack_rbf(program, node, number, tables)
     kernel = node.kernel
@@ -60,21 +62,23 @@ def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[l
     return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
 
 
-def _pack_given(program: Program, node: KernelSum | PairSum, tables: Tables) -> tuple[list[Node], Tables]:
+def _pack_given(program: Program, node: Sum, tables: Tables) -> tuple[list[Node], Tables]:
     """Kernel values that the caller computes; vectors are the numbers of its points."""
     offsets = fresh(node.out, "offset", program.tables)
     tables |= {node.vectors: program.tables[node.vectors].astype(np.int32), offsets: np.zeros(1)}
     return [_packed(node, node.x, offsets, "given", 1)], tables
 
 
-def _packed(node: KernelSum | PairSum, x: str, offsets: str, shape: Shape, degree: int) -> PackedSum:
+def _packed(node: Sum, x: str, offsets: str, shape: Shape, degree: int) -> Node:
+    if isinstance(node, PathSum):
+        tree = (node.picks, node.thresholds, node.children, node.starts)
+        leaves = (node.weights, node.bias, shape, degree)
+        return PackedPath(node.out, x, node.vectors, offsets, *tree, *leaves)
     counts = node.counts if isinstance(node, PairSum) else ()
     return PackedSum(node.out, x, node.vectors, offsets, node.weights, node.bias, counts, shape, degree)
 
 
-def _pack_rbf(
-    program: Program, node: KernelSum | PairSum, number: Number, tables: Tables
-) -> tuple[list[Node], Tables]:
+def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tuple[list[Node], Tables]:
     """exp(-g |x - s|^2) = 2^(x'.s' - |x'|^2/2 - |s'|^2/2), with x' = x sqrt(2 g log2 e)."""
     scale = next((item for item in program.body if item.out == node.x), None)
     if not isinstance(scale, Scale) or program.tables[scale.offset].any():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, Scale, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, Scale, table_names
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 from svmcompile.kernel import SPARSE_ZEROS, Array
@@ -20,17 +20,18 @@ from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 from svmcompile.shift import split_shift
 
 Tables = dict[str, NDArray[Any]]
+Sum = KernelSum | PairSum | PathSum
 
 
 def centre_kernels(program: Program) -> Program:
     """Each RBF sum behind a `Scale` of its own whose offset is zero."""
     for node in program.body:
-        if isinstance(node, (KernelSum, PairSum)) and node.kernel.kind == "rbf":
+        if isinstance(node, (KernelSum, PairSum, PathSum)) and node.kernel.kind == "rbf":
             program = _centre_one(program, node)
     return program
 
 
-def _centre_one(program: Program, node: KernelSum | PairSum) -> Program:
+def _centre_one(program: Program, node: Sum) -> Program:
     vectors = program.tables[node.vectors]
     scale = own_scale(program, node.x)
     old_shift, factor, offset = _scaling(program, scale, vectors.shape[1])
@@ -68,7 +69,7 @@ def _scaling(program: Program, scale: Scale | None, width: int) -> tuple[Array, 
     return shift, factor, offset
 
 
-def _new_scale(program: Program, node: KernelSum | PairSum, old: Scale | None) -> Scale:
+def _new_scale(program: Program, node: Sum, old: Scale | None) -> Scale:
     """A scaling under names of its own; those of the one it replaces are free."""
     values = {program.input.name, *(item.out for item in program.body if item is not old)}
     tables = set(program.tables) - set(table_names(old) if old else ())

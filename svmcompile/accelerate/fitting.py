@@ -1,0 +1,113 @@
+"""Fitting rows: what a method that approximates an SVM fits to.
+
+An SVM and data rows enter; rows in the kernel's space leave, with the SVM's own sums on them as
+targets. No labels are needed, so points made up between neighbouring rows serve as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data import Data
+from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import pair_indices, run
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM, ClipStep, LabelRule
+
+NEIGHBOURS = 8  # a made-up row steps along the difference of two of these
+STEP = 0.7  # standard deviation of that step
+HELD_SHARE = 4  # one row in so many is held out
+BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class FittingRows:
+    """Rows the kernel sees, the SVM's sums there, and which rows are held out."""
+
+    z: Array  # [n, d]
+    sums: Array  # [n, sums], intercepts included
+    held: NDArray[np.bool_]  # [n]
+    made_up: NDArray[np.bool_]  # [n]
+
+
+def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) -> FittingRows:
+    """At most `limit` data rows and `synthetic` rows made up between them."""
+    random = np.random.default_rng(seed)
+    z = kernel_rows(svm, np.asarray(data.X, dtype=np.float64))
+    z = z[np.isfinite(z).all(axis=1)]
+    if not len(z):
+        raise OptionError("the data has no row whose values are all finite; give rows to fit to")
+    z = z[random.permutation(len(z))[:limit]]
+    count = len(z)
+    z = np.concatenate([z, made_up_rows(z, synthetic, random)])
+    at = np.arange(len(z))
+    return FittingRows(z, kernel_sums(svm, z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
+
+
+def kernel_rows(svm: SVM, rows: Array) -> Array:
+    """Rows after the SVM's preprocessing steps."""
+    for step in svm.steps:
+        if isinstance(step, ClipStep):
+            rows = np.clip(rows, step.low, step.high)
+        else:
+            rows = (rows - step.shift) * step.factor
+    return rows
+
+
+def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
+    """Rows x_i + step (x_j - x_l), with j and l among the nearest neighbours of i."""
+    rows = np.unique(rows, axis=0)  # rows that occur twice have no step between them
+    near = min(NEIGHBOURS, len(rows) - 1)
+    if near < 1 or count < 1:
+        return rows[:0]
+    from scipy.spatial import cKDTree
+
+    start = random.integers(len(rows), size=count)
+    nearest = np.asarray(cKDTree(rows).query(rows[start], near + 1)[1])
+    pairs = random.integers(1, near + 1, size=(2, count))
+    ends = rows[nearest[np.arange(count), pairs]]
+    steps: Array = STEP * random.normal(size=(count, 1))
+    return np.asarray(rows[start] + steps * (ends[0] - ends[1]))
+
+
+def sum_weights(svm: SVM) -> Array:
+    """The coefficients as one row per sum over all vectors, [sums, vectors]."""
+    if not svm.counts:
+        return svm.coefficients
+    ends = np.cumsum(svm.counts)
+    groups = [slice(end - count, end) for count, end in zip(svm.counts, ends, strict=True)]
+    weights = np.zeros((svm.n_sums, svm.n_vectors))
+    for at, (i, j) in enumerate(pair_indices(len(svm.counts))):
+        weights[at, groups[i]] = svm.coefficients[j - 1, groups[i]]
+        weights[at, groups[j]] = svm.coefficients[i, groups[j]]
+    return weights
+
+
+def kernel_sums(svm: SVM, z: Array) -> Array:
+    """The SVM's sums for rows in the kernel's space, in blocks that bound memory."""
+    weights = sum_weights(svm).T
+    step = max(1, BLOCK_VALUES // max(1, svm.n_vectors))
+    blocks = [svm.kernel.values(z[at : at + step], svm.vectors) @ weights for at in range(0, len(z), step)]
+    return np.concatenate(blocks) + svm.intercepts
+
+
+def decided(svm: SVM, sums: Array) -> NDArray[np.int64]:
+    """Labels (indices) that the original's rule gives for sums."""
+    from svmcompile.accelerate.exact import label_node
+
+    env = {"sums": sums, "scores": sums}
+    if svm.one_vs_rest_scores:
+        env["scores"] = run(ir.OvrScores("scores", "sums", len(svm.counts)), env, {})
+    return run(label_node(svm, "sums", "scores"), env, {})
+
+
+def likeness(svm: SVM, wanted: Array, found: Array) -> float:
+    """Share of equal labels; for a regressor the share of variance explained."""
+    if svm.label_rule is not LabelRule.NONE:
+        return float(np.mean(decided(svm, wanted) == decided(svm, found)))
+    spread = float(np.square(wanted - wanted.mean(axis=0)).sum())
+    return 1.0 - float(np.square(wanted - found).sum()) / spread if spread else 1.0

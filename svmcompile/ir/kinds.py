@@ -1,0 +1,40 @@
+"""What nodes are made of: names of values and tables, levels, and the types of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = str  # name of a computed value
+Lazy: TypeAlias = str  # name of a value that only some rows need
+Table: TypeAlias = str  # name of an array in the program's tables
+IndexTable: TypeAlias = str  # the same, of whole numbers
+
+Shape = Literal["exp2", "power", "tanh", "identity", "given"]  # of a kernel, from its argument
+Rule = Literal["sign", "vote", "argmax"]  # how scores decide
+
+
+class Level(str, Enum):
+    """Where a node may stand."""
+
+    MATH = "math"
+    MACHINE = "machine"
+    BOTH = "both"
+
+
+class Kind(str, Enum):
+    """What a value holds, per row."""
+
+    FEATURES = "features"
+    SCORES = "scores"
+    INDEX = "index"  # a leaf; width is the number of leaves
+    LABEL = "label"  # an index into the program's labels; width is the number of classes
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Kind and width of a value."""
+
+    kind: Kind
+    width: int
