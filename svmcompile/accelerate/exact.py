@@ -64,15 +64,11 @@ class Builder:
 
     def finish(self, sums: str, method: str, claim: Claim, **origin: Any) -> Program:
         """Heads over the kernel sums, and the program."""
-        svm, outputs = self.svm, []
-        scores = sums
-        if svm.one_vs_rest_scores:
-            scores = "scores"
-            self.body.append(ir.OvrScores(scores, sums, len(svm.counts)))
+        svm = self.svm
+        self.body.extend(head_nodes(svm, sums))
         name: OutputName = "value" if svm.label_rule is LabelRule.NONE else "scores"
-        outputs.append(Output(name, scores))
+        outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
         if svm.label_rule is not LabelRule.NONE:
-            self.body.append(self._label(sums, scores))
             outputs.append(Output("label", "label"))
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
@@ -92,13 +88,20 @@ class Builder:
             ),
         )
 
-    def _label(self, sums: str, scores: str) -> Node:
-        rule = self.svm.label_rule
-        if rule is LabelRule.VOTE:
-            return ir.Vote("label", sums, len(self.svm.counts))
-        if rule is LabelRule.ARGMAX:
-            return ir.ArgMax("label", scores)
-        return ir.Threshold("label", sums, *THRESHOLDS[rule])
+
+def head_nodes(svm: SVM, sums: str) -> list[Node]:
+    """What the original makes of its sums: `scores` where they differ from the sums, and `label`."""
+    rule, nodes, scores = svm.label_rule, list[Node](), sums
+    if svm.one_vs_rest_scores:
+        scores = "scores"
+        nodes.append(ir.OvrScores(scores, sums, len(svm.counts)))
+    if rule is LabelRule.VOTE:
+        nodes.append(ir.Vote("label", sums, len(svm.counts)))
+    elif rule is LabelRule.ARGMAX:
+        nodes.append(ir.ArgMax("label", scores))
+    elif rule is not LabelRule.NONE:
+        nodes.append(ir.Threshold("label", sums, *THRESHOLDS[rule]))
+    return nodes
 
 
 def exact_flops(svm: SVM) -> int:

@@ -1,0 +1,51 @@
+"""What counts as right: the original's label, or a value within a tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.exact import head_nodes
+from svmcompile.ir.interpret import run
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM, LabelRule
+
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+SPREAD_SHARE = 0.05  # of a regressor's spread: the tolerance where none is given
+
+
+def labels_of(svm: SVM, sums: Array) -> Indices:
+    """The class index the original gives to sums."""
+    env = {"sums": sums}
+    for node in head_nodes(svm, "sums"):
+        env[node.out] = run(node, env, {})
+    return np.asarray(env["label"], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Tells which approximated sums are wrong; `tol` 0 means that labels decide."""
+
+    svm: SVM
+    tol: float
+
+    @classmethod
+    def of(cls, svm: SVM, tol: float, sums: Array) -> Judge:
+        """With a regressor's tolerance from the spread of its values, where none is given."""
+        if svm.label_rule is LabelRule.NONE and tol == 0:
+            tol = SPREAD_SHARE * float(sums.std()) or float(np.abs(sums).max()) * 1e-6 or 1e-12
+        return cls(svm, tol)
+
+    def wrong(self, found: Array, meant: Array) -> Flags:
+        """Rows whose approximated sums do not do."""
+        if self.tol > 0:
+            return np.asarray((np.abs(found - meant) > self.tol).any(axis=1))
+        return np.asarray(labels_of(self.svm, found) != labels_of(self.svm, meant))
+
+    def agreement(self, found: Array, meant: Array) -> float:
+        """Share of rows that are right."""
+        return float(1 - self.wrong(found, meant).mean())
