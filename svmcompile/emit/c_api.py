@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.emit.names import KEYWORDS, Names
-from svmcompile.ir.check import Types
 from svmcompile.ir.nodes import Kind, Node, operands
 from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
 
 
 @dataclass(frozen=True, slots=True)

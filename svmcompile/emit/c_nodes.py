@@ -13,9 +13,9 @@ from svmcompile.emit.c_host import instruction_sets, tiled_layout
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.check import Types
 from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.rules import Types
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 

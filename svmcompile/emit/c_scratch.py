@@ -6,9 +6,10 @@ from functools import singledispatch
 
 from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.check import Types, infer_types
+from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import Kind, Node
 from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from svmcompile.emit.c_api import Body, Function, body, item, real_of
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
 from svmcompile.emit.names import Names
-from svmcompile.ir.check import Types
 from svmcompile.ir.nodes import TiledSum
 from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
 SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"

@@ -16,56 +16,32 @@ backend leaves its number type, the bounds do not hold and a comparison shows it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir import tree_bounds  # noqa: F401  registers its nodes
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
-from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.propagate import (
+    ARITHMETIC,
+    Arithmetic,
+    Bounded,
+    Env,
+    Result,
+    Tables,
+    propagate,
+    value_of,
+)  # fmt: skip
 from svmcompile.kernel import Array, Kernel, squared_distances
-
-Tables = Mapping[str, NDArray[Any]]
 
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """Rounding of one number type: unit roundoff and the errors of exp2 (relative) and tanh."""
-
-    u: float
-    exp_error: float
-    tanh_error: float
-    smallest: float  # kernel values below are flushed to zero
-
-    @property
-    def tiny(self) -> float:
-        """The rounding error of numbers below `smallest`."""
-        return self.u * self.smallest
-
-
-ARITHMETIC: dict[Number, Arithmetic] = {
-    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126),
-    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022),
-}
-
-
 BLOCK = 32  # kernel values a backend may add up before it goes on in double
-
-
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """A value, a bound on its error, and the rows whose label rounding could change."""
-
-    value: NDArray[Any]
-    error: Array
-    unstable: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +75,9 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
 
 
-Env = Mapping[str, Bounded]
-Result = tuple[NDArray[Any], Array, Any]  # value, error, rows made unstable
-
-
-@singledispatch
-def propagate(node: Node, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    """A node's value, its error, and the rows it makes unstable."""
-    raise TypeError(f"no error bound for {type(node).__name__}")
-
-
-def _value(node: Node, env: Env, tables: Tables) -> NDArray[Any]:
-    return run(node, {name: env[name].value for name in ir.operands(node)}, tables)
-
-
 @propagate.register
 def _(node: ir.Scale, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     x, factor = env[node.x], np.abs(tables[node.factor])
     product = np.abs(x.value - tables[node.shift]) * factor
     offset = np.abs(tables[node.offset])
@@ -125,7 +87,7 @@ def _(node: ir.Scale, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
 @propagate.register
 def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     return value, env[node.x].error + a.u * np.abs(value) + a.tiny, False
 
 
@@ -185,7 +147,7 @@ def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tupl
 
 @propagate.register
 def _(node: ir.Affine, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     x, weights = env[node.x], np.abs(tables[node.weights]).T
     h = np.abs(x.value - tables[node.centre])
     d = h.shape[1]
@@ -196,7 +158,7 @@ def _(node: ir.Affine, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
 @propagate.register
 def _(node: ir.Quadratic, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     x = env[node.x]
     h = np.abs(x.value - tables[node.centre])
     d = h.shape[1]
@@ -213,7 +175,7 @@ def _(node: ir.Quadratic, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
 @propagate.register
 def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     pairs = env[node.pairs]
     error = np.zeros((len(value), node.n_classes))
     size = np.zeros_like(error)
@@ -227,14 +189,14 @@ def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
 @propagate.register
 def _(node: ir.Vote, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     pairs = env[node.pairs]
     return value, np.zeros(len(value)), (np.abs(pairs.value) <= pairs.error).any(axis=1)
 
 
 @propagate.register
 def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     scores = env[node.scores]
     rows = np.arange(len(value))
     floor = scores.value[rows, value] - scores.error[rows, value]
@@ -245,6 +207,6 @@ def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
 @propagate.register
 def _(node: ir.Threshold, env: Env, tables: Tables, a: Arithmetic) -> Result:
-    value = _value(node, env, tables)
+    value = value_of(node, env, tables)
     score = env[node.score]
     return value, np.zeros(len(value)), np.abs(score.value[:, 0]) <= score.error[:, 0]

@@ -7,15 +7,21 @@ from dataclasses import asdict, dataclass
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.check import Types, infer_types
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.interpret import interpret_values, margins
+from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
+from svmcompile.ir.trees import leaf_depths
 from svmcompile.kernel import Kernel
+from svmcompile.rows import as_rows
 
 Tables = Mapping[str, NDArray[Any]]
+Values = Mapping[str, NDArray[Any]]
 
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
@@ -24,10 +30,16 @@ SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1}
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one row costs in one node."""
+    """What a row costs in one node, on average over the rows given or at most."""
 
-    kernel_evaluations: int
-    flops: int
+    kernel_evaluations: float
+    flops: float
+
+    def __rmul__(self, share: float) -> Work:
+        return Work(share * self.kernel_evaluations, share * self.flops)
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +58,58 @@ class Cost:
 
 
 def cost(program: Program, rows: Any = None) -> Cost:
-    """The cost per row. No node so far depends on the row, so `rows` changes nothing yet."""
+    """The cost per row: on average over `rows`, at most where none are given."""
     types = infer_types(program)
-    works = [work(node, types, program.tables) for node in program.body]
-    evaluations = sum(w.kernel_evaluations for w in works)
+    most = _total(program, types, None)
+    mean = most if rows is None else _total(program, types, _values(program, rows))
     size = 4 if program.number == "f32" else 8
+    widths = [types[node.out].width for node in program.body if types[node.out].kind is not Kind.INDEX]
     return Cost(
-        mean_kernel_evaluations=float(evaluations),
-        max_kernel_evaluations=evaluations,
-        mean_flops=float(sum(w.flops for w in works)),
+        mean_kernel_evaluations=float(mean.kernel_evaluations),
+        max_kernel_evaluations=int(most.kernel_evaluations),
+        mean_flops=float(mean.flops),
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
-        scratch_bytes=size * sum(types[node.out].width for node in program.body),
+        scratch_bytes=size * sum(widths),
     )
 
 
 def flops(program: Program) -> int:
-    """Flops per row."""
-    types = infer_types(program)
-    return sum(work(node, types, program.tables).flops for node in program.body)
+    """Flops per row, at most."""
+    return int(_total(program, infer_types(program), None).flops)
+
+
+def _values(program: Program, rows: Any) -> Values:
+    """The values the cost of a row can depend on, for all rows."""
+    wanted = {name for node in program.body if is_adaptive(node) for name in (node.out, *operands(node))}
+    if not wanted:
+        return {}
+    return interpret_values(program, as_rows(rows, program.n_features, program.input.feature_names), wanted)
+
+
+def is_adaptive(node: Node) -> bool:
+    """Does the cost of a node, or of what it reads, depend on the row?"""
+    return isinstance(node, (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Guard))
+
+
+def _total(program: Program, types: Types, values: Values | None) -> Work:
+    """The work of all nodes, each counted for the share of rows that needs it."""
+    shares = dict.fromkeys((output.value for output in program.outputs), 1.0)
+    total = Work(0, 0)
+    for node in reversed(program.body):
+        share = shares.get(node.out, 0.0)
+        total = total + share * work(node, types, program.tables, values)
+        for name in operands(node):
+            lazy = _lazy_share(node, values) if name in lazy_operands(node) else 1.0
+            shares[name] = max(shares.get(name, 0.0), share * lazy)
+    return total
+
+
+def _lazy_share(node: Node, values: Values | None) -> float:
+    """The share of rows for which a node needs its lazy operand."""
+    if values is None or not isinstance(node, ir.Guard):
+        return 1.0
+    return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
 
 
 def table_bytes(program: Program) -> int:
@@ -83,58 +128,97 @@ def _shape_flops(shape: str, degree: int) -> int:
 
 
 @singledispatch
-def work(node: Node, types: Types, tables: Tables) -> Work:
-    """Kernel evaluations and flops of one node for one row."""
+def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
     raise TypeError(f"no cost for {type(node).__name__}")
 
 
 @work.register(ir.Scale)
 @work.register(ir.Clip)
 @work.register(ir.Prepare)
-def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables) -> Work:
+def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.out].width)
 
 
 @work.register(ir.KernelSum)
 @work.register(ir.PairSum)
-def _(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables) -> Work:
+def _(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables, values: Values | None) -> Work:
     n, d = tables[node.vectors].shape
     return Work(n, kernel_sum_flops(node.kernel, n, d, tables[node.weights].shape[0]))
 
 
 @work.register
-def _(node: ir.PackedSum, types: Types, tables: Tables) -> Work:
+def _(node: ir.PackedSum, types: Types, tables: Tables, values: Values | None) -> Work:
     n, d = tables[node.vectors].shape
     per_vector = _shape_flops(node.shape, node.degree) + 2 * tables[node.weights].shape[1]
     return Work(n, n * (2 * d + per_vector))
 
 
 @work.register
-def _(node: ir.TiledSum, types: Types, tables: Tables) -> Work:
+def _(node: ir.TiledSum, types: Types, tables: Tables, values: Values | None) -> Work:
     n, columns = sum(node.counts), len(node.counts) - 1 or types[node.out].width
     per_vector = _shape_flops(node.shape, node.degree) + 2 * columns
     return Work(n, n * (2 * types[node.x].width + per_vector))
 
 
 @work.register
-def _(node: ir.Affine, types: Types, tables: Tables) -> Work:
+def _(node: ir.Affine, types: Types, tables: Tables, values: Values | None) -> Work:
     m, d = tables[node.weights].shape
     return Work(0, d + 2 * m * d)
 
 
 @work.register
-def _(node: ir.Quadratic, types: Types, tables: Tables) -> Work:
+def _(node: ir.Quadratic, types: Types, tables: Tables, values: Values | None) -> Work:
     m, d = tables[node.weights].shape
     return Work(0, d + m * (d * (d + 1) + 3 * d))
 
 
+def _mean_or_most(per_leaf: NDArray[Any], leaf: str, values: Values | None) -> float:
+    return float(per_leaf.max() if values is None else per_leaf[values[leaf]].mean())
+
+
+@work.register(ir.AxisRoute)
+@work.register(ir.PlaneRoute)
+def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: Values | None) -> Work:
+    tests = _mean_or_most(leaf_depths(tables[node.children]), node.out, values)
+    d = types[node.x].width
+    return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
+
+
+@work.register
+def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) -> Work:
+    functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
+    d = types[node.x].width
+    return Work(0, d + functions * (2 * d + 2))
+
+
+@work.register
+def _(node: ir.Products, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, types[node.out].width)
+
+
+@work.register
+def _(node: ir.Add, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, types[node.out].width)
+
+
+@work.register
+def _(node: ir.Reach, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, 3 * types[node.x].width + 1)
+
+
+@work.register
+def _(node: ir.Guard, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, 2 * types[node.score].width)
+
+
 @work.register(ir.OvrScores)
 @work.register(ir.Vote)
-def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Work:
+def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.pairs].width + 4 * node.n_classes)
 
 
 @work.register(ir.ArgMax)
 @work.register(ir.Threshold)
-def _(node: ir.ArgMax | ir.Threshold, types: Types, tables: Tables) -> Work:
+def _(node: ir.ArgMax | ir.Threshold, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, types[node.out].width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import singledispatch
 from typing import Any
 
@@ -13,6 +13,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
+from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import power
 from svmcompile.rows import as_rows
 
@@ -25,20 +26,30 @@ CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds me
 
 def interpret(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Every output of the program for a matrix of rows, by public name."""
+    values = interpret_values(program, rows, {output.value for output in program.outputs})
+    return {output.name: values[output.value] for output in program.outputs}
+
+
+def interpret_values(
+    program: Program, rows: NDArray[Any], names: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """The named values of the program for a matrix of rows."""
     widest = max([table.shape[0] for table in program.tables.values()] + [program.input.width])
     step = max(1, CHUNK_VALUES // widest)
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
-    chunks = [_interpret_chunk(program, rows[at : at + step]) for at in starts]
-    return {output.name: np.concatenate([c[output.name] for c in chunks]) for output in program.outputs}
+    chunks = [_interpret_chunk(program, rows[at : at + step], names) for at in starts]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
 
 
-def _interpret_chunk(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _interpret_chunk(
+    program: Program, rows: NDArray[Any], names: Collection[str]
+) -> dict[str, NDArray[Any]]:
     dtype = np.float32 if program.number == "f32" else np.float64
     with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
         env: dict[str, NDArray[Any]] = {program.input.name: rows.astype(dtype)}
         for node in program.body:
             env[node.out] = run(node, env, program.tables)
-    return {output.name: env[output.value] for output in program.outputs}
+    return {name: env[name] for name in names}
 
 
 def predict(program: Program, data: Any) -> NDArray[Any]:
@@ -181,6 +192,84 @@ def _(node: ir.TiledSum, env: Env, tables: Tables) -> NDArray[Any]:
 
 
 @run.register
+def _(node: ir.AxisRoute, env: Env, tables: Tables) -> NDArray[Any]:
+    x, features, thresholds = env[node.x], tables[node.features], tables[node.thresholds]
+
+    def above(rows: Indices, at: Indices) -> NDArray[np.bool_]:
+        return np.asarray(x[rows, features[at]] > thresholds[at])
+
+    return walk(len(x), tables[node.children], above)
+
+
+@run.register
+def _(node: ir.PlaneRoute, env: Env, tables: Tables) -> NDArray[Any]:
+    h = env[node.x] - tables[node.centre]
+    planes, thresholds = tables[node.planes], tables[node.thresholds]
+
+    def above(rows: Indices, at: Indices) -> NDArray[np.bool_]:
+        return np.asarray(row_dots(h[rows], planes[at]) > thresholds[at])
+
+    return walk(len(h), tables[node.children], above)
+
+
+def row_dots(left: Floats, right: NDArray[Any]) -> Floats:
+    """Dot products row by row, in the number type of the left."""
+    return np.asarray(np.einsum("ij,ij->i", left, right.astype(left.dtype)))
+
+
+@run.register
+def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
+    x, leaf, weights = env[node.x], env[node.leaf], tables[node.weights]
+    h, out = x - tables[node.centre], tables[node.bias][leaf]
+    for rows, functions in leaf_functions(leaf, tables[node.starts]):
+        values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
+        out[rows, tables[node.sums][functions]] += values
+    return _poisoned(x, out)
+
+
+@run.register
+def _(node: ir.Products, env: Env, tables: Tables) -> NDArray[Any]:
+    h = env[node.x] - tables[node.centre]
+    first, second = np.triu_indices(h.shape[1])
+    return np.hstack([h, h[:, first] * h[:, second]])
+
+
+@run.register
+def _(node: ir.Add, env: Env, tables: Tables) -> NDArray[Any]:
+    return np.asarray(env[node.left] + env[node.right])
+
+
+@run.register
+def _(node: ir.Reach, env: Env, tables: Tables) -> NDArray[Any]:
+    distance = np.square(env[node.x] - tables[node.centre], dtype=np.float64).sum(axis=1)
+    beyond = np.asarray(distance > node.radius**2) & np.isfinite(env[node.x]).all(axis=1)
+    return np.where(beyond[:, None], tables[node.far], env[node.score])
+
+
+@run.register
+def _(node: ir.Guard, env: Env, tables: Tables) -> NDArray[Any]:
+    sure = margins(env[node.score], node.rule) >= node.width
+    return np.where(sure[:, None], env[node.score], env[node.exact])
+
+
+def margins(scores: Floats, rule: str) -> Floats:
+    """How far each row's scores are from giving another label; NaN where a score is."""
+    if rule == "sign":
+        return np.abs(scores[:, 0])
+    if rule == "argmax":
+        top = np.sort(scores, axis=1)  # NaN goes last
+        return np.asarray(top[:, -1] - top[:, -2])
+    n_classes = int(np.sqrt(2 * scores.shape[1])) + 1
+    winner = vote(scores, n_classes)
+    margin = np.full(len(scores), np.inf, dtype=scores.dtype)
+    for column, (i, j) in enumerate(pair_indices(n_classes)):
+        value = scores[:, column]
+        own = np.where(winner == i, value, np.where(winner == j, -value, margin))
+        margin = np.minimum(margin, own)
+    return np.asarray(margin)
+
+
+@run.register
 def _(node: ir.OvrScores, env: Env, tables: Tables) -> NDArray[Any]:
     pairs = env[node.pairs]
     votes = np.zeros((len(pairs), node.n_classes), dtype=pairs.dtype)
@@ -196,9 +285,13 @@ def _(node: ir.OvrScores, env: Env, tables: Tables) -> NDArray[Any]:
 
 @run.register
 def _(node: ir.Vote, env: Env, tables: Tables) -> NDArray[Any]:
-    pairs = env[node.pairs]
-    votes = np.zeros((len(pairs), node.n_classes), dtype=np.int64)
-    for column, (i, j) in enumerate(pair_indices(node.n_classes)):
+    return vote(env[node.pairs], node.n_classes)
+
+
+def vote(pairs: Floats, n_classes: int) -> NDArray[np.intp]:
+    """The class with most votes, the first of several."""
+    votes = np.zeros((len(pairs), n_classes), dtype=np.int64)
+    for column, (i, j) in enumerate(pair_indices(n_classes)):
         votes[:, i] += pairs[:, column] > 0
         votes[:, j] += ~(pairs[:, column] > 0)
     return np.asarray(np.argmax(votes, axis=1))

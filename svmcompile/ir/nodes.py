@@ -16,24 +16,25 @@ features with a large mean lose nothing in float32.
 Non-finite input. A kernel sum, affine or quadratic function of a row that
 holds a NaN or an infinity is NaN, and every comparison with NaN is false.
 
+Trees. A route walks a tree and gives the leaf a row falls into. A child that is
+not negative is a node, always later than its parent; a negative one is the leaf
+~child. "Above the threshold" goes right, all else left, NaN too.
+
+Lazy values. A program is a pure function, so it does not matter to its meaning
+when a value is computed. Operands marked `Lazy` are those a backend computes
+only for the rows that need them; `cost` counts them by the share of such rows.
+
 How the coming methods map to this set:
 
-* metric-tree: `Route(out, x, test, children)` walks a tree whose tests are an
-  axis, a hyperplane or a kernel value and gives an index (new value kind
-  INDEX); `LeafAffine(out, x, leaf, weights, bias, centres)` is `Affine` with
-  its row picked by that index. Guard band: `Guarded` below.
-* sv-tree: the same `Route` with kernel tests, and `PathSum(out, x, tree,
-  weights)` that adds weights * kernel along the path taken.
-* dtsvm: `Route` with axis tests, then `Select(out, index, programs)`: each
-  leaf is a whole sub-program (constant, affine or `PairSum`) with a label
-  subset; its label is mapped into the parent's by a table.
-* h1-tree: `Chain(out, x, weights, thresholds, answers, otherwise)`: the first
-  half-space that claims the row answers, else the sub-program `otherwise`.
+* sv-tree: `PathSum(out, x, tree, weights, kernel)` walks a tree whose tests are
+  kernel values and adds weights * kernel along the path taken.
+* dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
+  a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
+* h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
+  claims the row, as an index, then `Choose`.
 * anytime, certified: `Bound(out, x, stages, margins, otherwise)`: stages
-  narrow an interval around the score until it excludes zero; the sub-program
+  narrow an interval around the score until it excludes zero; the lazy value
   `otherwise` takes undecided rows. Its claim is on the label alone.
-* guard band (any method): `Guarded(out, score, width, otherwise)`: scores
-  within `width` of zero are recomputed by the exact sub-program.
 * reduced-set: `KernelSum` or `PairSum` with fewer vectors; no new node.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
@@ -50,7 +51,9 @@ from typing import ClassVar, Literal, TypeAlias, Union
 from svmcompile.kernel import Kernel
 
 Value: TypeAlias = str  # name of a computed value
+Lazy: TypeAlias = str  # name of a value that only some rows need
 Table: TypeAlias = str  # name of an array in the program's tables
+IndexTable: TypeAlias = str  # the same, of whole numbers
 
 
 class Level(str, Enum):
@@ -66,6 +69,7 @@ class Kind(str, Enum):
 
     FEATURES = "features"
     SCORES = "scores"
+    INDEX = "index"  # a leaf; width is the number of leaves
     LABEL = "label"  # an index into the program's labels; width is the number of classes
 
 
@@ -213,6 +217,103 @@ class TiledSum:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisRoute:
+    """The leaf of a tree whose node k tests x[features[k]] > thresholds[k]."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    features: IndexTable  # [m]
+    thresholds: Table  # [m], float32 numbers
+    children: IndexTable  # [m, 2]: left, right
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneRoute:
+    """The leaf of a tree whose node k tests planes[k] . (x - centre) > thresholds[k]."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    planes: Table  # [m, d]; may be float16 or int8
+    thresholds: Table  # [m], in units of the stored planes
+    children: IndexTable  # [m, 2]: left, right
+    centre: Table  # [d]
+
+
+@dataclass(frozen=True, slots=True)
+class LeafAffine:
+    """Scores of the row's leaf: constants, and affine functions that are added to some of them.
+
+    out = bias[leaf]; for r from starts[leaf] to starts[leaf + 1] - 1:
+    out[sums[r]] += units[r] * (weights[r] . (x - centre))
+    """
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    leaf: Value
+    starts: IndexTable  # [leaves + 1]
+    sums: IndexTable  # [functions]
+    weights: Table  # [functions, d]; may be float16 or int8
+    units: Table  # [functions]; ones, unless weights are int8
+    bias: Table  # [leaves, m]
+    centre: Table  # [d]
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """h = x - centre, then the products h_a h_b, a <= b, upper triangle row by row."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    centre: Table  # [d]
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """out = left + right."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """`far` for rows farther than `radius` from the centre, else the score."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    score: Value
+    centre: Table  # [d]
+    far: Table  # [m]
+    radius: float
+
+
+Rule = Literal["sign", "vote", "argmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The score where its margin is at least `width`, else (NaN too) the exact one.
+
+    Margin, by rule: "sign" |score|; "vote" the least value, signed in favour of the
+    vote's winner, among the winner's pairs; "argmax" the largest minus the next.
+    """
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    score: Value
+    exact: Lazy
+    width: float
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
 class OvrScores:
     """scikit-learn's one-vs-rest form of pair sums: votes plus a squashed sum of confidences."""
 
@@ -255,27 +356,37 @@ class Threshold:
 
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
-    OvrScores, Vote, ArgMax, Threshold,
+    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = (
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
-    OvrScores, Vote, ArgMax, Threshold,
+    AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
 )  # fmt: skip
 
 
 def operands(node: Node) -> tuple[Value, ...]:
     """Names of the values a node reads."""
-    return _fields_of(node, "Value")
+    return _fields_of(node, "Value", "Lazy")
+
+
+def lazy_operands(node: Node) -> tuple[Value, ...]:
+    """Those that only some rows need."""
+    return _fields_of(node, "Lazy")
 
 
 def table_names(node: Node) -> tuple[Table, ...]:
     """Names of the tables a node reads."""
-    return _fields_of(node, "Table")
+    return _fields_of(node, "Table", "IndexTable")
 
 
-def _fields_of(node: Node, annotation: str) -> tuple[str, ...]:
+def index_tables(node: Node) -> tuple[IndexTable, ...]:
+    """Those of whole numbers."""
+    return _fields_of(node, "IndexTable")
+
+
+def _fields_of(node: Node, *annotations: str) -> tuple[str, ...]:
     return tuple(
         getattr(node, field.name)
         for field in fields(node)
-        if field.type == annotation and field.name != "out"
+        if field.type in annotations and field.name != "out"
     )

@@ -70,6 +70,7 @@ class Origin:
     options: tuple[tuple[str, Scalar], ...] = ()
     savings: tuple[Saving, ...] = ()
     notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)  # what a method reports, fit for JSON
 
 
 @dataclass(frozen=True, eq=False)

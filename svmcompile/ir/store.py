@@ -13,28 +13,37 @@ import tokenize
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import NODES, Node
+from svmcompile.ir.nodes import NODES, Node, Rule, Shape
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
 from svmcompile.kernel import KERNEL_KINDS, Kernel
 from svmcompile.labels import Labels, Scalar
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"PK\x03\x04"
 MAX_LABEL_BYTES = 1 << 26  # a dtype may claim any width; what labels need is far below this
 npy_format: Any = np.lib.format  # numpy 2.2 has no types for it
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
+TABLE_TYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4")
 PROBES = "probes"  # the probe rows travel among the tables under this key
 
-# Each format change adds `upgrade_1_to_2(dict) -> dict` here and keeps an old file in tests/data.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+def _upgrade_1_to_2(description: dict[str, Any]) -> dict[str, Any]:
+    """Methods may report details."""
+    origin = {**description["origin"], "details": {}}
+    return {**description, "origin": origin, "format": 2}
+
+
+# Each format change adds a function here and keeps an old file in tests/data.
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _upgrade_1_to_2}
 
 
 def to_bytes(program: Program) -> bytes:
@@ -115,7 +124,7 @@ def _array(content: bytes) -> NDArray[Any]:
     if version != (1, 0):
         raise ValueError(f"table format {version}")
     shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
-    if fortran or dtype.str not in ("<f2", "<f4", "<f8"):
+    if fortran or dtype.str not in TABLE_TYPES:
         raise ValueError(f"table of type {dtype}")
     count = 1
     for size in shape:
@@ -177,7 +186,14 @@ def _origin(stored: dict[str, Any]) -> Origin:
             for saving in stored["savings"]
         ),
         notes=tuple(str(note) for note in stored["notes"]),
+        details=_details(stored["details"]),
     )
+
+
+def _details(stored: Any) -> dict[str, Any]:
+    if not isinstance(stored, dict):
+        raise ValueError(f"details {stored!r}")
+    return stored
 
 
 def _two(stored: list[Any]) -> tuple[int, int]:
@@ -219,17 +235,20 @@ def _kernel(stored: dict[str, Any]) -> Kernel:
     return Kernel(stored["kind"], float(stored["gamma"]), float(stored["coef0"]), int(stored["degree"]))
 
 
-def _shape(stored: str) -> str:
-    if stored not in ("exp2", "power", "tanh", "identity"):
-        raise ValueError(f"shape {stored!r}")
+def _one_of(known: tuple[str, ...], stored: str) -> str:
+    if stored not in known:
+        raise ValueError(f"{stored!r} is none of {', '.join(known)}")
     return stored
 
 
 FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     "Value": str,
+    "Lazy": str,
     "Table": str,
+    "IndexTable": str,
     "Kernel": _kernel,
-    "Shape": _shape,
+    "Shape": partial(_one_of, get_args(Shape)),
+    "Rule": partial(_one_of, get_args(Rule)),
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),
     "float": float,
     "int": int,

@@ -38,7 +38,7 @@ def table_text(name: str, table: NDArray[Any]) -> str:
     """`@sv[12x4 f64 #9f3a]`"""
     extent = "x".join(str(size) for size in table.shape)
     content = hashlib.sha256(np.ascontiguousarray(table).tobytes()).hexdigest()[:4]
-    return f"@{name}[{extent} f{8 * table.dtype.itemsize} #{content}]"
+    return f"@{name}[{extent} {table.dtype.kind}{8 * table.dtype.itemsize} #{content}]"
 
 
 def _node_text(node: Node, program: Program) -> str:
@@ -48,9 +48,9 @@ def _node_text(node: Node, program: Program) -> str:
         value = getattr(node, field.name)
         if field.name == "out":
             continue
-        if field.type == "Value":
-            arguments.append(f"%{value}")
-        elif field.type == "Table":
+        if field.type in ("Value", "Lazy"):
+            arguments.append(("lazy " if field.type == "Lazy" else "") + f"%{value}")
+        elif field.type in ("Table", "IndexTable"):
             arguments.append(table_text(value, program.tables[value]))
         elif isinstance(value, Kernel):
             words.append(value.text())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, operands, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, index_tables, operands, table_names
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.packed import pack
@@ -20,6 +20,7 @@ from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
 Profile = Literal["portable", "host"]
+INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
 def lower(program: Program, number: Number, profile: Profile = "portable", halves: bool = False) -> Program:
@@ -45,7 +46,12 @@ def lower(program: Program, number: Number, profile: Profile = "portable", halve
             tables |= {name: program.tables[name] for name in table_names(node)}
     body = _without_unused(program, body)
     used = {name for node in body for name in table_names(node)}
-    cast = {name: _cast(name, table, number) for name, table in tables.items() if name in used}
+    indices = {name for node in body for name in index_tables(node)}
+    cast = {
+        name: _narrowest(table) if name in indices else _cast(name, table, number)
+        for name, table in tables.items()
+        if name in used
+    }
     return check(program.replace(body=tuple(body), tables=cast, number=number))
 
 
@@ -56,8 +62,18 @@ def _without_unused(program: Program, body: list[Node]) -> list[Node]:
     return [node for node in body if node.out in read]
 
 
+def _narrowest(table: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in the smallest type that holds them all."""
+    low, high = int(table.min(initial=0)), int(table.max(initial=0))
+    for kind in INDEX_TYPES:
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return table.astype(kind)
+    raise EmitError(f"a table of whole numbers holds {low} to {high}, beyond 32 bits")
+
+
 def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
-    if table.dtype == np.float16:
+    if table.dtype in (np.float16, np.int8):
         return table
     table = table + 0.0  # turns -0.0 into 0.0, which reads better and means the same here
     if number == "f64":

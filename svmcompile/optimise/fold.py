@@ -1,18 +1,28 @@
-"""fold_scales: a scaling goes into the scaling or affine function that reads it."""
+"""fold_scales: a scaling goes into the scaling, affine function or tree that reads it.
+
+Scalings and affine functions take the scaling in if they alone read it. Trees take it in
+anyway, for then the way to a leaf does without it; another reader keeps it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import Affine, Node, Scale
+from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneRoute, Scale
 from svmcompile.ir.program import Program
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
-from svmcompile.shift import split_shift
+from svmcompile.shift import nearest_float32, split_shift
 
 Tables = dict[str, NDArray[Any]]
+Folded = tuple[Node, Tables]
+
+TREES = (AxisRoute, PlaneRoute, LeafAffine)
+MOST_MOVED = 1e-6  # a folded threshold may move by this share of its size, in scaled units
 
 
 def fold_scales(program: Program) -> Program:
@@ -26,22 +36,21 @@ def fold_scales(program: Program) -> Program:
 
 def _fold_one(program: Program) -> Program:
     for index, node in enumerate(program.body):
-        if not isinstance(node, (Scale, Affine)):
+        fold = FOLDS.get(type(node))
+        inner = _scale_of(program, node) if fold else None
+        if fold is None or inner is None:
             continue
-        inner = own_scale(program, node.x)
-        if inner is None:
-            continue
-        fold = _into_scale if isinstance(node, Scale) else _into_affine
         with np.errstate(all="ignore"):
-            new, tables = fold(program, inner, node)  # type: ignore[arg-type]
-        if not all_finite(tables):
+            folded = fold(program, inner, node)
+        if folded is None or not all_finite(folded[1]):
             continue
+        new, tables = folded
         body = [*program.body[:index], new, *program.body[index + 1 :]]
         return rewrite(program, body, tables)
     return program
 
 
-def _into_scale(program: Program, inner: Scale, outer: Scale) -> tuple[Node, Tables]:
+def _into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
     """((x - a) f + o - b) g + p = (x - a) f g + (o - b) g + p."""
     t = program.tables
     factor = t[inner.factor] * t[outer.factor]
@@ -51,7 +60,7 @@ def _into_scale(program: Program, inner: Scale, outer: Scale) -> tuple[Node, Tab
     return Scale(outer.out, inner.x, outer.shift, outer.factor, outer.offset), tables
 
 
-def _into_affine(program: Program, inner: Scale, outer: Affine) -> tuple[Node, Tables]:
+def _into_affine(program: Program, inner: Scale, outer: Affine) -> Folded:
     """W ((x - a) f + o - c) + b = (W f) (x - a') + b', a' in float32."""
     t = program.tables
     centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
@@ -61,3 +70,59 @@ def _into_affine(program: Program, inner: Scale, outer: Affine) -> tuple[Node, T
         outer.centre: centre,
     }
     return Affine(outer.out, inner.x, outer.weights, outer.bias, outer.centre), tables
+
+
+def _scale_of(program: Program, node: Any) -> Scale | None:
+    if not isinstance(node, TREES):
+        return own_scale(program, node.x)
+    made = next((item for item in program.body if item.out == node.x), None)
+    return made if isinstance(made, Scale) else None
+
+
+def _into_axis_route(program: Program, inner: Scale, outer: AxisRoute) -> Folded | None:
+    """(x - a) f + o > t becomes x > a + (t - o) / f, where f is above zero and float32 can tell."""
+    t = program.tables
+    features, thresholds = t[outer.features], t[outer.thresholds]
+    shift, factor, offset = (t[name][features] for name in (inner.shift, inner.factor, inner.offset))
+    exact = shift + (thresholds - offset) / factor
+    moved = nearest_float32(exact)
+    if not ((factor > 0) & (np.abs(moved - exact) * factor <= MOST_MOVED * (1 + np.abs(thresholds)))).all():
+        return None
+    return replace(outer, x=inner.x), {outer.thresholds: moved}
+
+
+def _into_plane_route(program: Program, inner: Scale, outer: PlaneRoute) -> Folded | None:
+    """w ((x - a) f + o - c) > t becomes (w f) (x - a') > t', as for affine functions."""
+    t = program.tables
+    if t[outer.planes].dtype != np.float64:
+        return None  # rounded for scaled features
+    centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
+    tables = {
+        outer.planes: t[outer.planes] * t[inner.factor],
+        outer.thresholds: t[outer.thresholds] - t[outer.planes] @ rest,
+        outer.centre: centre,
+    }
+    return replace(outer, x=inner.x), tables
+
+
+def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | None:
+    """As for affine functions, each with the constant of its leaf."""
+    t = program.tables
+    if t[outer.weights].dtype != np.float64:
+        return None  # rounded for scaled features
+    centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
+    bias = t[outer.bias].copy()
+    leaf = np.repeat(np.arange(len(bias)), np.diff(t[outer.starts]))
+    moved = t[outer.units] * (t[outer.weights] @ rest)
+    np.add.at(bias, (leaf, t[outer.sums]), moved)
+    weights = t[outer.weights] * t[inner.factor]
+    return replace(outer, x=inner.x), {outer.weights: weights, outer.bias: bias, outer.centre: centre}
+
+
+FOLDS: dict[type[Any], Callable[[Program, Scale, Any], Folded | None]] = {
+    Scale: _into_scale,
+    Affine: _into_affine,
+    AxisRoute: _into_axis_route,
+    PlaneRoute: _into_plane_route,
+    LeafAffine: _into_leaves,
+}

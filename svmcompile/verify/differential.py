@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
-from svmcompile.ir.bounds import ARITHMETIC, Bounds, error_bounds
+from svmcompile.ir.bounds import Bounds, error_bounds
 from svmcompile.ir.program import Claim, Number, Program
+from svmcompile.ir.propagate import ARITHMETIC
 
 # The original rounds as well: its sums carry an error like that of our own float64.
 ORIGINAL_SHARE = 8

@@ -14,7 +14,7 @@ from c_build import compile_c, compilers, write_c
 from c_cases import program_of, real_type
 
 from svmcompile.emit.c_nodes import NUMBERS
-from svmcompile.ir.bounds import ARITHMETIC
+from svmcompile.ir.propagate import ARITHMETIC
 
 pytestmark = pytest.mark.compile
 

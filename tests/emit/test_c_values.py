@@ -11,9 +11,10 @@ from c_build import SANITIZE, Result, build, run, sanitizing_compiler
 from c_cases import CASES, FEATURES, normal_rows, program_of, real_type
 
 import svmcompile as sc
-from svmcompile.ir.bounds import ARITHMETIC, error_bounds
+from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
+from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.load.c import CModel
 from svmcompile.load.toolchain import FLAGS, find_compiler
 from svmcompile.lower import lower

@@ -1,0 +1,305 @@
+"""result_type: the type each node gives, or why its operands and tables do not fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Kind, Node, Type
+from svmcompile.kernel import Kernel
+
+Tables = Mapping[str, NDArray[Any]]
+Types = dict[str, Type]
+
+MAX_DEGREE = 1 << 16
+
+
+@singledispatch
+def result_type(node: Node, types: Types, tables: Tables) -> Type:
+    """The type a node gives; ValueError if its operands or tables do not fit."""
+    raise TypeError(f"no type rule for {type(node).__name__}")
+
+
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _shape(tables: Tables, **expected: tuple[str, tuple[int, ...]]) -> None:
+    for field, (name, shape) in expected.items():
+        _need(tables[name].shape == shape, f"{field} @{name} is {tables[name].shape}, expected {shape}")
+
+
+def _float32(tables: Tables, name: str) -> None:
+    table = tables[name]
+    with np.errstate(over="ignore"):
+        same = table.astype(np.float32).astype(table.dtype) == table
+    _need(bool(same.all()), f"@{name} holds numbers that are not float32")
+
+
+def _features(node: Any, types: Types) -> int:
+    _need(types[node.x].kind is Kind.FEATURES, f"%{node.x} is not features")
+    return types[node.x].width
+
+
+def _sums(tables: Tables, bias: str) -> int:
+    """How many sums there are: one per bias."""
+    sums = int(tables[bias].shape[0])
+    _need(sums > 0, f"bias @{bias} is empty")
+    return sums
+
+
+def _kernel(kernel: Kernel) -> None:
+    _need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
+    _degree(kernel.degree)
+
+
+def _degree(degree: int) -> None:
+    _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
+
+
+def _counts(counts: tuple[int, ...]) -> None:
+    _need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
+def _pairs(n_classes: int) -> int:
+    _need(n_classes >= 2, "two or more classes needed")
+    return n_classes * (n_classes - 1) // 2
+
+
+@result_type.register(ir.Scale)
+@result_type.register(ir.Prepare)
+def _(node: ir.Scale | ir.Prepare, types: Types, tables: Tables) -> Type:
+    width = _features(node, types)
+    _shape(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
+    if isinstance(node, ir.Scale):
+        _shape(tables, offset=(node.offset, (width,)))
+    _float32(tables, node.shift)
+    _need(not isinstance(node, ir.Prepare) or node.limit > 0, "limit must be above zero")
+    return Type(Kind.FEATURES, width)
+
+
+@result_type.register
+def _(node: ir.Clip, types: Types, tables: Tables) -> Type:
+    _need(node.low <= node.high, f"low {node.low} is above high {node.high}")
+    return Type(Kind.FEATURES, _features(node, types))
+
+
+@result_type.register
+def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
+    _kernel(node.kernel)
+    n, m = tables[node.vectors].shape[0], _sums(tables, node.bias)
+    _shape(
+        tables,
+        vectors=(node.vectors, (n, _features(node, types))),
+        weights=(node.weights, (m, n)),
+        bias=(node.bias, (m,)),
+    )
+    return Type(Kind.SCORES, m)
+
+
+@result_type.register
+def _(node: ir.PairSum, types: Types, tables: Tables) -> Type:
+    _kernel(node.kernel)
+    _counts(node.counts)
+    k, n = len(node.counts), sum(node.counts)
+    _shape(
+        tables,
+        vectors=(node.vectors, (n, _features(node, types))),
+        weights=(node.weights, (k - 1, n)),
+        bias=(node.bias, (_pairs(k),)),
+    )
+    return Type(Kind.SCORES, _pairs(k))
+
+
+@result_type.register
+def _(node: ir.Affine, types: Types, tables: Tables) -> Type:
+    d, m = _features(node, types), _sums(tables, node.bias)
+    _shape(tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)), centre=(node.centre, (d,)))
+    _float32(tables, node.centre)
+    return Type(Kind.SCORES, m)
+
+
+@result_type.register
+def _(node: ir.Quadratic, types: Types, tables: Tables) -> Type:
+    d, m = _features(node, types), _sums(tables, node.bias)
+    _shape(
+        tables,
+        squares=(node.squares, (m, d * (d + 1) // 2)),
+        weights=(node.weights, (m, d)),
+        bias=(node.bias, (m,)),
+        centre=(node.centre, (d,)),
+    )
+    _float32(tables, node.centre)
+    return Type(Kind.SCORES, m)
+
+
+@result_type.register
+def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
+    _degree(node.degree)
+    n, sums, k = tables[node.vectors].shape[0], _sums(tables, node.bias), len(node.counts)
+    if node.counts:
+        _counts(node.counts)
+        _need(sum(node.counts) == n and sums == _pairs(k), "counts do not fit the tables")
+    _shape(
+        tables,
+        vectors=(node.vectors, (n, _features(node, types))),
+        weights=(node.weights, (n, k - 1 if k else sums)),
+        bias=(node.bias, (sums,)),
+        offsets=(node.offsets, (n if node.shape == "exp2" else 1,)),
+    )
+    return Type(Kind.SCORES, sums)
+
+
+@result_type.register
+def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
+    d, sums, k = _features(node, types), tables[node.bias].shape[0], len(node.counts)
+    _need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
+    blocks, _, lanes = tables[node.vectors].shape
+    columns = k - 1 if k > 1 else sums
+    _need(k >= 1 and min(node.counts) >= 0 and node.degree >= 0, "counts or degree make no sense")
+    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
+    _need(sum(node.counts) <= blocks * lanes, "more vectors counted than stored")
+    by_lane = tables[node.weights].ndim == 3
+    weights = (blocks, columns, lanes) if by_lane else (blocks * lanes, columns + -columns % lanes)
+    _shape(
+        tables,
+        vectors=(node.vectors, (blocks, d, lanes)),
+        weights=(node.weights, weights),
+        offsets=(node.offsets, (blocks * lanes,) if node.shape == "exp2" else (1,)),
+        bias=(node.bias, (sums,)),
+    )
+    return Type(Kind.SCORES, sums)
+
+
+def _tree(tables: Tables, children: str) -> Type:
+    """The type of a route: every walk ends, and every leaf stands at the end of one."""
+    links = tables[children]
+    nodes = len(links)
+    _need(nodes > 0, "a tree without a node")
+    _shape(tables, children=(children, (nodes, 2)))
+    later = (links < 0) | (links > np.arange(nodes)[:, None])
+    _need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
+    _need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")
+    _need(np.array_equal(np.sort(~links[links < 0]), np.arange(nodes + 1)), "a leaf has not one parent")
+    return Type(Kind.INDEX, nodes + 1)
+
+
+@result_type.register
+def _(node: ir.AxisRoute, types: Types, tables: Tables) -> Type:
+    found, width = _tree(tables, node.children), _features(node, types)
+    nodes = (found.width - 1,)
+    _shape(tables, features=(node.features, nodes), thresholds=(node.thresholds, nodes))
+    _within(tables[node.features], width, "a feature")
+    _float32(tables, node.thresholds)
+    return found
+
+
+@result_type.register
+def _(node: ir.PlaneRoute, types: Types, tables: Tables) -> Type:
+    found, width = _tree(tables, node.children), _features(node, types)
+    nodes = found.width - 1
+    _shape(
+        tables,
+        planes=(node.planes, (nodes, width)),
+        thresholds=(node.thresholds, (nodes,)),
+        centre=(node.centre, (width,)),
+    )
+    _float32(tables, node.centre)
+    return found
+
+
+@result_type.register
+def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
+    _need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
+    leaves, width, starts = types[node.leaf].width, _features(node, types), tables[node.starts]
+    functions = len(tables[node.sums])
+    _need(functions > 0 and tables[node.bias].ndim == 2, "functions or bias are missing")
+    m = int(tables[node.bias].shape[1])
+    _shape(
+        tables,
+        starts=(node.starts, (leaves + 1,)),
+        sums=(node.sums, (functions,)),
+        weights=(node.weights, (functions, width)),
+        units=(node.units, (functions,)),
+        bias=(node.bias, (leaves, m)),
+        centre=(node.centre, (width,)),
+    )
+    rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
+    _need(bool(rising), "starts do not rise from zero to the number of functions")
+    _within(tables[node.sums], m, "a sum")
+    _float32(tables, node.centre)
+    return Type(Kind.SCORES, m)
+
+
+def _within(indices: NDArray[Any], end: int, what: str) -> None:
+    _need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
+
+
+@result_type.register
+def _(node: ir.Products, types: Types, tables: Tables) -> Type:
+    d = _features(node, types)
+    _shape(tables, centre=(node.centre, (d,)))
+    _float32(tables, node.centre)
+    return Type(Kind.FEATURES, d + d * (d + 1) // 2)
+
+
+@result_type.register
+def _(node: ir.Add, types: Types, tables: Tables) -> Type:
+    _need(types[node.left].kind is Kind.SCORES, "needs scores")
+    _need(types[node.left] == types[node.right], "the two are not alike")
+    return types[node.left]
+
+
+@result_type.register
+def _(node: ir.Reach, types: Types, tables: Tables) -> Type:
+    found = types[node.score]
+    _need(found.kind is Kind.SCORES, "needs scores")
+    _need(math.isfinite(node.radius) and node.radius >= 0, "the radius makes no sense")
+    _shape(tables, centre=(node.centre, (_features(node, types),)), far=(node.far, (found.width,)))
+    _float32(tables, node.centre)
+    return found
+
+
+@result_type.register
+def _(node: ir.Guard, types: Types, tables: Tables) -> Type:
+    found = types[node.score]
+    _need(found.kind is Kind.SCORES and found == types[node.exact], "needs two scores that are alike")
+    _need(node.width >= 0, "the width is below zero")
+    _need(node.rule != "sign" or found.width == 1, "the rule of signs needs one score")
+    _need(node.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")
+    _need(node.rule != "vote" or _classes(found.width) > 1, "the rule of votes needs one score per pair")
+    return found
+
+
+def _classes(pairs: int) -> int:
+    """How many classes have so many pairs; 0 if none."""
+    k = math.isqrt(2 * pairs) + 1
+    return k if k * (k - 1) // 2 == pairs else 0
+
+
+@result_type.register(ir.OvrScores)
+@result_type.register(ir.Vote)
+def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Type:
+    _need(types[node.pairs] == Type(Kind.SCORES, _pairs(node.n_classes)), "needs one score per pair")
+    kind = Kind.LABEL if isinstance(node, ir.Vote) else Kind.SCORES
+    return Type(kind, node.n_classes)
+
+
+@result_type.register
+def _(node: ir.ArgMax, types: Types, tables: Tables) -> Type:
+    _need(types[node.scores].kind is Kind.SCORES, "needs scores")
+    return Type(Kind.LABEL, types[node.scores].width)
+
+
+@result_type.register
+def _(node: ir.Threshold, types: Types, tables: Tables) -> Type:
+    _need(types[node.score] == Type(Kind.SCORES, 1), "needs one score")
+    _need({node.hit, node.miss} == {0, 1}, "hit and miss must be 0 and 1")
+    return Type(Kind.LABEL, 2)
