@@ -62,7 +62,20 @@ class Builder:
             x = out
         return x
 
-    def finish(self, sums: str, method: str, claim: Claim, **origin: Any) -> Program:
+    def exact_sums(self, x: str, out: str) -> None:
+        """The node of the kernel sums over every support vector."""
+        svm = self.svm
+        vectors = self.table("vectors", svm.vectors)
+        weights = self.table("weights", svm.coefficients)
+        bias = self.table("bias", svm.intercepts)
+        if svm.counts:
+            self.body.append(ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel))
+        else:
+            self.body.append(ir.KernelSum(out, x, vectors, weights, bias, svm.kernel))
+
+    def finish(
+        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+    ) -> Program:
         """Heads over the kernel sums, and the program."""
         svm = self.svm
         self.body.extend(head_nodes(svm, sums))
@@ -83,7 +96,7 @@ class Builder:
                 exact_flops=exact_flops(svm),
                 method=method,
                 claim=claim,
-                notes=svm.notes,
+                notes=(*svm.notes, *notes),
                 **origin,
             ),
         )
@@ -112,15 +125,7 @@ def exact_flops(svm: SVM) -> int:
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
     builder = Builder(svm)
-    x = builder.preprocess()
-    vectors = builder.table("vectors", svm.vectors)
-    weights = builder.table("weights", svm.coefficients)
-    bias = builder.table("bias", svm.intercepts)
-    if svm.counts:
-        node: Node = ir.PairSum("sums", x, vectors, weights, bias, svm.counts, svm.kernel)
-    else:
-        node = ir.KernelSum("sums", x, vectors, weights, bias, svm.kernel)
-    builder.body.append(node)
+    builder.exact_sums(builder.preprocess(), "sums")
     return builder.finish("sums", "exact", Claim.EXACT)
 
 

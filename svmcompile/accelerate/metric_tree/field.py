@@ -89,7 +89,7 @@ class Field:
 
     def _kernel(self, points: Array) -> Array:
         """Kernel values [points, vectors]: one matrix product and one function of it."""
-        dots = points @ self.vectors.T
+        dots: Array = points @ self.vectors.T
         if self.kernel.kind == "linear":
             return dots
         if self.kernel.kind == "rbf":
@@ -112,7 +112,8 @@ class Field:
         if self.kernel.kind == "rbf":
             gamma = self.kernel.gamma
             pulled = self._vector_sums(kernel)
-            return 2 * gamma * (pulled - self._sums(kernel)[:, :, None] * points[:, None, :])
+            pushed = self._sums(kernel)[:, :, None] * points[:, None, :]
+            return np.asarray(2 * gamma * (pulled - pushed))
         return self._vector_sums(self._derivative(points, kernel))
 
     def _derivative(self, points: Array, kernel: Array) -> Array:
@@ -154,7 +155,8 @@ class Field:
             gamma = self.kernel.gamma
             away = point - self.vectors
             curved = self._outer_sums(4 * gamma**2 * kernel[0], away)
-            return curved - 2 * gamma * self._sums(kernel)[0][:, None, None] * np.eye(len(point))
+            isotropic = self._sums(kernel)[0][:, None, None] * np.eye(len(point))
+            return np.asarray(curved - 2 * gamma * isotropic)
         return self._outer_sums(self._second(point[None], kernel)[0], self.vectors)
 
     def _second(self, points: Array, kernel: Array) -> Array:
@@ -174,4 +176,4 @@ class Field:
             some = vectors[group]
             rows = [(some * (factors[group] * a[group])[:, None]).T @ some for a in self.svm.coefficients]
             parts.append(np.stack(rows)[None])
-        return self._by_pair(parts)[0]
+        return np.asarray(self._by_pair(parts)[0])

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.exact import head_nodes
-from svmcompile.ir.interpret import run
+from svmcompile.ir.interpret import margins, run
+from svmcompile.ir.nodes import Rule
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM, LabelRule
 
@@ -16,6 +17,13 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 SPREAD_SHARE = 0.05  # of a regressor's spread: the tolerance where none is given
+
+
+def margin_rule(svm: SVM) -> Rule:
+    """How far scores are from another label is read off in this way."""
+    if svm.counts:
+        return "vote"
+    return "argmax" if svm.n_sums > 1 else "sign"
 
 
 def labels_of(svm: SVM, sums: Array) -> Indices:
@@ -40,11 +48,30 @@ class Judge:
             tol = SPREAD_SHARE * float(sums.std()) or float(np.abs(sums).max()) * 1e-6 or 1e-12
         return cls(svm, tol)
 
+    def by_label(self) -> Judge:
+        """One that asks for labels alone."""
+        return Judge(self.svm, 0.0)
+
     def wrong(self, found: Array, meant: Array) -> Flags:
         """Rows whose approximated sums do not do."""
         if self.tol > 0:
             return np.asarray((np.abs(found - meant) > self.tol).any(axis=1))
         return np.asarray(labels_of(self.svm, found) != labels_of(self.svm, meant))
+
+    def errors(self, found: Array, meant: Array, weights: Array, by_risk: bool) -> float:
+        """How many rows are wrong; `by_risk` at least as many as chance would make wrong.
+
+        A leaf of few rows may have no error by luck. With residuals of spread s
+        (weighted mean square), a row of margin f is wrong with a chance of Phi(-|f| / s).
+        """
+        counted = float(self.wrong(found, meant).sum())
+        if not by_risk or self.tol > 0:
+            return counted
+        from scipy.special import ndtr
+
+        margin = np.abs(margins(meant, margin_rule(self.svm)))
+        square = float(np.average(np.square(found - meant).max(axis=1), weights=weights))
+        return max(counted, float(ndtr(-margin / np.sqrt(square)).sum()) if square > 0 else 0.0)
 
     def agreement(self, found: Array, meant: Array) -> float:
         """Share of rows that are right."""

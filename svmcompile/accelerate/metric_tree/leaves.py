@@ -42,9 +42,7 @@ class Rows:
     centre: Array
 
     def some(self, rows: Indices) -> Rows:
-        return Rows(
-            self.places[rows], self.sums[rows], self.classes[rows], self.weights[rows], self.centre
-        )
+        return Rows(self.places[rows], self.sums[rows], self.classes[rows], self.weights[rows], self.centre)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class Fitter:
         listed = self.listed(rows.classes)
         place = rows.places.mean(axis=0)
         values, slopes = self.field.values_and_gradients(place[None] + rows.centre)
-        base = self._expand(place, values[0][listed], slopes[0][listed], listed)
+        base = self._expand(place, rows.centre, values[0], slopes[0], listed)
         features = products(rows.places) if self.quadratic else rows.places
         left_out = _constants(rows)
         fitted = features @ base[0].T + base[1]
@@ -92,22 +90,22 @@ class Fitter:
         """Leaves at many places at once, without correction."""
         values, slopes = self.field.values_and_gradients(places + centre)
         every = np.arange(self.field.n_sums)
-        expanded = (self._expand(p, f, g, every) for p, f, g in zip(places, values, slopes, strict=True))
-        return [Leaf(every, weights, bias) for weights, bias in expanded]
+        at = zip(places, values, slopes, strict=True)
+        return [Leaf(every, *self._expand(place, centre, f, g, every)) for place, f, g in at]
 
-    def _expand(self, place: Array, values: Array, slopes: Array, listed: Indices) -> tuple[Array, Array]:
-        """Weights and bias about the centre of the expansion at a place."""
-        bias = values - slopes @ place
+    def _expand(
+        self, place: Array, centre: Array, values: Array, slopes: Array, listed: Indices
+    ) -> tuple[Array, Array]:
+        """Weights and bias, about the centre, of the expansion at a place."""
+        slopes = slopes[listed]
+        bias = values[listed] - slopes @ place
         if not self.quadratic:
             return slopes, bias
-        bend = self.field.hessians(place[None] + self._middle(place))[0][listed]
+        bend = self.field.hessians(place[None] + centre)[0][listed]
         pulled = bend @ place
         upper = np.triu_indices(len(place))
         squares = bend[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 0.5, 1.0)
         return np.hstack([slopes - pulled, squares]), bias + 0.5 * pulled @ place
-
-    def _middle(self, place: Array) -> Array:
-        return np.zeros_like(place)
 
 
 def products(places: Array) -> Array:
@@ -119,7 +117,7 @@ def products(places: Array) -> Array:
 def _constants(rows: Rows) -> Array:
     """Leave-one-out weighted means of the sums; the sums themselves where there is one row."""
     if len(rows.sums) == 1:
-        return rows.sums.copy()
+        return np.array(rows.sums)
     share = (rows.weights / rows.weights.sum())[:, None]
     mean = (share * rows.sums).sum(axis=0)
     return np.asarray(rows.sums - (rows.sums - mean) / (1 - share))

@@ -16,8 +16,10 @@ from svmcompile.svm import SVM, digest
 
 SPLITS = ("auto", "affine", "gradient-axis", "midpoint", "median")
 LEAVES = ("auto", "ridge", "taylor", "quadratic")
+STOPS = ("errors", "risk")
 GUARDS = ("none", "tau", "target")
 DTYPES = ("f32", "f16", "i8")
+KNOWN = {"split": SPLITS, "leaf": LEAVES, "stop": STOPS, "guard": GUARDS, "dtype": DTYPES}
 QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot products
 
 
@@ -44,6 +46,9 @@ class CalibrationRows:
         return as_rows(data.X, svm.n_features).astype(np.float64)
 
 
+NO_ROWS = CalibrationRows()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricTreeOptions:
     """A tree over the rows with one affine function per leaf instead of the kernel sum."""
@@ -51,7 +56,8 @@ class MetricTreeOptions:
     paper: bool = False  # the published form: midpoint splits, one row per leaf, Taylor leaves
     split: str = "auto"  # auto | affine | gradient-axis | midpoint | median
     leaf: str = "auto"  # auto | ridge | taylor | quadratic
-    eps: float = -1.0  # share of wrong rows at which a leaf may stay; -1: 0.002 for axis splits, else 0
+    stop: str = "errors"  # errors | risk: a leaf's wrong rows are counted, or expected from its residuals
+    eps: float = -1.0  # share of wrong rows a leaf may keep; -1: 0.002 for axis splits, else 0
     min_leaf: int = 0  # rows below which nothing is split; 0: 16 for axis splits, else 8
     ridge: float = 0.1  # strength of the ridge correction
     tol: float = 0.0  # judge by |error| <= tol instead of the label; 0 for a regressor: 5 % of the spread
@@ -63,13 +69,13 @@ class MetricTreeOptions:
     guard: str = "none"  # none | tau | target: scores near zero go to the exact sum
     tau: float = 0.0  # the width of guard=tau
     confidence: float = 0.9  # with which guard=target holds
-    calibrate: CalibrationRows = CalibrationRows()  # rows for guard=target; none: 25 % of the data
+    calibrate: CalibrationRows = NO_ROWS  # rows for guard=target; none: 25 % of the data
     reach: float = 0.0  # beyond that many radii of the rows the value at infinity (rbf); 0: off
     seed: int = 0  # of the holdouts and of augmentation
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        for name, known in (("split", SPLITS), ("leaf", LEAVES), ("guard", GUARDS), ("dtype", DTYPES)):
+        for name, known in KNOWN.items():
             value = getattr(self, name)
             if value not in known:
                 raise OptionError(f"metric-tree: {name}={value!r} is unknown; known: {', '.join(known)}")
@@ -83,7 +89,8 @@ class MetricTreeOptions:
             )
         if self.reach and svm.kernel.kind != "rbf":
             raise OptionError(
-                f"metric-tree: reach needs an rbf kernel; a {svm.kernel.kind} kernel has no value at infinity"
+                "metric-tree: reach needs an rbf kernel, which has a value at infinity; "
+                f"the model has a {svm.kernel.kind} kernel"
             )
 
 
@@ -119,7 +126,8 @@ def _check_paper(options: MetricTreeOptions) -> None:
 def _check_guard(options: MetricTreeOptions, svm: SVM) -> None:
     if options.guard != "none" and svm.labels is None:
         raise OptionError(
-            "metric-tree: a guard band keeps labels right, and a regressor has none; use tol to bound the error"
+            "metric-tree: a guard band keeps labels right, and a regressor has none; "
+            "use tol to bound the error"
         )
     if options.guard == "tau" and options.tau == 0:
         raise OptionError("metric-tree: guard=tau needs tau above 0")
