@@ -98,6 +98,6 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
     n = len(calibration)
     if common > share * n + 3 * np.sqrt(n * share * (1 - share)):
         raise OptionError(
-            f"metric-tree: {common} of the {n} rows in calibrate built the tree: it would promise too much; "
+            f"metric-tree: {common} of the {n} rows in calibrate built the tree: they promise too much; "
             "give other rows, or none: then 25 % of the data is held out"
         )
