@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
+from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
@@ -31,6 +33,7 @@ Watcher = Callable[[str, Program], None]
 TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host")
+MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
 ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
 
 
@@ -64,7 +67,17 @@ def compile_svm(
     if watch:
         watch(method, program)
     program = optimise(program, watch)
+    if data is not None and any(is_adaptive(node) for node in program.body):
+        program = _with_mean_cost(program, data)
     return program.replace(probes=probe_rows(program, svm, data))
+
+
+def _with_mean_cost(program: Program, data: Data) -> Program:
+    """The program with a note of what a row of the data costs on average."""
+    mean = program.cost(data.X)
+    figures = {key: getattr(mean, key) for key in MEAN_COSTS}
+    details = {**program.origin.details, "mean_cost": {"rows": len(data.X), **figures}}
+    return program.replace(origin=replace(program.origin, details=details))
 
 
 def as_data(svm: SVM, X: Any, y: Any) -> Data | None:
@@ -187,16 +200,21 @@ def describe(
             for saving in origin.savings
         ],
         "notes": list(origin.notes),
+        "details": dict(origin.details),
     }
 
 
 def _cost(emitted: Program) -> dict[str, Any]:
-    """The cost of what was emitted; C knows its scratch better than a program does."""
+    """The cost of what was emitted; C knows its tables and scratch better than a program does."""
     cost: dict[str, Any] = emitted.cost().as_dict()
+    known = emitted.origin.details.get("mean_cost", {})
+    cost |= {key: known[key] for key in MEAN_COSTS if key in known}
     if emitted.number:
+        from svmcompile.emit.c_nodes import emitted_tables
         from svmcompile.emit.c_scratch import scratch_bytes
 
         cost["scratch_bytes"] = scratch_bytes(emitted)
+        cost["table_bytes"] = sum(emitted.tables[name].nbytes for name in emitted_tables(emitted))
     return cost
 
 

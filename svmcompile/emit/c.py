@@ -11,12 +11,13 @@ from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import functions, public_functions, real_of
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
+from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import TiledSum, table_names
+from svmcompile.ir.nodes import TiledSum
 from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
@@ -55,6 +56,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
     if around:
         api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
     labels = _labels(program.labels)
+    sums = [node for node in program.body if isinstance(node, TiledSum)]
     has_bulk = any(table["bulk"] for table in tables)
     return {
         "name": name,
@@ -68,17 +70,14 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_halves": any(table["type"] == "uint16_t" for table in tables),
+        "has_halves": any(program.tables[node.vectors].dtype == np.float16 for node in sums),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
-        "inputs": {
-            node.out: input_body(program, types, symbols, node)
-            for node in program.body
-            if isinstance(node, TiledSum)
-        },
+        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
         "tiled": around,
+        "lazies": lazy_bodies(program, types, symbols),
         "functions": functions(program, types, name, symbols),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name),
@@ -142,16 +141,22 @@ def _integer(value: int, kind: str) -> str:
 def _table_text(table: NDArray[Any], number: str, bulk: bool) -> str:
     if bulk:
         return literals.octets(table)
+    if table.dtype.kind in "iu":
+        return literals.wrap([str(value) for value in table.ravel().tolist()])
     return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, number)
+
+
+def _c_type(table: NDArray[Any], number: str) -> str:
+    if table.dtype.kind in "iu":
+        return f"{table.dtype}_t"
+    return "uint16_t" if table.dtype == np.float16 else number
 
 
 def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
     number = program.number
     assert number
-    inlined = c_nodes.inlined_tables(program)
-    order = [name for node in program.body for name in table_names(node) if name not in inlined]
     tables = []
-    for name in dict.fromkeys(order):
+    for name in c_nodes.emitted_tables(program):
         table = program.tables[name]
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
@@ -163,7 +168,7 @@ def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "type": "uint16_t" if table.dtype == np.float16 else real_of(program),
+                "type": _c_type(table, real_of(program)),
                 "text": _table_text(table, number, bulk),
             }
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.emit.names import KEYWORDS, Names
-from svmcompile.ir.nodes import Kind, Node, operands
+from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 
@@ -120,17 +120,23 @@ def body(
 
     `start` names a value that is there already and the variable that holds it.
     """
-    local = Names(KEYWORDS | {"x", "z", "scores", *(start or ())[1:]})
+    local = Names(KEYWORDS | {"x", "z", "out", "scores", *(start or ())[1:]})
     buffer = dict([start]) if start else {program.input.name: "x"}
     buffers, calls = [], []
     if goal in buffer and target:
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
-    for node in _needed(program, goal, set(buffer)):
-        arguments = ", ".join(buffer[name] for name in operands(node))
+    for node in needed(program, goal, set(buffer)):
+        arguments = ", ".join(buffer[name] for name in _eager(node))
+        if lazy_operands(node):  # what is computed when needed starts from the row
+            arguments = ", ".join([buffer[program.input.name], arguments])
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
             calls.append(f"return {function}({arguments})")
+            continue
+        if types[node.out].kind is Kind.INDEX:
+            buffer[node.out] = local(node.out)
+            calls.append(f"const size_t {buffer[node.out]} = {function}({arguments})")
             continue
         if node.out == goal and target:
             buffer[node.out] = target
@@ -143,10 +149,16 @@ def body(
     return Body(declaration, buffers, calls)
 
 
-def _needed(program: Program, goal: str, known: set[str]) -> list[Node]:
+def needed(program: Program, goal: str, known: set[str]) -> list[Node]:
+    """The nodes that lead to a value for every row, from values known already."""
     wanted, kept = {goal}, []
     for node in reversed(program.body):
         if node.out in wanted and node.out not in known:
             kept.append(node)
-            wanted.update(operands(node))
+            wanted.update(_eager(node))
     return kept[::-1]
+
+
+def _eager(node: Node) -> tuple[str, ...]:
+    """The operands every row needs."""
+    return tuple(name for name in operands(node) if name not in lazy_operands(node))

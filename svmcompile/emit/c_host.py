@@ -10,7 +10,7 @@ import numpy as np
 
 from svmcompile.emit.literals import wrap
 from svmcompile.ir.interpret import pair_indices
-from svmcompile.ir.nodes import Prepare, TiledSum
+from svmcompile.ir.nodes import Prepare, TiledSum, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import SPARSE_ZEROS
 
@@ -93,6 +93,8 @@ def _weights(node: TiledSum, program: Program) -> tuple[bool, int, int]:
 
 def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
+    if goes_alone(program):
+        return 0
     by_lane, columns, padded = _weights(node, program)
     size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
     gathered = 64 * columns if by_lane else (size + 8) * padded
@@ -104,10 +106,17 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
     return max(ROW_STEP, min(MOST_ROWS, SCRATCH_BYTES // per_row) // ROW_STEP * ROW_STEP)
 
 
+def goes_alone(program: Program) -> bool:
+    """Whether rows take different ways, so that each goes by itself."""
+    return any(lazy_operands(node) for node in program.body)
+
+
 def takes_sparse(node: TiledSum, program: Program) -> bool:
     """Whether a row may be given by its non-zero features: nothing shifts it, and few vectors fill it."""
     prepare = next(item for item in program.body if item.out == node.x)
     assert isinstance(prepare, Prepare)
+    if goes_alone(program):
+        return False
     if prepare.x != program.input.name or program.tables[prepare.shift].any():
         return False
     vectors = program.tables[node.vectors]

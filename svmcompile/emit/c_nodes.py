@@ -10,10 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
+from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 
@@ -58,8 +59,11 @@ SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity":
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
     shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    trees = dots(program)
     return {
-        "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body),
+        "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body) or "dot" in trees,
+        "dot_i8": "dot_i8" in trees,
+        "dot_f16": "dot_f16" in trees,
         "exp2": bool(shapes & {"exp2", "tanh"}),
         "tanh": "tanh" in shapes,
         "power": "power" in shapes,
@@ -67,9 +71,17 @@ def helpers(program: Program) -> dict[str, bool]:
 
 
 def inlined_tables(program: Program) -> set[str]:
-    """Tables of one number that stand as a literal in the code."""
+    """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
     sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum))]
-    return {node.offsets for node in sums if node.shape != "exp2"}
+    constants = {node.offsets for node in sums if node.shape != "exp2"}
+    return constants.union(*(idle_tables(node, program) for node in program.body))
+
+
+def emitted_tables(program: Program) -> list[str]:
+    """Tables that appear in the code, in the order of the nodes."""
+    inlined = inlined_tables(program)
+    names = [name for node in program.body for name in table_names(node) if name not in inlined]
+    return list(dict.fromkeys(names))
 
 
 def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
@@ -78,6 +90,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     assert number
     known: dict[str, Any] = {
         "kind": type(node).__name__,
+        "is_tree": isinstance(node, TREES),
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -91,6 +104,10 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
+    if isinstance(node, ir.LeafAffine):
+        known["unit"] = unit_text(node, program, known.get("units", ""))
+    if isinstance(node, ir.Guard):
+        known["lazy"] = lazy_name(node.exact, symbols)
     parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
@@ -101,12 +118,13 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "limit": real(prepare.limit, number),
         }
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
-    return SimpleNamespace(**known, **_own(node, program, types, name))
+    return SimpleNamespace(**(known | _own(node, program, types, name)))
 
 
 def _table_fields(node: Node) -> dict[str, str]:
     """Field -> table, for every table the node reads."""
-    return {field.name: getattr(node, field.name) for field in fields(node) if field.type == "Table"}
+    kinds = ("Table", "IndexTable")
+    return {field.name: getattr(node, field.name) for field in fields(node) if field.type in kinds}
 
 
 @singledispatch
@@ -177,6 +195,14 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
     return {"classes": types[node.scores].width, "lowest": LOWEST[program.number or "f64"]}
+
+
+def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return tree_context(node, program, types, name)
+
+
+for _kind in TREES:
+    _own.register(_kind, _tree)
 
 
 @_own.register

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import Kind, Node
+from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.rules import Types, classes_of
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
+ARRAYS = (Kind.FEATURES, Kind.SCORES)
 
 
 def scratch_bytes(program: Program) -> int:
     """Bytes of the arrays on the stack at the deepest point; registers and addresses come on top."""
     types = infer_types(program)
-    size = _size(program)
-    buffers = sum(types[node.out].width for node in program.body if types[node.out].kind is not Kind.LABEL)
-    inner = max(own_arrays(node, program, types) for node in program.body)
-    found = size * buffers + inner
+    found = max(_deepest(program, types, output.value) for output in program.outputs)
     tiled = [node for node in program.body if isinstance(node, ir.TiledSum)]
     if len(tiled) == 1 and chunk_rows(tiled[0], program, program.number or "f64"):
         found = max(found, _batch(tiled[0], program, types))
     return found
+
+
+def _deepest(program: Program, types: Types, goal: str) -> int:
+    """Bytes at the deepest point of the function that computes a value from a row."""
+    nodes = needed(program, goal, {program.input.name})
+    held = [types[node.out].width for node in nodes if types[node.out].kind in ARRAYS]
+    below = [own_arrays(node, program, types) for node in nodes]
+    below += [
+        own_arrays(node, program, types) + _deepest(program, types, value)
+        for node in nodes
+        for value in lazy_operands(node)
+    ]
+    return _size(program) * sum(held) + max(below)
 
 
 def _size(program: Program) -> int:
@@ -42,6 +54,18 @@ def own_arrays(node: Node, program: Program, types: Types) -> int:
 def _(node: ir.PackedSum, program: Program, types: Types) -> int:
     columns = int(program.tables[node.weights].shape[1])
     return DOUBLE * types[node.out].width + _size(program) * columns
+
+
+@own_arrays.register(ir.PlaneRoute)
+@own_arrays.register(ir.LeafAffine)
+def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+    centred = program.tables[node.centre].any()
+    return _size(program) * types[node.x].width if centred else 0
+
+
+@own_arrays.register
+def _(node: ir.Guard, program: Program, types: Types) -> int:
+    return INT * classes_of(types[node.score].width) if node.rule == "vote" else 0
 
 
 @own_arrays.register(ir.Affine)

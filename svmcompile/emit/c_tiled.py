@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.emit.c_api import Body, Function, body, item, real_of
-from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_host import chunk_rows, goes_alone, takes_sparse
 from svmcompile.emit.names import Names
 from svmcompile.ir.nodes import TiledSum
 from svmcompile.ir.program import Program
@@ -51,7 +51,7 @@ class Tiled:
 def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
     found = [node for node in program.body if isinstance(node, TiledSum)]
-    if len(found) != 1:
+    if len(found) != 1 or goes_alone(program):
         return None
     (node,) = found
     number = program.number or "f64"

@@ -13,6 +13,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
+from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import power
 from svmcompile.rows import as_rows
@@ -259,7 +260,7 @@ def margins(scores: Floats, rule: str) -> Floats:
     if rule == "argmax":
         top = np.sort(scores, axis=1)  # NaN goes last
         return np.asarray(top[:, -1] - top[:, -2])
-    n_classes = int(np.sqrt(2 * scores.shape[1])) + 1
+    n_classes = classes_of(scores.shape[1])
     winner = vote(scores, n_classes)
     margin = np.full(len(scores), np.inf, dtype=scores.dtype)
     for column, (i, j) in enumerate(pair_indices(n_classes)):

@@ -274,11 +274,11 @@ def _(node: ir.Guard, types: Types, tables: Tables) -> Type:
     _need(node.width >= 0, "the width is below zero")
     _need(node.rule != "sign" or found.width == 1, "the rule of signs needs one score")
     _need(node.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")
-    _need(node.rule != "vote" or _classes(found.width) > 1, "the rule of votes needs one score per pair")
+    _need(node.rule != "vote" or classes_of(found.width) > 1, "the rule of votes needs one score per pair")
     return found
 
 
-def _classes(pairs: int) -> int:
+def classes_of(pairs: int) -> int:
     """How many classes have so many pairs; 0 if none."""
     k = math.isqrt(2 * pairs) + 1
     return k if k * (k - 1) // 2 == pairs else 0

@@ -107,7 +107,8 @@ def _(node: ir.Guard, env: Env, tables: Tables, a: Arithmetic) -> Result:
     score = env[node.score]
     margin = margins(score.value, node.rule)
     near = ~(margin >= node.width)
-    unstable = ~(np.abs(margin - node.width) > _margin_error(score, node.rule, a) + a.u * node.width)
+    width = min(node.width, float(np.finfo(np.float64).max))  # an infinite one is met by no margin
+    unstable = ~(np.abs(margin - width) > _margin_error(score, node.rule, a) + a.u * width)
     if node.rule == "vote":  # another winner has another margin
         unstable |= (np.abs(score.value) <= score.error).any(axis=1)
     return value, np.where(near[:, None], env[node.exact].error, score.error), unstable

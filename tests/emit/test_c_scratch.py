@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from c_build import compile_c, compilers, write_c
 from c_cases import CASES, program_of
+from tree_programs import RECIPES, tree_program
 
 from svmcompile.emit.c_scratch import scratch_bytes
 from svmcompile.lower import lower
@@ -22,8 +23,10 @@ SPILLS = 1200  # what registers, addresses and alignment may take besides the ar
 def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
     if "gcc" not in compilers():
         pytest.skip("gcc is the compiler that tells how much stack a function takes")
-    for case in CASES if profile == "portable" else ["rbf_ovr", "poly_value", "affine"]:
-        program = program_of(case)
+    cases = CASES if profile == "portable" else ["rbf_ovr", "poly_value", "affine"]
+    programs = {case: program_of(case) for case in cases}
+    programs |= {case: tree_program(recipe) for case, recipe in RECIPES.items()}
+    for case, program in programs.items():
         write_c(program, tmp_path, "model", "f32", profile)
         flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")
         compile_c(compilers()["gcc"], tmp_path, *flags)

@@ -27,12 +27,12 @@ from svmcompile.kernel import Kernel
 from svmcompile.labels import Labels
 
 ROOT = Path(__file__).parents[2]
-STORED = ROOT / "tests" / "data" / "format1.svmc"
-DIGEST = "ed7971418f8060b2a230f2ec91a50ed43f4ca2fa1dbfd602f50b6499c3a360a9"
+STORED = [ROOT / "tests" / "data" / f"format{number}.svmc" for number in range(1, FORMAT + 1)]
+DIGEST = "abc19b2f726ad40ade824b09e3234621a48bcd6e38e9fdb11b1967e0b17a44a6"
 
 
 def example() -> Program:
-    """One of every kind of field: what tests/data/format1.svmc holds."""
+    """One of every kind of field: what the files in tests/data hold."""
     tables = {
         "shift": np.array([1.0, -2.0]), "factor": np.array([0.5, 0.25]), "offset": np.array([0.0, 1.0]),
         "vectors": np.arange(8.0).reshape(4, 2), "weights": np.array([[1.0, -1, 2, 0.5], [0.25, 3, -2, 1]]),
@@ -145,8 +145,9 @@ def test_bytes_do_not_depend_on_the_hash_seed() -> None:
     assert results[0].split()[0] == example().digest
 
 
-def test_a_file_of_format_1_still_loads() -> None:
-    program = load(STORED)
+@pytest.mark.parametrize("stored", STORED, ids=lambda path: str(path.stem))
+def test_a_file_of_every_format_still_loads(stored: Path) -> None:
+    program = load(stored)
     assert program == example()
     assert program.digest == DIGEST
 

@@ -1,0 +1,117 @@
+"""What the macros of `trees.j2` need to know, and the functions of lazy values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svmcompile.emit.c_api import Body, body, real_of
+from svmcompile.emit.literals import real
+from svmcompile.emit.names import Names
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node, lazy_operands
+from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types, classes_of
+
+DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
+CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products)
+TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
+
+
+def is_single(node: ir.LeafAffine, program: Program) -> bool:
+    """One score, and one function for each leaf: then `starts` and `sums` tell nothing."""
+    starts = program.tables[node.starts]
+    return program.tables[node.bias].shape[1] == 1 and bool((np.diff(starts.astype(np.int64)) == 1).all())
+
+
+def is_complete(node: ir.LeafAffine, program: Program) -> bool:
+    """A function for every score of every leaf."""
+    return len(program.tables[node.sums]) == program.tables[node.bias].size
+
+
+def idle_tables(node: Node, program: Program) -> set[str]:
+    """Tables that would say nothing in C: centres at zero, units of one, one function per leaf."""
+    idle = set()
+    if isinstance(node, CENTRED) and not program.tables[node.centre].any():
+        idle.add(node.centre)
+    if isinstance(node, ir.LeafAffine):
+        if (program.tables[node.units] == 1).all():
+            idle.add(node.units)
+        if is_single(node, program):
+            idle |= {node.starts, node.sums}
+    return idle
+
+
+def dot_of(table: Any) -> str:
+    """The helper function for dot products with a table."""
+    return DOTS.get(str(table.dtype), "dot")
+
+
+def dots(program: Program) -> set[str]:
+    """The helper functions trees need for their dot products."""
+    found = set()
+    for node in program.body:
+        if isinstance(node, ir.PlaneRoute):
+            found.add(dot_of(program.tables[node.planes]))
+        elif isinstance(node, ir.LeafAffine):
+            found.add(dot_of(program.tables[node.weights]))
+    return found
+
+
+def lazy_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Body]:
+    """By node, the function that computes what only some rows need."""
+    number = real_of(program)
+    found = {}
+    for node in program.body:
+        for value in lazy_operands(node):
+            out = f"{number} out[{types[value].width}]"
+            declaration = f"static void {lazy_name(value, symbols)}(const {number} *x, {out})"
+            found[node.out] = body(program, types, symbols, value, declaration, "out")
+    return found
+
+
+def lazy_name(value: str, symbols: Names) -> str:
+    return symbols(f"lazy %{value}", f"{value}_when_needed")
+
+
+def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    """The fields the macros of trees read beside those every node has."""
+    number = program.number or "f64"
+    idle = idle_tables(node, program)
+    found: dict[str, Any] = {"has_centre": getattr(node, "centre", "") not in idle}
+    if isinstance(node, (ir.AxisRoute, ir.PlaneRoute)):
+        found["nodes"] = types[node.out].width - 1
+    if isinstance(node, ir.PlaneRoute):
+        found["dot"] = f"{name}_{dot_of(program.tables[node.planes])}"
+    if isinstance(node, ir.LeafAffine):
+        found |= {
+            "dot": f"{name}_{dot_of(program.tables[node.weights])}",
+            "sums_count": types[node.out].width,
+            "single": is_single(node, program),
+            "complete": is_complete(node, program),
+        }
+    if isinstance(node, ir.Products):
+        found["out_width"] = types[node.out].width
+    if isinstance(node, ir.Reach):
+        found |= {"sums_count": types[node.out].width, "square": real(node.radius**2, "f64")}
+    if isinstance(node, ir.Guard):
+        found |= _guard(node, types, number)
+    return found
+
+
+def unit_text(node: Node, program: Program, units: str) -> Callable[[str], str]:
+    """How a function's unit is multiplied in; nothing where all are one."""
+    idle = isinstance(node, ir.LeafAffine) and node.units in idle_tables(node, program)
+    return lambda index: "" if idle else f" * {units}[{index}]"
+
+
+def _guard(node: ir.Guard, types: Types, number: str) -> dict[str, Any]:
+    largest = float(np.finfo(np.float32 if number == "f32" else np.float64).max)
+    return {
+        "rule": node.rule,
+        "classes": classes_of(types[node.score].width),
+        "guard_width": real(min(node.width, largest), number),
+        "largest": real(largest, number),
+    }
