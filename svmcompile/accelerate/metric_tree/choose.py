@@ -1,9 +1,12 @@
-"""The choice among forms by a holdout: the first, from cheap to dear, that agrees well enough."""
+"""The choice among forms by a holdout: the first, from cheap to dear, that agrees well enough.
+
+First come the forms that the options leave open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,11 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.metric_tree.augment import augmented
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
-from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
+from svmcompile.accelerate.metric_tree.guard import allowed_errors, width_for
+from svmcompile.accelerate.metric_tree.judge import margin_rule
+from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
 from svmcompile.accelerate.metric_tree.sample import Sample
+from svmcompile.ir.interpret import margins
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -20,42 +26,48 @@ Indices = NDArray[np.int64]
 
 HOLDOUT = 0.2
 LEAST_HOLDOUT = 10  # rows; with fewer nothing is compared
-FINE_EPS = 0.0003  # expected errors, for the finer axis tree
+FINE_EPS = 0.0003  # share of expected errors, where these decide
+NEARLY = 0.002  # share of rows
 
 
 def forms(options: MetricTreeOptions, svm: SVM) -> list[Form]:
     """What the options leave to choose from, cheap ones first."""
     leaf = "ridge" if options.leaf == "auto" else options.leaf
+    risk = options.stop == "risk"
     if svm.kernel.kind == "linear":
         return [Form("affine", "affine", "taylor", 0.0, 1)]
     if options.paper:
         split = "median" if options.split == "median" else "midpoint"
         taylor = "taylor" if options.leaf == "auto" else options.leaf
-        return [Form("published", split, taylor, PUBLISHED.eps, PUBLISHED.min_leaf, options.augment)]
-    risk = options.stop == "risk"
+        return [replace(PUBLISHED, split=split, leaf=taylor, augment=options.augment)]
+    if options.split == "gradient-axis":
+        return [_form(options, Form("axis", options.split, leaf, 0.002, 16, 0, risk))]
     if options.split != "auto":
-        axis = options.split == "gradient-axis"
-        return [
-            _form(
-                options, options.split, options.split, leaf, 0.002 if axis else 0.0, 16 if axis else 8, risk
-            )
-        ]
+        return [_form(options, Form(options.split, options.split, leaf, 0.0, 8, 0, risk))]
+    return _all_forms(options, svm, leaf, risk)
+
+
+def _all_forms(options: MetricTreeOptions, svm: SVM, leaf: str, risk: bool) -> list[Form]:
     found = [
-        _form(options, "affine", "affine", leaf, 0.0, 1, False),
-        _form(options, "axis", "gradient-axis", leaf, 0.002, 16, risk),
-        _form(options, "axis, finer", "gradient-axis", leaf, FINE_EPS, 16, True),
-        _form(options, "oblique", "midpoint", leaf, 0.0, 8, risk),
+        Form("affine", "affine", leaf, 0.0, 1),
+        Form("axis", "gradient-axis", leaf, 0.002, 16, 0, risk),
+        Form("axis, finer", "gradient-axis", leaf, FINE_EPS, 16, 0, True),
+        Form("oblique", "midpoint", leaf, 0.0, 8, 0, risk),
     ]
-    # A vector of functions for every row would be larger than the model.
+    if options.guard == "target":
+        # Large leaves are seldom wrong by much, and second order is seldom wrong: both spare exact sums.
+        found[2] = Form("axis, coarser", "gradient-axis", leaf, FINE_EPS, 64, 0, True)
+        if options.leaf == "auto" and svm.n_features <= QUADRATIC_FEATURES:
+            found.append(Form("oblique, quadratic", "midpoint", "quadratic", FINE_EPS, 16, 0, True))
+    found = [_form(options, form) for form in found]
+    # For pairs of classes a vector of functions for every row would be larger than the model.
     return found if svm.counts else [*found, PUBLISHED]
 
 
-def _form(
-    options: MetricTreeOptions, name: str, split: str, leaf: str, eps: float, min_leaf: int, risk: bool
-) -> Form:
+def _form(options: MetricTreeOptions, form: Form) -> Form:
     """A form with what the options say instead of its own settings."""
-    eps = eps if options.eps == -1 else options.eps
-    return Form(name, split, leaf, eps, options.min_leaf or min_leaf, options.augment, risk)
+    eps = form.eps if options.eps == -1 else options.eps
+    return replace(form, eps=eps, min_leaf=options.min_leaf or form.min_leaf, augment=options.augment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,7 @@ class Tried:
 
     form: Form
     agreement: float
+    fallback: float  # share of rows a guard band would have to send to the exact sum
     bytes: int
     leaves: int
 
@@ -71,6 +84,7 @@ class Tried:
         return {
             "form": self.form.name,
             "agreement": round(self.agreement, 6),
+            "fallback_for_target": round(self.fallback, 6),
             "bytes": self.bytes,
             "leaves": self.leaves,
         }
@@ -91,37 +105,52 @@ class Choice:
         found = next(one.agreement for one in self.tried if one.form == self.form)
         return (
             f"no tree reaches the target agreement of {target:.2%} on the {self.rows} rows held out; "
-            f"the best, {self.form.name}, has {found:.2%}: use guard=target, more data, or method exact",
+            f"the best, {self.form.name!r}, has {found:.2%}: use guard=target, more data, or method exact",
         )
 
 
-def choose(
-    candidates: Sequence[Form],
-    bench: Workbench,
-    sample: Sample,
-    target: float,
-    generator: np.random.Generator,
-) -> Choice:
-    """The first form that reaches the target on held-out rows, else the best."""
-    count = int(HOLDOUT * len(sample.points))
-    if len(candidates) == 1 or count < LEAST_HOLDOUT:
-        return Choice(candidates[min(1, len(candidates) - 1)], (), 0, len(candidates) == 1)
-    order = generator.permutation(len(sample.points))
-    held, kept = sample.some(np.sort(order[:count])), sample.some(np.sort(order[count:]))
-    kept = enlarged(kept, bench, candidates[0].augment, generator)
-    tried: list[Tried] = []
-    for one in _trials(candidates, bench, kept, held):
-        tried.append(one)
-        if one.agreement >= target:
-            return Choice(one.form, tuple(tried), count, True)
-    return Choice(best_of(tried, count).form, tuple(tried), count, False)
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Compares forms on held-out rows."""
+
+    bench: Workbench
+    target: float
+    confidence: float
+    guarded: bool
+
+    def choose(self, candidates: Sequence[Form], sample: Sample, generator: np.random.Generator) -> Choice:
+        """The first form that reaches the target, else the best; with a guard, the one that spares most."""
+        count = int(HOLDOUT * len(sample.points))
+        if len(candidates) == 1 or count < LEAST_HOLDOUT:
+            return Choice(candidates[min(1, len(candidates) - 1)], (), 0, len(candidates) == 1)
+        order = generator.permutation(len(sample.points))
+        held, kept = sample.some(np.sort(order[:count])), sample.some(np.sort(order[count:]))
+        kept = enlarged(kept, self.bench, candidates[0].augment, generator)
+        tried: list[Tried] = []
+        for form in candidates:
+            tried.append(self._try(form, kept, held))
+            if self._will_do(tried[-1]):
+                return Choice(form, tuple(tried), count, True)
+        best = sparing(tried) if self.guarded else best_of(tried, count)
+        return Choice(best.form, tuple(tried), count, self.guarded)
+
+    def _will_do(self, one: Tried) -> bool:
+        return one.fallback <= NEARLY if self.guarded else one.agreement >= self.target
+
+    def _try(self, form: Form, kept: Sample, held: Sample) -> Tried:
+        built = self.bench.build(form, kept)
+        found = built.part.sums(held.points)
+        wrong = self.bench.judge.wrong(found, held.sums)
+        margin = margins(found, margin_rule(self.bench.field.svm))
+        allowed = max(0, allowed_errors(len(wrong), self.target, self.confidence))
+        fallback = float((margin < width_for(margin, wrong, allowed)).mean())
+        return Tried(form, float(1 - wrong.mean()), fallback, built.part.bytes, built.n_leaves)
 
 
-def _trials(candidates: Sequence[Form], bench: Workbench, kept: Sample, held: Sample) -> Iterator[Tried]:
-    for form in candidates:
-        built = bench.build(form, kept)
-        agreement = bench.judge.agreement(built.part.sums(held.points), held.sums)
-        yield Tried(form, agreement, built.part.bytes, built.n_leaves)
+def sparing(tried: Sequence[Tried]) -> Tried:
+    """The form whose guard band sends the fewest rows to the exact sum; the first of nearly equals."""
+    least = min(one.fallback for one in tried)
+    return next(one for one in tried if one.fallback <= least + NEARLY)
 
 
 def best_of(tried: Sequence[Tried], rows: int) -> Tried:

@@ -47,6 +47,14 @@ def upper_bound(errors: int, rows: int, confidence: float) -> float:
     return float(beta.ppf(confidence, errors + 1, rows - errors))
 
 
+def allowed_errors(rows: int, target: float, confidence: float) -> int:
+    """The most errors that still prove the target; -1 where even none does not."""
+    allowed = -1
+    while allowed < rows and 1 - upper_bound(allowed + 1, rows, confidence) >= target:
+        allowed += 1
+    return allowed
+
+
 def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
     """A band of a given width, with what it does to the rows."""
     width = min(width, WIDEST)
@@ -62,17 +70,15 @@ def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) 
     rows = len(margins)
     if rows == 0:
         raise OptionError("metric-tree: there are no rows to calibrate the guard band with")
-    allowed = -1
-    while allowed < rows and 1 - upper_bound(allowed + 1, rows, confidence) >= target:
-        allowed += 1
-    width = _width(margins, wrong, max(allowed, 0))
+    allowed = allowed_errors(rows, target, confidence)
+    width = width_for(margins, wrong, max(allowed, 0))
     found = fixed(width, margins, wrong)
     outside = int((wrong & (margins >= found.width)).sum())
     proven = 1 - upper_bound(outside, rows, confidence)
     return Band(found.width, rows, found.fallback, found.agreement, proven, allowed >= 0)
 
 
-def _width(margins: Floats, wrong: Flags, allowed: int) -> float:
+def width_for(margins: Floats, wrong: Flags, allowed: int) -> float:
     """The least width that leaves at most `allowed` errors outside, as a float32 number."""
     errors = np.sort(margins[wrong])[::-1]
     if len(errors) <= allowed:

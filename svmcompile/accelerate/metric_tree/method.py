@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.metric_tree.build import Built, Workbench
-from svmcompile.accelerate.metric_tree.choose import Choice, choose, enlarged, forms
+from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, enlarged, forms
 from svmcompile.accelerate.metric_tree.draft import Draft
 from svmcompile.accelerate.metric_tree.field import Field, kernel_rows
 from svmcompile.accelerate.metric_tree.guard import Band, calibrated, fixed, refuse_rows_of_the_tree
@@ -101,7 +101,8 @@ def _chosen(
     candidates = forms(options, bench.field.svm)
     with_targets = any(form.split == "gradient-axis" for form in candidates)
     sample = bench.sample(points, with_targets)
-    return choose(candidates, bench, sample, options.target, generator), sample
+    chooser = Chooser(bench, options.target, options.confidence, options.guard == "target")
+    return chooser.choose(candidates, sample, generator), sample
 
 
 def _band(draft: Draft, bench: Workbench, points: Array, options: MetricTreeOptions) -> Band | None:

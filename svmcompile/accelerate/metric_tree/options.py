@@ -68,7 +68,7 @@ class MetricTreeOptions:
     target: float = 0.999  # agreement with the original that choice and guard band aim at
     guard: str = "none"  # none | tau | target: scores near zero go to the exact sum
     tau: float = 0.0  # the width of guard=tau
-    confidence: float = 0.9  # with which guard=target holds
+    confidence: float = 0.8  # with which guard=target holds
     calibrate: CalibrationRows = NO_ROWS  # rows for guard=target; none: 25 % of the data
     reach: float = 0.0  # beyond that many radii of the rows the value at infinity (rbf); 0: off
     seed: int = 0  # of the holdouts and of augmentation
