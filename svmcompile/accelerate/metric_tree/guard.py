@@ -15,6 +15,7 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
 WIDEST = float(np.finfo(np.float32).max)
+CHANCE = 5  # standard deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
     """A band of a given width, with what it does to the rows."""
     width = min(width, WIDEST)
     outside = margins >= width
-    return Band(width, len(margins), float(1 - outside.mean()), float(1 - (wrong & outside).mean()), None)
+    return Band(width, len(margins), float((~outside).mean()), float(1 - (wrong & outside).mean()), None)
 
 
 def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) -> Band:
@@ -102,7 +103,7 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
     share = sum(count for count in counts.values() if count > 1) / max(len(built), 1)
     common = sum(row.tobytes() in counts for row in np.ascontiguousarray(calibration))
     n = len(calibration)
-    if common > share * n + 3 * np.sqrt(n * share * (1 - share)):
+    if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
         raise OptionError(
             f"metric-tree: {common} of the {n} rows in calibrate built the tree: they promise too much; "
             "give other rows, or none: then 25 % of the data is held out"
