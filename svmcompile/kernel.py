@@ -9,19 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-KernelKind = Literal["linear", "poly", "rbf", "sigmoid"]
+KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
 SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One of the four kernels LIBSVM and scikit-learn share.
+    """One of the kernels LIBSVM and scikit-learn share.
 
     linear   x.s
     poly     (gamma x.s + coef0) ^ degree
     rbf      exp(-gamma |x - s|^2)
     sigmoid  tanh(gamma x.s + coef0)
+
+    With "precomputed" the row itself holds kernel values, one for each training
+    point, and a vector is the number of its point: k(x, s) = x[s].
     """
 
     kind: KernelKind
@@ -31,6 +34,8 @@ class Kernel:
 
     def values(self, rows: Array, vectors: Array) -> Array:
         """Kernel of every row with every vector, shape [rows, vectors]."""
+        if self.kind == "precomputed":
+            return rows[:, vectors[:, 0].astype(np.intp)]
         if self.kind == "rbf":
             return np.exp(-self.gamma * squared_distances(rows, vectors))
         dots: Array = rows @ vectors.T
@@ -46,6 +51,7 @@ class Kernel:
             "poly": ("gamma", "coef0", "degree"),
             "rbf": ("gamma",),
             "sigmoid": ("gamma", "coef0"),
+            "precomputed": (),
         }[self.kind]
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 

@@ -35,6 +35,8 @@ def probe_rows(program: Program, svm: SVM, data: Data | None) -> Array:
 def _candidates(svm: SVM, data: Data | None) -> Array:
     if data is not None and len(data.X):
         return np.asarray(data.X, dtype=np.float64)
+    if svm.kernel.kind == "precomputed":  # any row of kernel values will do
+        return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
     rows = svm.vectors
     with np.errstate(all="ignore"):
         for step in reversed(svm.steps):

@@ -71,10 +71,11 @@ class SVM:
     feature_names: tuple[str, ...] = ()
     platt: tuple[Array, Array] | None = None
     notes: tuple[str, ...] = field(default=())
+    training_points: int = 0  # of a precomputed kernel, whose vectors are numbers of such points
 
     @property
     def n_features(self) -> int:
-        return int(self.vectors.shape[1])
+        return self.training_points or int(self.vectors.shape[1])
 
     @property
     def n_vectors(self) -> int:
@@ -96,10 +97,14 @@ class SVM:
 def _problems(svm: SVM) -> list[str]:
     """What does not fit, in words."""
     found = []
-    n, d = svm.vectors.shape
+    n, d = len(svm.vectors), svm.n_features
     rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
     if d < 1:
         found.append("the model has no features")
+    if svm.training_points and not _are_points(svm.vectors, d):
+        found.append(f"the support vectors are not numbers of {d} training points")
+    if svm.training_points and svm.steps:
+        found.append("features are scaled before a precomputed kernel, which has none")
     if svm.coefficients.shape != (rows, n):
         found.append(f"coefficients have shape {svm.coefficients.shape}, expected {(rows, n)}")
     if svm.counts and sum(svm.counts) != n:
@@ -117,6 +122,11 @@ def _problems(svm: SVM) -> list[str]:
     if not np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all():
         found.append("the kernel's parameters are not finite")
     return found
+
+
+def _are_points(vectors: Array, count: int) -> bool:
+    whole = (vectors == np.floor(vectors)) & (vectors >= 0) & (vectors < count)
+    return vectors.shape[1:] == (1,) and bool(whole.all())
 
 
 def _arrays(svm: SVM) -> dict[str, Array]:

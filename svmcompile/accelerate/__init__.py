@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from svmcompile.data import Data
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Program
 from svmcompile.labels import Scalar
@@ -40,6 +40,7 @@ class Method:
     options: type
     claim: Claim
     needs_data: bool
+    needs_vectors: bool = True  # False if kernel values are all it asks for
 
     @property
     def summary(self) -> str:
@@ -64,6 +65,12 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     chosen = method(name)
     if chosen.needs_data and data is None:
         raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
+    if chosen.needs_vectors and svm.kernel.kind == "precomputed":
+        able = ", ".join(other for other in METHODS if not method(other).needs_vectors)
+        raise UnsupportedError(
+            f"method {name!r} computes kernels of its own, which a precomputed kernel does not allow; "
+            f"methods that do without: {able}"
+        )
     parsed = _parse_options(name, chosen, options)
     program = chosen.run(svm, data, parsed)
     assert isinstance(program, Program)

@@ -129,4 +129,4 @@ def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     return builder.finish("sums", "exact", Claim.EXACT)
 
 
-METHOD = Method(exact, ExactOptions, Claim.EXACT, needs_data=False)
+METHOD = Method(exact, ExactOptions, Claim.EXACT, needs_data=False, needs_vectors=False)

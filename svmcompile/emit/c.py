@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import functions, public_functions, real_of
+from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
@@ -30,7 +31,7 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
     """The two files of a machine program; `self_test` holds rows with their expected results."""
     check_name(name)
     assert program.number, "lower the program first"
-    symbols = Names(RESERVED, prefix=f"{name}_")
+    symbols = Names(RESERVED | (ASKING if points(program) else frozenset()), prefix=f"{name}_")
     context = _context(program, name, symbols, self_test) | {"profile": profile}
     context["declarations"] = render("c/api.j2", context)
     return {
@@ -44,6 +45,7 @@ RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
     "exp2 tanh power dot kernel".split()
 )
+ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
 
 
 def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
@@ -53,10 +55,14 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
     tables = _tables(program, symbols)
     around = tiled(program, types, symbols)
     api = public_functions(program, types, name)
+    asked = points(program)
+    if asked:
+        api[-1:-1] = kernel_functions(program, types, name)
     if around:
         api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
     labels = _labels(program.labels)
     sums = [node for node in program.body if isinstance(node, TiledSum)]
+    bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     return {
         "name": name,
@@ -65,7 +71,8 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": "float" if number == "f32" else "double",
-        "constants": _constants(program),
+        "constants": _constants(program, asked),
+        "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
         "labels": labels,
         "api": api,
         "tables": tables,
@@ -77,8 +84,8 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
         "tiled": around,
-        "lazies": lazy_bodies(program, types, symbols),
-        "functions": functions(program, types, name, symbols),
+        "lazies": lazy_bodies(program, types, symbols, name),
+        "functions": bodies_of(program, types, name, symbols),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name),
     }
@@ -96,8 +103,10 @@ def _banner(program: Program) -> list[str]:
     ]
 
 
-def _constants(program: Program) -> list[dict[str, Any]]:
+def _constants(program: Program, asked: list[int]) -> list[dict[str, Any]]:
     constants = [{"name": "N_FEATURES", "value": program.n_features}]
+    if asked:
+        constants.append({"name": "N_VECTORS", "value": len(asked)})
     if program.labels:
         constants.append({"name": "N_CLASSES", "value": program.n_classes})
     scores = program.output("scores")

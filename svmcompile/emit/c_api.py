@@ -28,6 +28,18 @@ class Body:
     calls: list[str]
 
 
+def takes_kernel(program: Program) -> bool:
+    """Whether the caller computes the kernel."""
+    return any(getattr(node, "shape", "") == "given" for node in program.body)
+
+
+def row_parameters(program: Program, name: str) -> str:
+    """How the nodes are given a row: its features, or a query and the kernel to ask."""
+    if takes_kernel(program):
+        return f"{name}_kernel *kernel, const void *query"
+    return f"const {real_of(program)} *x"
+
+
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
     d, real = program.n_features, real_of(program)
@@ -35,11 +47,11 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
     if program.labels is None:
         batch = f"void {name}_predict_batch(const {real} *x, size_t rows, {real} *values)"
         return [
-            Function(f"The value for one row of {d} features.", _predict(program, name)),
+            Function(f"The value for one row of {d} features.", predict_of(program, name)),
             Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
             _self_test(name),
         ]
-    found = [Function(f"Index into {name}_labels for one row of {d} features.", _predict(program, name))]
+    found = [Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name))]
     scores = program.output("scores")
     many = f"const {real} *x, size_t rows"
     batches = [
@@ -51,7 +63,7 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
     ]
     if scores is not None:
         width = types[scores].width
-        found.append(Function(_scores_comment(width), _decision(program, name, width)))
+        found.append(Function(_scores_comment(width), decision_of(program, name, width)))
         batches.append(
             Function(
                 "The same for many rows.",
@@ -83,12 +95,12 @@ def real_of(program: Program) -> str:
     return "float" if program.number == "f32" else "double"
 
 
-def _predict(program: Program, name: str) -> str:
+def predict_of(program: Program, name: str) -> str:
     result = "int" if program.labels else real_of(program)
     return f"{result} {name}_predict(const {real_of(program)} x[{program.n_features}])"
 
 
-def _decision(program: Program, name: str, width: int) -> str:
+def decision_of(program: Program, name: str, width: int) -> str:
     real = real_of(program)
     return f"void {name}_decision_function(const {real} x[{program.n_features}], {real} scores[{width}])"
 
@@ -98,12 +110,12 @@ def functions(program: Program, types: Types, name: str, symbols: Names) -> list
     label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
     bodies = []
     if label is not None:
-        bodies.append(body(program, types, symbols, label, _predict(program, name)))
+        bodies.append(body(program, types, symbols, label, predict_of(program, name)))
     if scores is not None:
-        declaration = _decision(program, name, types[scores].width)
+        declaration = decision_of(program, name, types[scores].width)
         bodies.append(body(program, types, symbols, scores, declaration, "scores"))
     if value is not None:
-        bodies.append(body(program, types, symbols, value, _predict(program, name)))
+        bodies.append(body(program, types, symbols, value, predict_of(program, name)))
     return bodies
 
 
@@ -121,7 +133,7 @@ def body(
     `start` names a value that is there already and the variable that holds it.
     """
     local = Names(KEYWORDS | {"x", "z", "out", "scores", *(start or ())[1:]})
-    buffer = dict([start]) if start else {program.input.name: "x"}
+    buffer = dict([start]) if start else {program.input.name: row_argument(program)}
     buffers, calls = [], []
     if goal in buffer and target:
         width = types[goal].width
@@ -147,6 +159,11 @@ def body(
     if not target and types[goal].kind is not Kind.LABEL:
         calls.append(f"return {buffer[goal]}[0]")
     return Body(declaration, buffers, calls)
+
+
+def row_argument(program: Program) -> str:
+    """The row as it is handed on."""
+    return "kernel, query" if takes_kernel(program) else "x"
 
 
 def needed(program: Program, goal: str, known: set[str]) -> list[Node]:

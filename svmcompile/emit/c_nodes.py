@@ -9,6 +9,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
+from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.literals import real
@@ -53,15 +54,16 @@ NUMBERS: dict[Number, dict[str, Any]] = {
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
-SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": ""}
+SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
     shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    affine = any(isinstance(node, ir.Affine) for node in program.body)
     trees = dots(program)
     return {
-        "dot": any(isinstance(node, (ir.PackedSum, ir.Affine)) for node in program.body) or "dot" in trees,
+        "dot": bool(shapes - {"given"}) or affine or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
         "exp2": bool(shapes & {"exp2", "tanh"}),
@@ -154,6 +156,9 @@ def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str
     function = SHAPE_FUNCTIONS[node.shape]
     return {
         "shape": node.shape,
+        "given": node.shape == "given",
+        "row": row_parameters(program, name),
+        "values": "kernel, query" if node.shape == "given" else "x, row",
         "shape_function": f"{name}_{function}" if function else "",
         "argument": f", {node.degree}" if node.shape == "power" else "",
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),

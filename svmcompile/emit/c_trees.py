@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.emit.c_api import Body, body, real_of
+from svmcompile.emit.c_api import Body, body, real_of, row_argument, row_parameters
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
@@ -60,14 +60,15 @@ def dots(program: Program) -> set[str]:
     return found
 
 
-def lazy_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Body]:
+def lazy_bodies(program: Program, types: Types, symbols: Names, name: str) -> dict[str, Body]:
     """By node, the function that computes what only some rows need."""
     number = real_of(program)
     found = {}
     for node in program.body:
         for value in lazy_operands(node):
             out = f"{number} out[{types[value].width}]"
-            declaration = f"static void {lazy_name(value, symbols)}(const {number} *x, {out})"
+            row = row_parameters(program, name)
+            declaration = f"static void {lazy_name(value, symbols)}({row}, {out})"
             found[node.out] = body(program, types, symbols, value, declaration, "out")
     return found
 
@@ -98,6 +99,7 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
         found |= {"sums_count": types[node.out].width, "square": real(node.radius**2, "f64")}
     if isinstance(node, ir.Guard):
         found |= _guard(node, types, number)
+        found |= {"row": row_parameters(program, name), "row_argument": row_argument(program)}
     return found
 
 

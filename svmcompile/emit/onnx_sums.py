@@ -27,6 +27,8 @@ def pair_sums(values: Values, node: ir.PairSum) -> str:
     kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
     parts = _sums_by_class(values, kernel, weights, counts)
     sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
+    if node.kernel.kind == "precomputed":
+        return values.poisoned(kernel, sums, weights.shape[1])
     return values.poisoned(values.names[node.x], sums)
 
 
@@ -38,7 +40,10 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
     elif _is_affine(node.kernel) or not len(vectors):  # every kernel value is one
         sums = values.graph.constant(bias + weights.sum(axis=1))
     else:
-        sums = values.product(kernel_values(values, x, vectors, node.kernel), weights, bias)
+        kernel = kernel_values(values, x, vectors, node.kernel)
+        sums = values.product(kernel, weights, bias)
+        if node.kernel.kind == "precomputed":  # the rest of the row does not matter
+            return values.poisoned(kernel, sums, len(vectors))
     return values.poisoned(x, sums)
 
 
@@ -91,6 +96,9 @@ def _pair_gather(counts: tuple[int, ...]) -> Array:
 
 def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str:
     """Kernel of every row with every vector, in double; rows that are not finite may give anything."""
+    if kernel.kind == "precomputed":
+        columns = values.graph.constant(vectors[:, 0].astype(np.int64))
+        return values.wide(values.same("Gather", x, columns, axis=1))
     if kernel.kind == "rbf":
         return values.wide(_rbf(values, x, vectors, kernel.gamma))
     if kernel.kind == "sigmoid":

@@ -91,9 +91,9 @@ class Values:
             "Gemm", rows, self.graph.constant(weights), self.graph.constant(bias), transB=1
         )
 
-    def poisoned(self, x: str, sums: str) -> str:
+    def poisoned(self, x: str, sums: str, width: int | None = None) -> str:
         """Sums with NaN in every row where the tensor `x` is not finite, since 0 * infinity is NaN."""
-        zeros = self.like(x, np.zeros((self.n_features, 1)))
+        zeros = self.like(x, np.zeros((width or self.n_features, 1)))
         return self.graph.op("Add", sums, self.wide(self.same("MatMul", x, zeros)))
 
     def _mark(self, name: str) -> str:

@@ -115,6 +115,8 @@ def _kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) ->
     if kernel.kind == "rbf":
         return _rbf_errors(kernel.gamma, x, vectors, a)
     values = kernel.values(x.value, vectors)
+    if kernel.kind == "precomputed":
+        return values, kernel.values(x.error, vectors)
     d = vectors.shape[1]
     products = np.abs(x.value) @ np.abs(vectors).T
     moved = x.error @ np.abs(vectors).T

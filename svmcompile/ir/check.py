@@ -117,6 +117,8 @@ def _check_tables(program: Program, problems: list[str]) -> None:
 def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
     """Tables that may hold fewer digits than the program's numbers, and the types they may have."""
     half, byte = np.dtype(np.float16), np.dtype(np.int8)
+    if isinstance(node, ir.PackedSum) and node.shape == "given":
+        return {node.vectors: (np.dtype(np.int32),)}
     if isinstance(node, ir.TiledSum):
         return {node.vectors: (half,)}
     if isinstance(node, ir.PlaneRoute):

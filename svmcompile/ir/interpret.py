@@ -117,14 +117,19 @@ def _(node: ir.Clip, env: Env, tables: Tables) -> NDArray[Any]:
 @run.register
 def _(node: ir.KernelSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = node.kernel.values(env[node.x], tables[node.vectors])
-    return _poisoned(env[node.x], values @ tables[node.weights].T + tables[node.bias])
+    return _poisoned(_met(node, env, values), values @ tables[node.weights].T + tables[node.bias])
 
 
 @run.register
 def _(node: ir.PairSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = node.kernel.values(env[node.x], tables[node.vectors])
     sums = pair_sums(values, tables[node.weights].T, node.counts)
-    return _poisoned(env[node.x], sums + tables[node.bias])
+    return _poisoned(_met(node, env, values), sums + tables[node.bias])
+
+
+def _met(node: ir.KernelSum | ir.PairSum, env: Env, values: Floats) -> Floats:
+    """What must be finite: the row, or the kernel values that were taken from it."""
+    return values if node.kernel.kind == "precomputed" else env[node.x]
 
 
 @run.register
@@ -159,11 +164,14 @@ def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
     weights = tables[node.weights].astype(np.float64)
     values = _packed_values(node, env[node.x], tables[node.vectors], tables[node.offsets])
     sums = pair_sums(values, weights, node.counts) if node.counts else values @ weights
-    return _poisoned(env[node.x], (sums + tables[node.bias]).astype(env[node.x].dtype))
+    met = values if node.shape == "given" else env[node.x]
+    return _poisoned(met, (sums + tables[node.bias]).astype(env[node.x].dtype))
 
 
 def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
     """Kernel values [rows, n] of a packed sum."""
+    if node.shape == "given":
+        return x[:, vectors[:, 0]].astype(np.float64)
     t = x @ vectors.T + offsets
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)

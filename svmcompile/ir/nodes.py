@@ -171,7 +171,7 @@ class Prepare:
     limit: float
 
 
-Shape = Literal["exp2", "power", "tanh", "identity"]
+Shape = Literal["exp2", "power", "tanh", "identity", "given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +179,15 @@ class PackedSum:
     """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
 
     For "exp2" half the squared norm of x is taken from t_i as well, and x comes
-    from `Prepare`. With `counts` the sums are one per pair of classes, as in `PairSum`; without,
+    from `Prepare`. For "given" k_i is x[vectors[i]], which the caller computes.
+    With `counts` the sums are one per pair of classes, as in `PairSum`; without,
     one per column of `weights`.
     """
 
     level: ClassVar = Level.MACHINE
     out: Value
     x: Value
-    vectors: Table  # [n, d]
+    vectors: Table  # [n, d]; [n, 1] int32 for "given"
     offsets: Table  # [n] for "exp2", else [1]: the kernel's constant
     weights: Table  # [n, m] or [n, k - 1]
     bias: Table  # [sums]

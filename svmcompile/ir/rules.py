@@ -64,6 +64,15 @@ def _degree(degree: int) -> None:
     _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
+def _vector_width(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables) -> int:
+    """How wide the vectors must be."""
+    width = _features(node, types)
+    if node.kernel.kind != "precomputed":
+        return width
+    _within(tables[node.vectors], width, "a training point")
+    return 1
+
+
 def _counts(counts: tuple[int, ...]) -> None:
     _need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
 
@@ -97,7 +106,7 @@ def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
     n, m = tables[node.vectors].shape[0], _sums(tables, node.bias)
     _shape(
         tables,
-        vectors=(node.vectors, (n, _features(node, types))),
+        vectors=(node.vectors, (n, _vector_width(node, types, tables))),
         weights=(node.weights, (m, n)),
         bias=(node.bias, (m,)),
     )
@@ -111,7 +120,7 @@ def _(node: ir.PairSum, types: Types, tables: Tables) -> Type:
     k, n = len(node.counts), sum(node.counts)
     _shape(
         tables,
-        vectors=(node.vectors, (n, _features(node, types))),
+        vectors=(node.vectors, (n, _vector_width(node, types, tables))),
         weights=(node.weights, (k - 1, n)),
         bias=(node.bias, (_pairs(k),)),
     )
@@ -147,9 +156,10 @@ def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
     if node.counts:
         _counts(node.counts)
         _need(sum(node.counts) == n and sums == _pairs(k), "counts do not fit the tables")
+    width = 1 if node.shape == "given" else _features(node, types)
     _shape(
         tables,
-        vectors=(node.vectors, (n, _features(node, types))),
+        vectors=(node.vectors, (n, width)),
         weights=(node.weights, (n, k - 1 if k else sums)),
         bias=(node.bias, (sums,)),
         offsets=(node.offsets, (n if node.shape == "exp2" else 1,)),

@@ -35,7 +35,7 @@ def lower(program: Program, number: Number, profile: Profile = "portable", halve
     for node in program.body:
         if isinstance(node, (KernelSum, PairSum)):
             nodes, made = pack(program, node, number)
-            if profile == "host":
+            if profile == "host" and node.kernel.kind != "precomputed":
                 nodes, made = tile(nodes, made, number, program.n_features)
                 if halves:
                     made[node.vectors] = made[node.vectors].astype(np.float16)
@@ -73,7 +73,7 @@ def _narrowest(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
-    if table.dtype in (np.float16, np.int8):
+    if table.dtype == np.float16 or table.dtype.kind == "i":
         return table
     table = table + 0.0  # turns -0.0 into 0.0, which reads better and means the same here
     if number == "f64":

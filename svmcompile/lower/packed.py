@@ -48,6 +48,8 @@ def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[l
     if node.kernel.kind == "rbf":
         return _pack_rbf(program, node, number, tables)
     kernel = node.kernel
+    if kernel.kind == "precomputed":
+        return _pack_given(program, node, tables)
     constant = 0.0 if kernel.kind == "linear" else kernel.coef0
     offsets = fresh(node.out, "offset", program.tables)
     tables |= {
@@ -56,6 +58,13 @@ def pack(program: Program, node: KernelSum | PairSum, number: Number) -> tuple[l
     }
     shape = SHAPES[kernel.kind]
     return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
+
+
+def _pack_given(program: Program, node: KernelSum | PairSum, tables: Tables) -> tuple[list[Node], Tables]:
+    """Kernel values that the caller computes; vectors are the numbers of its points."""
+    offsets = fresh(node.out, "offset", program.tables)
+    tables |= {node.vectors: program.tables[node.vectors].astype(np.int32), offsets: np.zeros(1)}
+    return [_packed(node, node.x, offsets, "given", 1)], tables
 
 
 def _packed(node: KernelSum | PairSum, x: str, offsets: str, shape: Shape, degree: int) -> PackedSum:

@@ -19,7 +19,8 @@ from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.kernel import Array, Kernel
 from svmcompile.labels import Labels
 from svmcompile.read.fitted import Fitted
-from svmcompile.read.kernels import WAY_OUT, make_kernel, no_vectors
+from svmcompile.read.kernels import WAY_OUT, make_kernel
+from svmcompile.read.limits import MAX_FEATURES
 from svmcompile.read.notes import NO_PROBABILITIES
 from svmcompile.svm import SVM, LabelRule, Source
 
@@ -53,6 +54,7 @@ def read_classifier(fitted: Fitted) -> SVM:
         one_vs_rest_scores=one_vs_rest,
         platt=platt,
         notes=notes,
+        training_points=_training_points(fitted, kernel),
     )
 
 
@@ -72,13 +74,27 @@ def _single(fitted: Fitted, rule: LabelRule, labels: Labels | None) -> SVM:
     kernel, vectors, coefficients, intercepts = _parts(fitted, sign=1)
     if intercepts.shape != (1,):
         raise fitted.damaged(f"intercept_ has {intercepts.size} values, expected 1")
-    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels)
+    points = _training_points(fitted, kernel)
+    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
+
+
+def _training_points(fitted: Fitted, kernel: Kernel) -> int:
+    """How many points a precomputed kernel was trained with; 0 for other kernels."""
+    if kernel.kind != "precomputed":
+        return 0
+    count = fitted.number("n_features_in_")
+    if not (1 <= count <= MAX_FEATURES and count.is_integer()):
+        raise fitted.damaged(f"n_features_in_ is {count}")
+    return int(count)
 
 
 def _parts(fitted: Fitted, sign: int) -> tuple[Kernel, Array, Array, Array]:
     """Kernel, vectors, coefficients and intercepts, from the public attributes."""
     kernel = _kernel(fitted)
-    vectors = fitted.numbers("support_vectors_", 2)
+    if kernel.kind == "precomputed":
+        vectors = fitted.numbers("support_", 1).reshape(-1, 1)
+    else:
+        vectors = fitted.numbers("support_vectors_", 2)
     coefficients = fitted.numbers("dual_coef_", 2)
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
@@ -102,12 +118,13 @@ def _kernel(fitted: Fitted) -> Kernel:
     kind = fitted.get("kernel")
     if callable(kind):
         raise UnsupportedError(
-            f"{fitted.place}: the kernel is a Python function, which cannot be compiled; {WAY_OUT}"
+            f"{fitted.place}: the kernel is a Python function, which cannot be compiled; {WAY_OUT}, "
+            "or with precomputed and write the kernel in C"
         )
     if not isinstance(kind, str):
         raise fitted.damaged(f"kernel is a {type(kind).__name__}")
     if kind == "precomputed":
-        raise no_vectors(fitted.place)
+        return Kernel("precomputed")
     gamma = "gamma" if fitted.optional("_gamma") is None else "_gamma"
     degree = fitted.number("degree") if kind == "poly" else 1.0
     if not degree.is_integer():

@@ -12,7 +12,7 @@ WAY_OUT = "retrain with linear, poly, rbf or sigmoid"
 
 
 def no_vectors(where: str) -> UnsupportedError:
-    """The refusal of a precomputed kernel."""
+    """The refusal of a precomputed kernel where the numbers of its points are not known."""
     return UnsupportedError(
         f"{where}: kernel 'precomputed' stores no vectors and cannot be compiled; {WAY_OUT}"
     )

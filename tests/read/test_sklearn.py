@@ -268,7 +268,6 @@ UNSUPPORTED = {
     "Calibrated": (CalibratedClassifierCV(LinearSVC()), "CalibratedClassifierCV"),
     "PCA": (make_pipeline(PCA(2), SVC()), "PCA cannot be compiled"),
     "no svm": (make_pipeline(StandardScaler()), "StandardScaler is a scaler"),
-    "precomputed": (SVC(kernel="precomputed"), "stores no vectors"),
     "callable": (SVC(kernel=lambda a, b: a @ b.T), "Python function"),
 }
 
@@ -277,9 +276,19 @@ UNSUPPORTED = {
 def test_refusals_give_a_way_out(name):
     estimator, message = UNSUPPORTED[name]
     X, y = blobs(2)
-    estimator = copy.deepcopy(estimator).fit(X @ X.T if name == "precomputed" else X, y)
+    estimator = copy.deepcopy(estimator).fit(X, y)
     with pytest.raises(UnsupportedError, match=message):
         read(estimator)
+
+
+def test_a_precomputed_kernel_is_read_by_the_numbers_of_its_points():
+    X, y = blobs(2)
+    estimator = SVC(kernel="precomputed").fit(X @ X.T, y)
+    svm = read(estimator)
+    assert svm.vectors[:, 0].tolist() == estimator.support_.tolist()
+    assert svm.n_features == len(X)
+    with pytest.raises(ReadError, match="scaled before a precomputed kernel"):
+        read(make_pipeline(StandardScaler(), SVC(kernel="precomputed")).fit(X @ X.T, y))
 
 
 NO_ESTIMATORS = [SVC, None, 3, {"model": 1}, np.zeros(3), object(), Pipeline([]), Pipeline([("a", None)])]
