@@ -26,8 +26,10 @@ Indices = NDArray[np.int64]
 
 HOLDOUT = 0.2
 LEAST_HOLDOUT = 10  # rows; with fewer nothing is compared
-FINE_EPS = 0.0003  # share of expected errors, where these decide
+FINE_EPS = 0.0001  # share of expected errors, where these decide
 NEARLY = 0.002  # share of rows
+FURTHER = 2  # holdouts to tell close forms apart
+CLOSE = 3  # standard errors
 
 
 def forms(options: MetricTreeOptions, svm: SVM) -> list[Form]:
@@ -79,6 +81,7 @@ class Tried:
     fallback: float  # share of rows a guard band would have to send to the exact sum
     bytes: int
     leaves: int
+    holdouts: int = 1  # that the agreement is the mean of
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -87,6 +90,7 @@ class Tried:
             "fallback_for_target": round(self.fallback, 6),
             "bytes": self.bytes,
             "leaves": self.leaves,
+            "holdouts": self.holdouts,
         }
 
 
@@ -123,16 +127,31 @@ class Chooser:
         count = int(HOLDOUT * len(sample.points))
         if len(candidates) == 1 or count < LEAST_HOLDOUT:
             return Choice(candidates[min(1, len(candidates) - 1)], (), 0, len(candidates) == 1)
-        order = generator.permutation(len(sample.points))
-        held, kept = sample.some(np.sort(order[:count])), sample.some(np.sort(order[count:]))
-        kept = enlarged(kept, self.bench, candidates[0].augment, generator)
+        parts = self._parts(sample, count, candidates[0].augment, generator)
         tried: list[Tried] = []
         for form in candidates:
-            tried.append(self._try(form, kept, held))
+            tried.append(self._try(form, *parts))
             if self._will_do(tried[-1]):
                 return Choice(form, tuple(tried), count, True)
-        best = sparing(tried) if self.guarded else best_of(tried, count)
-        return Choice(best.form, tuple(tried), count, self.guarded)
+        if self.guarded:
+            return Choice(sparing(tried).form, tuple(tried), count, True)
+        for _ in range(FURTHER):
+            parts = self._parts(sample, count, candidates[0].augment, generator)
+            tried = [self._again(one, *parts) if one in close(tried, count) else one for one in tried]
+        return Choice(best_of(tried, count).form, tuple(tried), count, False)
+
+    def _parts(
+        self, sample: Sample, count: int, augment: int, generator: np.random.Generator
+    ) -> tuple[Sample, Sample]:
+        """Rows to build from and rows to compare on."""
+        order = generator.permutation(len(sample.points))
+        kept = sample.some(np.sort(order[count:]))
+        return enlarged(kept, self.bench, augment, generator), sample.some(np.sort(order[:count]))
+
+    def _again(self, one: Tried, kept: Sample, held: Sample) -> Tried:
+        """The mean with one more holdout."""
+        more, n = self._try(one.form, kept, held), one.holdouts
+        return replace(one, agreement=(n * one.agreement + more.agreement) / (n + 1), holdouts=n + 1)
 
     def _will_do(self, one: Tried) -> bool:
         return one.fallback <= NEARLY if self.guarded else one.agreement >= self.target
@@ -147,6 +166,18 @@ class Chooser:
         return Tried(form, float(1 - wrong.mean()), fallback, built.part.bytes, built.n_leaves)
 
 
+def close(tried: Sequence[Tried], rows: int) -> list[Tried]:
+    """The forms that chance alone may have put behind the best; never the large published tree."""
+    small = [one for one in tried if not one.form.grows_out]
+    best = max(one.agreement for one in small)
+    return [one for one in small if one.agreement >= best - CLOSE * _error(best, rows)]
+
+
+def _error(agreement: float, rows: int) -> float:
+    """The standard error of an agreement."""
+    return float(np.sqrt(agreement * (1 - agreement) / rows))
+
+
 def sparing(tried: Sequence[Tried]) -> Tried:
     """The form whose guard band sends the fewest rows to the exact sum; the first of nearly equals."""
     least = min(one.fallback for one in tried)
@@ -158,10 +189,9 @@ def best_of(tried: Sequence[Tried], rows: int) -> Tried:
 
     It is a hundred times as large as the others, so a standard error is asked of it.
     """
-    small = [one for one in tried if not one.form.grows_out]
-    best = max(small, key=lambda one: (one.agreement, -one.bytes))
-    error = float(np.sqrt(best.agreement * (1 - best.agreement) / rows))
-    large = [one for one in tried if one.form.grows_out and one.agreement > best.agreement + error]
+    best = max(close(tried, rows), key=lambda one: (one.agreement, -one.bytes))
+    enough = best.agreement + _error(best.agreement, rows)
+    large = [one for one in tried if one.form.grows_out and one.agreement > enough]
     return large[0] if large else best
 
 
