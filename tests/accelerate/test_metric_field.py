@@ -30,6 +30,10 @@ def test_gradient_is_that_of_central_differences(kernel, classes):
     assert np.abs(found - meant).max() <= 1e-6 * np.abs(meant).max()
     values, slopes = field.values_and_gradients(places)
     assert np.array_equal(slopes, found) and np.array_equal(values, field.values(places))
+    some = [1, 4] if classes == 4 else [0]
+    values, slopes = field.expansion(places[3], some)
+    np.testing.assert_allclose(values, field.values(places)[3], atol=1e-12)
+    np.testing.assert_allclose(slopes, found[3, some], atol=1e-12 * np.abs(found).max())
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

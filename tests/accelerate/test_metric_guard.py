@@ -90,6 +90,13 @@ def test_held_out_calibration_keeps_its_target_on_new_rows():
     assert any(note in one for one in program.origin.notes)
 
 
+def test_no_guard_where_the_tree_will_do():
+    model, X, to_come = moons()
+    program = compiled(model, X, guard="target", target=0.9, calibrate=to_come)
+    assert not any(isinstance(node, (ir.Guard, ir.KernelSum)) for node in program.body)
+    assert any("no guard band is needed" in note for note in program.origin.notes)
+
+
 def test_calibration_rows_from_an_array_and_from_a_file(tmp_path):
     model, X, to_come = moons()
     path = tmp_path / "rows.npz"

@@ -117,7 +117,7 @@ class Workbench:
         def fit(which: Indices) -> tuple[Leaf, float]:
             some = rows.some(which)
             leaf, left_out = fitter.fit(some)
-            return leaf, self.judge.errors(left_out, some.sums, some.weights, form.by_risk)
+            return leaf, self.judge.errors(left_out, some.sums, some.classes, some.weights, form.by_risk)
 
         return fit
 

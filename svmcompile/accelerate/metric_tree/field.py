@@ -7,7 +7,7 @@ classes, one per pair of classes else. All in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Field:
         self.middle = middle if self.kernel.kind == "rbf" else np.zeros(svm.n_features)
         self.vectors = svm.vectors - self.middle
         self.squares = np.square(self.vectors).sum(axis=1)
+        self.pairs = pair_indices(len(svm.counts))
         ends = np.cumsum(svm.counts or (svm.n_vectors,))
         starts = ends - np.array(svm.counts or (svm.n_vectors,))
         self.groups = [slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
@@ -60,6 +61,23 @@ class Field:
         """Both, with the kernel met once."""
         parts = [self._both(block) for block in self._blocks(points)]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def expansion(self, point: Array, sums: Sequence[int]) -> tuple[Array, Array]:
+        """All values at one point, and the gradients [listed, features] of the sums listed."""
+        if not self.svm.counts:
+            values, slopes = self.values_and_gradients(point[None])
+            return values[0], slopes[0][list(sums)]
+        place = (point - self.middle)[None]
+        kernel = self._kernel(place)
+        factors = kernel if self.kernel.kind == "rbf" else self._derivative(place, kernel)
+        slopes = np.zeros((len(sums), len(point)))
+        for row, (i, j) in enumerate(self.pairs[at] for at in sums):
+            for group, a in ((self.groups[i], j - 1), (self.groups[j], i)):
+                slopes[row] += (factors[0, group] * self.svm.coefficients[a, group]) @ self.vectors[group]
+        total = self._sums(kernel)[0]
+        if self.kernel.kind == "rbf":
+            slopes = 2 * self.kernel.gamma * (slopes - total[list(sums), None] * place)
+        return total + self.svm.intercepts, slopes
 
     def hessians(self, points: Array) -> Array:
         """The Hessian of every sum, shape [points, sums, features, features]."""
@@ -145,8 +163,7 @@ class Field:
         """Sums from what each group of vectors adds to each row of coefficients."""
         if not self.svm.counts:
             return parts[0]
-        pairs = pair_indices(len(self.svm.counts))
-        return np.stack([parts[i][:, j - 1] + parts[j][:, i] for i, j in pairs], axis=1)
+        return np.stack([parts[i][:, j - 1] + parts[j][:, i] for i, j in self.pairs], axis=1)
 
     def _hessian(self, point: Array) -> Array:
         """[sums, features, features] at one point."""

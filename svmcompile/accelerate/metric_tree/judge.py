@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.exact import head_nodes
 from svmcompile.ir.interpret import margins, run
-from svmcompile.ir.nodes import Rule
+from svmcompile.ir.nodes import Rule, operands
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM, LabelRule
 
@@ -28,8 +28,8 @@ def margin_rule(svm: SVM) -> Rule:
 
 def labels_of(svm: SVM, sums: Array) -> Indices:
     """The class index the original gives to sums."""
-    env = {"sums": sums}
-    for node in head_nodes(svm, "sums"):
+    env, nodes = {"sums": sums}, head_nodes(svm, "sums")
+    for node in nodes if "scores" in operands(nodes[-1]) else nodes[-1:]:
         env[node.out] = run(node, env, {})
     return np.asarray(env["label"], dtype=np.int64)
 
@@ -52,19 +52,20 @@ class Judge:
         """One that asks for labels alone."""
         return Judge(self.svm, 0.0)
 
-    def wrong(self, found: Array, meant: Array) -> Flags:
-        """Rows whose approximated sums do not do."""
+    def wrong(self, found: Array, meant: Array, classes: Indices | None = None) -> Flags:
+        """Rows whose approximated sums do not do. `classes` are those of the sums meant, where known."""
         if self.tol > 0:
             return np.asarray((np.abs(found - meant) > self.tol).any(axis=1))
-        return np.asarray(labels_of(self.svm, found) != labels_of(self.svm, meant))
+        classes = labels_of(self.svm, meant) if classes is None else classes
+        return np.asarray(labels_of(self.svm, found) != classes)
 
-    def errors(self, found: Array, meant: Array, weights: Array, by_risk: bool) -> float:
+    def errors(self, found: Array, meant: Array, classes: Indices, weights: Array, by_risk: bool) -> float:
         """How many rows are wrong; `by_risk` at least as many as chance would make wrong.
 
         A leaf of few rows may have no error by luck. With residuals of spread s
         (weighted mean square), a row of margin f is wrong with a chance of Phi(-|f| / s).
         """
-        counted = float(self.wrong(found, meant).sum())
+        counted = float(self.wrong(found, meant, classes).sum())
         if not by_risk or self.tol > 0:
             return counted
         from scipy.special import ndtr

@@ -59,8 +59,8 @@ class Fitter:
         """The leaf of the rows and its leave-one-out predictions [rows, sums]."""
         listed = self.listed(rows.classes)
         place = rows.places.mean(axis=0)
-        values, slopes = self.field.values_and_gradients(place[None] + rows.centre)
-        base = self._expand(place, rows.centre, values[0], slopes[0], listed)
+        values, slopes = self.field.expansion(place + rows.centre, listed.tolist())
+        base = self._expand(place, rows.centre, values[listed], slopes, listed)
         features = products(rows.places) if self.quadratic else rows.places
         left_out = _constants(rows)
         fitted = features @ base[0].T + base[1]
@@ -97,8 +97,7 @@ class Fitter:
         self, place: Array, centre: Array, values: Array, slopes: Array, listed: Indices
     ) -> tuple[Array, Array]:
         """Weights and bias, about the centre, of the expansion at a place."""
-        slopes = slopes[listed]
-        bias = values[listed] - slopes @ place
+        bias = values - slopes @ place
         if not self.quadratic:
             return slopes, bias
         bend = self.field.hessians(place[None] + centre)[0][listed]

@@ -42,7 +42,7 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     if options.reach:
         draft.add_reach(sample.points, options.reach)
     band = _band(draft, bench, kernel_rows(svm, held), options)
-    if band is not None:
+    if band is not None and band.width > 0:  # else nothing falls back, and the SVM need not be there
         draft.add_guard(band.width)
     program = draft.program(_details(built, choice, band, len(kept)))
     cost = program.cost(_some(kept))

@@ -50,6 +50,10 @@ def _many_classes(built: Built, choice: Choice) -> list[str]:
 
 def _guard(options: MetricTreeOptions, band: Band) -> list[str]:
     notes = [f"guard band {band.width:.3g}: {band.fallback:.1%} of {band.rows} rows go to the exact sum"]
+    if band.width == 0:
+        notes = [
+            f"no guard band is needed: the tree has {band.agreement:.2%} agreement on {band.rows} rows"
+        ]
     if not band.reached:
         notes.append(
             f"{band.rows} rows cannot prove {options.target:.2%} agreement with {options.confidence:.0%} "
