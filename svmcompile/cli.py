@@ -89,7 +89,7 @@ def compile(
         str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
     ] = "host",
     tables: Annotated[
-        str | None, typer.Option(help="f16: support vectors in half precision (host, f32, approximate)")
+        str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")

@@ -110,7 +110,17 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
     sizes = {item.name: item.stat().st_size for item in sorted(folder.glob(f"{stem}.*"))}
     report = folder / f"{stem}.json"
     emitted = json.loads(report.read_text()) if report.exists() else {}
-    keys = ("target", "precision", "profile", "agreement", "accuracy", "max_decision_error", "rows", "cost")
+    keys = (
+        "target",
+        "precision",
+        "profile",
+        "agreement",
+        "accuracy",
+        "max_decision_error",
+        "rows",
+        "cost",
+        "vectors",
+    )
     chosen = {key: emitted[key] for key in keys if key in emitted}
     return {**_program_facts(program), **chosen, "files": sizes}
 

@@ -18,6 +18,7 @@ from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.nodes import PackedSum, SparseSum, TiledSum, index_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
@@ -34,6 +35,7 @@ TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host")
 MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
+STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
 ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
 
 
@@ -106,38 +108,37 @@ def emit(
     """The files of a program, as {file name: content}, for one target or several.
 
     The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99. `tables="f16"` keeps support vectors in half precision, for host
-    code in f32; the claim is then APPROXIMATE and the report states the error. `figures`
-    are added to the report, such as the agreement on data.
+    or clang, "portable" is plain C99. C stores support vectors by feature, without their zeros, where that
+    pays; `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in
+    half precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    `figures` are added to the report, such as the agreement on data.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
-    if tables is not None:
-        program = _with_halves(program, targets, number, profile, tables)
+    if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
+        program = _with_halves(program, targets, number, profile)
     files: Files = {}
     emitted = program
     for one in dict.fromkeys(targets):
         if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, profile, tables is not None, watch)
+            made, emitted = _emit_c(program, name, number, profile, tables, watch)
         else:
             made = _emit_onnx(program, name, number)
         files.update(made)
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
     report["notes"] += rounding_notes(program, number)
-    report["tables"] = tables or number
+    report["tables"] = "f16" if tables == "f16" else number
+    report["vectors"] = stored_vectors(emitted)
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
 
 
-def _with_halves(
-    program: Program, targets: tuple[str, ...], number: Number, profile: str, tables: str
-) -> Program:
+def _with_halves(program: Program, targets: tuple[str, ...], number: Number, profile: str) -> Program:
     """The program with its support vectors rounded to float16, where that can be emitted."""
-    _choice(tables, ("f16",), "table type")
     if number != "f32" or profile != "host" or set(targets) != {"c"}:
         raise OptionError("tables in f16 need target c, precision f32 and profile host")
     return round_vectors(program)
@@ -156,12 +157,13 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
 
 
 def _emit_c(
-    program: Program, name: str, number: Number, profile: Any, halves: bool, watch: Watcher | None
+    program: Program, name: str, number: Number, profile: Any, tables: str | None, watch: Watcher | None
 ) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
 
-    machine = lower(program, number, profile, halves)
+    storage: Any = tables if tables in STORAGES else "auto"
+    machine = lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
@@ -201,6 +203,23 @@ def describe(
         ],
         "notes": list(origin.notes),
         "details": dict(origin.details),
+    }
+
+
+def stored_vectors(emitted: Program) -> dict[str, Any] | None:
+    """How C stores the support vectors, in how many bytes; None where there are none, or no C."""
+    sums = [node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum))]
+    if not sums:
+        return None
+    sparse = [node for node in sums if isinstance(node, SparseSum)]
+    names = [
+        name
+        for node in sums
+        for name in ((*index_tables(node), node.values) if isinstance(node, SparseSum) else (node.vectors,))
+    ]
+    return {
+        "storage": "sparse" if len(sparse) == len(sums) else "mixed" if sparse else "dense",
+        "bytes": sum(int(emitted.tables[name].nbytes) for name in names),
     }
 
 

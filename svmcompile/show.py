@@ -52,6 +52,10 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
     table.add_row("support vectors", str(report["n_support_vectors"]))
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f} (as trained: {cost['exact_flops']:,})")
     table.add_row("tables, scratch", f"{size(cost['table_bytes'])}, {size(cost['scratch_bytes'])}")
+    if report.get("vectors"):
+        table.add_row(
+            "vectors", f"{report['vectors']['storage']} table, {size(report['vectors']['bytes'])}"
+        )
     for saved in report["passes"]:
         flops, tables = saved["flops"], saved["table_bytes"]
         if flops["after"] < flops["before"]:

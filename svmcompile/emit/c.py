@@ -18,7 +18,7 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import TiledSum
+from svmcompile.ir.nodes import SparseSum, TiledSum
 from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
@@ -32,7 +32,7 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
     check_name(name)
     assert program.number, "lower the program first"
     symbols = Names(RESERVED | (ASKING if points(program) else frozenset()), prefix=f"{name}_")
-    context = _context(program, name, symbols, self_test) | {"profile": profile}
+    context = _context(program, name, symbols, self_test, profile)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -48,7 +48,9 @@ RESERVED = frozenset(
 ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
 
 
-def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+def _context(
+    program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
+) -> dict[str, Any]:
     number = program.number
     assert number
     types = infer_types(program)
@@ -68,6 +70,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
+        "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": "float" if number == "f32" else "double",
@@ -83,12 +86,19 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "numbers": c_nodes.NUMBERS[number],
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+        "aligned": profile == "host" and any(isinstance(n, (TiledSum, SparseSum)) for n in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols),
         "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name),
+        "self_test": self_test.context(program, name, _by_feature(program)),
     }
+
+
+def _by_feature(program: Program) -> bool:
+    """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
+    return len(sums) == 1 and isinstance(sums[0], SparseSum)
 
 
 def _banner(program: Program) -> list[str]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from svmcompile.emit.literals import wrap
 from svmcompile.ir.interpret import pair_indices
-from svmcompile.ir.nodes import Prepare, TiledSum, lazy_operands
+from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.nodes import Prepare, SparseSum, TiledSum, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import SPARSE_ZEROS
 
@@ -59,15 +60,26 @@ INSTRUCTION_SETS = (
 
 def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, Any]:
     """Blocks, classes and chunks of one tiled sum."""
-    blocks, _, lanes = program.tables[node.vectors].shape
-    by_lane, columns, padded = _weights(node, program)
     halves = program.tables[node.vectors].dtype == np.float16
+    return {
+        **blocked_layout(node, program, number),
+        "halves": halves,
+        "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
+        "chunk": chunk_rows(node, program, number),
+        "few": FEW_ROWS,
+        "sparse": takes_sparse(node, program),
+    }
+
+
+def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number) -> dict[str, Any]:
+    """Blocks, classes and weights of one sum."""
+    vectors, lanes = vectors_and_lanes(program.tables[node.weights])
+    blocks = vectors // lanes
+    by_lane, columns, padded = weights_layout(node, program)
     ends = _ends(node, blocks, lanes, by_lane)
     return {
         "bits": "uint32_t" if number == "f32" else "uint64_t",
         "lanes": lanes,
-        "halves": halves,
-        "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "blocks": blocks,
         "by_lane": by_lane,
         "columns": columns,
@@ -77,14 +89,11 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
         "per_end": "" if by_lane else f" * {lanes}",
         "slot_list": wrap(list(map(str, _slots(node, columns)))),
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
-        "chunk": chunk_rows(node, program, number),
-        "few": FEW_ROWS,
-        "sparse": takes_sparse(node, program),
         "power_steps": _power_steps(node.degree),
     }
 
 
-def _weights(node: TiledSum, program: Program) -> tuple[bool, int, int]:
+def weights_layout(node: TiledSum | SparseSum, program: Program) -> tuple[bool, int, int]:
     """Whether weights lie by lane, how many a vector has, and how many its row in the table holds."""
     weights = program.tables[node.weights]
     columns = len(node.counts) - 1 or len(program.tables[node.bias])
@@ -95,7 +104,7 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
     if goes_alone(program):
         return 0
-    by_lane, columns, padded = _weights(node, program)
+    by_lane, columns, padded = weights_layout(node, program)
     size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
     gathered = 64 * columns if by_lane else (size + 8) * padded
     if takes_sparse(node, program):
@@ -125,23 +134,23 @@ def takes_sparse(node: TiledSum, program: Program) -> bool:
 
 
 def instruction_sets(
-    node: TiledSum, program: Program, number: Number, function: str, name: str
+    node: TiledSum | SparseSum, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types, best first; NAME_NO_AVX512 and such leave one out."""
-    by_lane, columns, padded = _weights(node, program)
-    lanes = program.tables[node.vectors].shape[2]
+    by_lane, columns, padded = weights_layout(node, program)
+    _, lanes = vectors_and_lanes(program.tables[node.weights])
     gathered = columns * lanes if by_lane else padded
     size = 4 if number == "f32" else 8
     return [_isa(isa, size, lanes, gathered, by_lane, function, name) for isa in INSTRUCTION_SETS]
 
 
-def _ends(node: TiledSum, blocks: int, lanes: int, by_lane: bool) -> list[int]:
+def _ends(node: TiledSum | SparseSum, blocks: int, lanes: int, by_lane: bool) -> list[int]:
     """Where each class ends, in blocks or in vectors; what fills up the table belongs to the last."""
     ends = list(accumulate(-(-count // lanes) if by_lane else count for count in node.counts))
     return [*ends[:-1], blocks if by_lane else blocks * lanes]
 
 
-def _slots(node: TiledSum, columns: int) -> list[int]:
+def _slots(node: TiledSum | SparseSum, columns: int) -> list[int]:
     """For each class and weight column the sum it enters."""
     if len(node.counts) == 1:
         return list(range(columns))

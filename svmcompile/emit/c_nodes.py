@@ -11,6 +11,7 @@ from typing import Any
 
 from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import instruction_sets, tiled_layout
+from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
@@ -54,12 +55,22 @@ NUMBERS: dict[Number, dict[str, Any]] = {
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
+# Names that belong to a node besides its function.
+PARTS: dict[type[Node], tuple[str, ...]] = {
+    ir.PackedSum: ("kernel", "block"),
+    ir.TiledSum: ("ends", "slots", "input"),
+    ir.SparseSum: ("ends", "slots"),
+}
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
-    shapes = {node.shape for node in program.body if isinstance(node, ir.PackedSum)}
+    shapes = {
+        node.shape
+        for node in program.body
+        if isinstance(node, ir.PackedSum) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+    }
     affine = any(isinstance(node, ir.Affine) for node in program.body)
     trees = dots(program)
     return {
@@ -74,8 +85,10 @@ def helpers(program: Program) -> dict[str, bool]:
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum))]
+    sums = [node for node in program.body if isinstance(node, (ir.PackedSum, ir.TiledSum, ir.SparseSum))]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
+    sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
+    constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
     return constants.union(*(idle_tables(node, program) for node in program.body))
 
 
@@ -110,7 +123,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         known["unit"] = unit_text(node, program, known.get("units", ""))
     if isinstance(node, ir.Guard):
         known["lazy"] = lazy_name(node.exact, symbols)
-    parts = {ir.PackedSum: ("kernel", "block"), ir.TiledSum: ("ends", "slots", "input")}.get(type(node), ())
+    parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)
@@ -119,6 +132,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
+    if isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program)):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
@@ -151,16 +165,23 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
     return {"limit": real(node.limit, program.number or "f64")}
 
 
-@_own.register
-def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+def _shape_call(node: ir.PackedSum | ir.SparseSum, name: str) -> dict[str, str]:
+    """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
     return {
+        "shape_function": f"{name}_{function}" if function else "",
+        "argument": f", {node.degree}" if node.shape == "power" else "",
+    }
+
+
+@_own.register
+def _(node: ir.PackedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {
+        **_shape_call(node, name),
         "shape": node.shape,
         "given": node.shape == "given",
         "row": row_parameters(program, name),
         "values": "kernel, query" if node.shape == "given" else "x, row",
-        "shape_function": f"{name}_{function}" if function else "",
-        "argument": f", {node.degree}" if node.shape == "power" else "",
         "offset": real(program.tables[node.offsets][0], program.number or "f64"),
         "vector_count": program.tables[node.vectors].shape[0],
         "columns": program.tables[node.weights].shape[1],
@@ -182,6 +203,22 @@ def _(node: ir.TiledSum, program: Program, types: Types, name: str) -> dict[str,
         "numbers": NUMBERS[number],
         "input_width": program.n_features,
         **tiled_layout(node, program, number),
+    }
+
+
+@_own.register
+def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number, factor = program.number or "f64", program.tables[node.factor]
+    return {
+        **_shape_call(node, name),
+        "shape": node.shape,
+        "one_factor": real(factor[0], number) if factor.size == 1 else "",
+        "limit": real(node.limit, number),
+        "offset": real(program.tables[node.offsets][0], number),
+        "sums": types[node.out].width,
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
+        **sparse_layout(node, program, number),
     }
 
 

@@ -6,8 +6,10 @@ from functools import singledispatch
 
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
+from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, classes_of
@@ -90,7 +92,16 @@ def _(node: ir.TiledSum, program: Program, types: Types) -> int:
     return DOUBLE * types[node.out].width + dots + _gathered(node, program) + _picks(node, program)
 
 
-def _gathered(node: ir.TiledSum, program: Program) -> int:
+@own_arrays.register
+def _(node: ir.SparseSum, program: Program, types: Types) -> int:
+    vectors, _ = vectors_and_lanes(program.tables[node.weights])
+    size, columns = _size(program), int(program.tables[node.weights].shape[1])
+    gathered = _gathered(node, program) if is_host(node, program) else size * columns
+    found = DOUBLE * types[node.out].width + PICKS * (INT + size) + gathered
+    return found + size * min(node.segment, vectors)
+
+
+def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program) -> int:
     """Bytes of one row's sums before they go to double."""
     weights = program.tables[node.weights]
     return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program) + DOUBLE)

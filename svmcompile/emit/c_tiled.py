@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from svmcompile.emit.c_api import Body, Function, body, item, real_of
 from svmcompile.emit.c_host import chunk_rows, goes_alone, takes_sparse
 from svmcompile.emit.names import Names
-from svmcompile.ir.nodes import TiledSum
+from svmcompile.ir.nodes import SparseSum, TiledSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 
@@ -50,7 +50,7 @@ class Tiled:
 
 def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
-    found = [node for node in program.body if isinstance(node, TiledSum)]
+    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
     if len(found) != 1 or goes_alone(program):
         return None
     (node,) = found
@@ -59,11 +59,11 @@ def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     return Tiled(
         bodies=bodies,
         goals=goals,
-        rows=chunk_rows(node, program, number),
+        rows=chunk_rows(node, program, number) if isinstance(node, TiledSum) else 0,
         width=types[node.out].width,
         n_features=program.n_features,
         function=symbols(f"%{node.out}", node.out),
-        sparse=takes_sparse(node, program),
+        sparse=isinstance(node, SparseSum) or takes_sparse(node, program),
         real=real_of(program),
     )
 
@@ -75,7 +75,9 @@ def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -
     return body(program, types, symbols, node.x, declaration, "z")
 
 
-def _goals(program: Program, types: Types, symbols: Names, node: TiledSum) -> tuple[list[Body], list[Goal]]:
+def _goals(
+    program: Program, types: Types, symbols: Names, node: TiledSum | SparseSum
+) -> tuple[list[Body], list[Goal]]:
     real, width = real_of(program), types[node.out].width
     given, start = f"const {real} sums[{width}]", (node.out, "sums")
     label, scores, value = (program.output(key) for key in ("label", "scores", "value"))

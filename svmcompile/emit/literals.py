@@ -73,6 +73,12 @@ def halves(table: NDArray[np.float16]) -> str:
     return wrap([str(bits) for bits in table.ravel().view(np.uint16)])
 
 
+def wholes(table: NDArray[Any]) -> str:
+    """A table of whole numbers that are not negative."""
+    suffix = "u" if table.dtype == np.uint32 else ""
+    return wrap([f"{number}{suffix}" for number in table.ravel()])
+
+
 def decimals(table: NDArray[Any], number: str) -> str:
     """A table as decimal literals, row by row where rows are wide enough."""
     rows = table if table.ndim == 2 and table.shape[1] >= MIN_ROW else table.reshape(1, -1)

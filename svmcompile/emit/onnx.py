@@ -1,31 +1,31 @@
 """emit for ONNX: a math program becomes one `.onnx` file of plain operators, opset 17.
 
+Trees use one operator more, `TreeEnsembleRegressor` of ai.onnx.ml 3.
+
 Precision. With "f64" all is double. With "f32" the input and the scores are
-float, and so is the one wide product of rows with support vectors, with its
-exponential or tanh; whatever is narrow or loses digits (scaling by numbers that
-float cannot hold, squared norms, powers, weighted sums, affine and quadratic
-functions) is double. Labels are decided on the double sums, before scores are
-rounded.
+float, and so are the one wide product of rows with support vectors, with its
+exponential or tanh, the tests of trees, and the dot products of their leaves;
+whatever is narrow or loses digits (scaling by numbers that float cannot hold,
+squared norms, powers, weighted sums, affine and quadratic functions) is double.
+Labels are decided on the double sums, before scores are rounded.
 """
 
 from __future__ import annotations
 
 import json
-from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
+from svmcompile.emit import onnx_guard, onnx_heads, onnx_leaves, onnx_trees  # noqa: F401  register their nodes
+from svmcompile.emit.onnx_build import build, build_needed
 from svmcompile.emit.onnx_graph import Graph
 from svmcompile.emit.onnx_sums import kernel_sums, pair_sums
-from svmcompile.emit.onnx_values import DOUBLE, Array, Values
+from svmcompile.emit.onnx_values import DOUBLE, Values
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.check import infer_types
-from svmcompile.ir.interpret import pair_indices
-from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
@@ -35,8 +35,7 @@ Precision = Literal["f32", "f64"]
 def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
     """The model as {"NAME.onnx": bytes}; equal programs give equal bytes."""
     values = Values(Graph(), program, precision)
-    for node in program.body:
-        values.names[node.out] = build(node, values)
+    build_needed(values, [output.value for output in program.outputs])
     _outputs(program, values)
     model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
@@ -62,15 +61,15 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
 
 def _outputs(program: Program, values: Values) -> None:
     """Public names for the program's outputs; scores are rounded to the input's type."""
-    graph, types = values.graph, infer_types(program)
+    graph = values.graph
     for output in program.outputs:
         value = values.names[output.value]
         if output.name == "label":
             _label_output(program, values, value)
         elif output.name == "scores":
-            graph.output("scores", values.narrow(value), values.element, types[output.value].width)
+            graph.output("scores", values.narrow(value), values.element, values.types[output.value].width)
         else:
-            graph.output(output.name, _column(values, values.narrow(value)), values.element, None)
+            graph.output(output.name, values.column(values.narrow(value)), values.element, None)
 
 
 def _label_output(program: Program, values: Values, index: str) -> None:
@@ -117,12 +116,6 @@ def _utf8(label: str) -> bytes:
         ) from None
 
 
-@singledispatch
-def build(node: Node, values: Values) -> str:
-    """The tensor of one node's value: features, double sums, or int64 indices of classes."""
-    raise TypeError(f"no ONNX form of {type(node).__name__}")
-
-
 @build.register
 def _(node: ir.Scale, values: Values) -> str:
     x, tables = values.names[node.x], values.tables
@@ -156,8 +149,9 @@ def _(node: ir.PairSum, values: Values) -> str:
 @build.register
 def _(node: ir.Affine, values: Values) -> str:
     x = values.names[node.x]
-    h = _centred(values, x, values.tables[node.centre])
-    return values.poisoned(x, values.product(h, values.tables[node.weights], values.tables[node.bias]))
+    h = values.wide_centred(x, values.tables[node.centre])
+    weights, bias = values.tables[node.weights], values.tables[node.bias]
+    return values.poisoned(x, weights.shape[1], values.product(h, weights, bias))
 
 
 @build.register
@@ -168,70 +162,9 @@ def _(node: ir.Quadratic, values: Values) -> str:
     upper = np.zeros((m, d, d))
     rows, columns = np.triu_indices(d)
     upper[:, rows, columns] = values.tables[node.squares]
-    h = _centred(values, x, values.tables[node.centre])
+    h = values.wide_centred(x, values.tables[node.centre])
     slopes = values.product(h, upper.reshape(m * d, d), weights.reshape(m * d))
-    slopes = graph.op("Reshape", slopes, _integers(values, 0, m, d))  # 0 keeps the number of rows
-    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, _integers(values, 1)))
-    sums = graph.op("ReduceSum", terms, _integers(values, 2), keepdims=0)
-    return values.poisoned(x, graph.op("Add", sums, graph.constant(values.tables[node.bias])))
-
-
-@build.register
-def _(node: ir.OvrScores, values: Values) -> str:
-    graph, pairs, signs = values.graph, values.names[node.pairs], _pair_signs(node.n_classes)
-    votes = _count(values, graph.op("Less", pairs, values.scalar(0.0)), -signs)  # zero counts for i
-    confidence = graph.op("MatMul", pairs, graph.constant(signs))
-    size = graph.op("Add", graph.op("Abs", confidence), values.scalar(1.0))
-    squashed = graph.op("Div", confidence, graph.op("Mul", size, values.scalar(3.0)))
-    return graph.op("Add", votes, squashed)
-
-
-@build.register
-def _(node: ir.Vote, values: Values) -> str:
-    wins = values.graph.op("Greater", values.names[node.pairs], values.scalar(0.0))
-    votes = _count(values, wins, _pair_signs(node.n_classes))
-    return values.graph.op("ArgMax", votes, axis=1, keepdims=0)
-
-
-@build.register
-def _(node: ir.ArgMax, values: Values) -> str:
-    graph, scores = values.graph, values.names[node.scores]
-    known = graph.op("Where", graph.op("IsNaN", scores), values.scalar(-np.inf), scores)
-    return graph.op("ArgMax", known, axis=1, keepdims=0)
-
-
-@build.register
-def _(node: ir.Threshold, values: Values) -> str:
-    score = _column(values, values.names[node.score])
-    hit = values.graph.op("Greater" if node.positive else "Less", score, values.scalar(0.0))
-    answers = [values.graph.constant(np.array(answer, np.int64)) for answer in (node.hit, node.miss)]
-    return values.graph.op("Where", hit, *answers)
-
-
-def _centred(values: Values, x: str, centre: Array) -> str:
-    """x - centre in double."""
-    wide = values.wide(x)
-    return values.graph.op("Sub", wide, values.graph.constant(centre)) if centre.any() else wide
-
-
-def _column(values: Values, tensor: str) -> str:
-    """[N, 1] as [N]."""
-    return values.same("Squeeze", tensor, _integers(values, 1))
-
-
-def _integers(values: Values, *numbers: int) -> str:
-    return values.graph.constant(np.array(numbers, np.int64))
-
-
-def _pair_signs(n_classes: int) -> Array:
-    """Row of the pair (i, j): +1 for class i, -1 for class j."""
-    signs = np.zeros((len(pair_indices(n_classes)), n_classes))
-    for row, (i, j) in enumerate(pair_indices(n_classes)):
-        signs[row, i], signs[row, j] = 1.0, -1.0
-    return signs
-
-
-def _count(values: Values, wins: str, signs: Array) -> str:
-    """Votes per class: a pair that wins counts for the class at +1 in its row of signs, else for -1's."""
-    votes_if_all_lose = (signs < 0).sum(axis=0).astype(np.float64)
-    return values.product(values.cast(wins, DOUBLE), signs.T, votes_if_all_lose)
+    slopes = graph.op("Reshape", slopes, values.integers(0, m, d))  # 0 keeps the number of rows
+    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, values.integers(1)))
+    sums = graph.op("ReduceSum", terms, values.integers(2), keepdims=0)
+    return values.poisoned(x, d, graph.op("Add", sums, graph.constant(values.tables[node.bias])))

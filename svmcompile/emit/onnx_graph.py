@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import EmitError
 
 OPSET = 17
+TREES = ("ai.onnx.ml", 3)  # the domain of the tree operator, imported where it is used
 IR_VERSION = 8
 BATCH = "N"  # the symbolic number of rows
 MAX_BYTES = 2**31 - 2**20  # protobuf's limit on one message, with room for the nodes
@@ -24,7 +25,8 @@ MAX_BYTES = 2**31 - 2**20  # protobuf's limit on one message, with room for the 
 class Graph:
     """Collects nodes in the order they are asked for; every method returns the name of a tensor."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
         self._known: dict[object, list[str]] = {}
@@ -50,11 +52,24 @@ class Graph:
         """One operator with several outputs."""
         key = (kind, inputs, outputs, tuple(sorted(attributes.items())))
         if key not in self._known:
-            stem = f"{kind.lower()}_{len(self._nodes)}"
+            stem = f"{self._prefix}{kind.lower()}_{len(self._nodes)}"
             names = [stem] if outputs == 1 else [f"{stem}_{index}" for index in range(outputs)]
             self._add(kind, inputs, names, attributes)
             self._known[key] = names
         return self._known[key]
+
+    def nested(self) -> Body:
+        """The body of a loop, which may read any tensor of this graph."""
+        return Body(self, f"{self._prefix}body_{len(self._nodes)}_")
+
+    def loop(
+        self, most: int, start: str, body: Body, goes_on: str, after: str, dtype: np.dtype[Any]
+    ) -> str:
+        """The state after the body has run at most so often, on one number per row, while it goes on."""
+        limit, true = (self.constant(np.array(number)) for number in (np.int64(most), np.bool_(True)))
+        name = f"{self._prefix}loop_{len(self._nodes)}"
+        self._add("Loop", (limit, true, start), [name], {"body": body.proto(goes_on, after, dtype)})
+        return name
 
     def output(self, name: str, value: str, element: int, width: int | None) -> None:
         """Give a tensor a public name; `width` is None for one value per row."""
@@ -85,7 +100,7 @@ class Graph:
         model = helper.make_model(
             graph,
             ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid(*domain) for domain in _domains(nodes)],
             producer_name="svmcompile",
             producer_version=__version__,
         )
@@ -98,6 +113,50 @@ class Graph:
         nodes = []
         for node in reversed(self._nodes):
             if wanted.intersection(node.output):
-                wanted.update(node.input)
+                wanted.update(_reads(node))
                 nodes.append(node)
         return nodes[::-1], [tensor for name, tensor in self._constants.items() if name in wanted]
+
+
+class Body(Graph):
+    """The inside of a loop with one state, `argument`; its constants stand outside."""
+
+    def __init__(self, outer: Graph, prefix: str) -> None:
+        super().__init__(prefix)
+        self._outer = outer
+        self.argument = f"{prefix}state"
+
+    def constant(self, array: NDArray[Any]) -> str:
+        return self._outer.constant(array)
+
+    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any]) -> Any:
+        """The body as ONNX wants it: counter, condition and state in, condition and state out."""
+        from onnx import TensorProto, helper
+
+        state = helper.np_dtype_to_tensor_dtype(dtype)
+        entries: list[tuple[str, int, list[int]]] = [
+            ("count", TensorProto.INT64, []),
+            ("go", TensorProto.BOOL, []),
+        ]
+        inputs = [
+            *(
+                helper.make_tensor_value_info(self._prefix + name, kind, shape)
+                for name, kind, shape in entries
+            ),
+            helper.make_tensor_value_info(self.argument, state, [None]),
+        ]
+        outputs = [
+            helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(after, state, [None]),
+        ]
+        return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
+
+
+def _reads(node: Any) -> set[str]:
+    """Tensors a node reads, itself or in its body."""
+    inside = (inner for attribute in node.attribute for inner in attribute.g.node)
+    return set(node.input).union(*map(_reads, inside))
+
+
+def _domains(nodes: list[Any]) -> list[tuple[str, int]]:
+    return [("", OPSET)] + [TREES] * any(node.domain == TREES[0] for node in nodes)

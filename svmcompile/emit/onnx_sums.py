@@ -28,8 +28,8 @@ def pair_sums(values: Values, node: ir.PairSum) -> str:
     parts = _sums_by_class(values, kernel, weights, counts)
     sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
     if node.kernel.kind == "precomputed":
-        return values.poisoned(kernel, sums, weights.shape[1])
-    return values.poisoned(values.names[node.x], sums)
+        return values.poisoned(kernel, weights.shape[1], sums)
+    return values.poisoned(values.names[node.x], values.tables[node.vectors].shape[1], sums)
 
 
 def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
@@ -43,8 +43,8 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
         kernel = kernel_values(values, x, vectors, node.kernel)
         sums = values.product(kernel, weights, bias)
         if node.kernel.kind == "precomputed":  # the rest of the row does not matter
-            return values.poisoned(kernel, sums, len(vectors))
-    return values.poisoned(x, sums)
+            return values.poisoned(kernel, len(vectors), sums)
+    return values.poisoned(x, vectors.shape[1], sums)
 
 
 def _is_affine(kernel: Kernel) -> bool:
@@ -121,7 +121,7 @@ def _rbf(values: Values, x: str, vectors: Array, gamma: float) -> str:
     norms = np.square(table.astype(np.float64) / (2 * gamma)).sum(axis=1)
     wide = values.wide(near)
     square = values.graph.op("Mul", wide, wide)
-    column = values.graph.constant(np.full((values.n_features, 1), -gamma))
+    column = values.graph.constant(np.full((vectors.shape[1], 1), -gamma))
     norm = values.narrow(values.graph.op("MatMul", square, column))
     table = np.hstack([table, np.ones((len(table), 1), values.number)])
     constants = [values.graph.constant(array) for array in (table, values.rounded(-gamma * norms))]
@@ -134,7 +134,7 @@ def _rbf(values: Values, x: str, vectors: Array, gamma: float) -> str:
 def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
     """Where to clip features: no sum overflows, and a point out there is far from every vector."""
     largest = float(np.finfo(values.number).max)
-    limit = float(np.sqrt(largest / (8 * values.n_features * max(gamma, 1.0))))
+    limit = float(np.sqrt(largest / (8 * vectors.shape[1] * max(gamma, 1.0))))
     if np.abs(vectors).max() > limit / 16:
         raise EmitError(
             f"a support vector lies beyond {limit / 16:.0e}, too far for squares in this precision; "

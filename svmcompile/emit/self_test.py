@@ -13,6 +13,8 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Number, Program
 
+SPARSE_ROW = "indices + starts[i], values + starts[i], starts[i + 1] - starts[i]"
+
 
 @dataclass(frozen=True, eq=False)
 class SelfTest:
@@ -41,23 +43,38 @@ class SelfTest:
         tolerances = 2 * bounds.scores[usable].max(axis=1, initial=0.0)
         return cls(rows[usable], scores[usable], labels, tolerances)
 
-    def context(self, program: Program, name: str) -> dict[str, Any]:
-        """What `self_test.j2` needs."""
+    def context(self, program: Program, name: str, by_feature: bool = False) -> dict[str, Any]:
+        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge."""
         number = program.number or "f64"
         width = self.expected.shape[1]
-        call = f"{name}_decision_function(inputs[i], outputs)"
+        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", "inputs[i]")
+        call = f"{name}_decision_function{suffix}({row}, outputs)"
         if program.labels is None:
-            call = f"outputs[0] = {name}_predict(inputs[i])"
+            call = f"outputs[0] = {name}_predict{suffix}({row})"
         labels = None if self.labels is None else [str(label) for label in self.labels]
         return {
             "rows": len(self.rows),
             "width": program.n_features,
             "outputs": width,
-            "inputs": _rows(self.rows, number),
+            "inputs": "" if by_feature else _rows(self.rows, number),
+            "by_feature": self._by_feature(number) if by_feature else None,
+            "predict": f"{name}_predict{suffix}({row})",
             "expected": _rows(self.expected, number),
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",
             "call": call,
+        }
+
+    def _by_feature(self, number: str) -> dict[str, Any]:
+        """The rows by their non-zero features; a last entry stands where there are none at all."""
+        row, column = np.nonzero(self.rows)
+        values = self.rows[row, column]
+        starts = np.searchsorted(row, np.arange(len(self.rows) + 1))
+        return {
+            "count": len(column) + 1,
+            "starts": wrap(map(str, starts), " " * 8),
+            "indices": wrap([*map(str, column), "0"], " " * 8),
+            "entries": wrap([real(value, number) for value in [*values, 0.0]], " " * 8),
         }
 
 

@@ -96,11 +96,13 @@ def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     kernel, error = _kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
     value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
-    adding = (BLOCK + 2) * a.u + (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
+    in_double = (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
+    adding = (BLOCK + 2) * a.u + in_double
     error += adding * np.abs(kernel) + a.smallest
     error = _sum_over(node, error, np.abs(tables[node.weights]))
     error += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
-    return value, error + a.u * (np.abs(value) + np.abs(tables[node.bias])), False
+    bias = np.abs(tables[node.bias])  # the sums may start from it
+    return value, error + a.u * (np.abs(value) + bias) + in_double * bias, False
 
 
 def _sum_over(node: ir.KernelSum | ir.PairSum, kernel: Array, weights: Array) -> Array:

@@ -164,6 +164,14 @@ def _(node: ir.TiledSum, types: Types, tables: Tables, values: Values | None) ->
 
 
 @work.register
+def _(node: ir.SparseSum, types: Types, tables: Tables, values: Values | None) -> Work:
+    """For a row that has every feature; one with fewer skips the entries of the others."""
+    n, columns = sum(node.counts), len(node.counts) - 1 or types[node.out].width
+    per_vector = _shape_flops(node.shape, node.degree) + 2 * columns
+    return Work(n, 2 * int(tables[node.values].size) + n * per_vector)
+
+
+@work.register
 def _(node: ir.Affine, types: Types, tables: Tables, values: Values | None) -> Work:
     m, d = tables[node.weights].shape
     return Work(0, d + 2 * m * d)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import classes_of
@@ -172,7 +173,11 @@ def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats,
     """Kernel values [rows, n] of a packed sum."""
     if node.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
-    t = x @ vectors.T + offsets
+    return _shaped(node, x, x @ vectors.T + offsets)
+
+
+def _shaped(node: ir.PackedSum | ir.TiledSum | ir.SparseSum, x: Floats, t: Any) -> Floats:
+    """Kernel values [rows, n] from dot products."""
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
         t = np.exp2(np.minimum(t - half.astype(x.dtype), 0))  # above zero only by rounding
@@ -187,17 +192,31 @@ def _packed_values(node: ir.PackedSum | ir.TiledSum, x: Floats, vectors: Floats,
 def _(node: ir.TiledSum, env: Env, tables: Tables) -> NDArray[Any]:
     blocks, d, lanes = tables[node.vectors].shape
     vectors = tables[node.vectors].transpose(0, 2, 1).reshape(blocks * lanes, d).astype(env[node.x].dtype)
-    weights, counts = tables[node.weights].astype(np.float64), list(node.counts)
-    if weights.ndim == 3:
-        weights = weights.transpose(0, 2, 1).reshape(blocks * lanes, -1)
-        counts = [count + -count % lanes for count in counts]
-    counts[-1] += blocks * lanes - sum(counts)
     values = _packed_values(node, env[node.x], vectors, tables[node.offsets])
+    return _poisoned(env[node.x], _blocked_sums(node, values, tables).astype(env[node.x].dtype))
+
+
+def _blocked_sums(node: ir.TiledSum | ir.SparseSum, values: Floats, tables: Tables) -> Floats:
+    """The sums of kernel values [rows, vectors], what fills up blocks included."""
+    weights, counts = tables[node.weights].astype(np.float64), list(node.counts)
+    vectors, lanes = vectors_and_lanes(weights)
+    if weights.ndim == 3:
+        weights = weights.transpose(0, 2, 1).reshape(vectors, -1)
+        counts = [count + -count % lanes for count in counts]
+    counts[-1] += vectors - sum(counts)
     if len(counts) > 1:
         sums = pair_sums(values, weights, tuple(counts))
     else:
         sums = (values @ weights)[:, : len(tables[node.bias])]
-    return _poisoned(env[node.x], (sums + tables[node.bias]).astype(env[node.x].dtype))
+    return np.asarray(sums + tables[node.bias])
+
+
+@run.register
+def _(node: ir.SparseSum, env: Env, tables: Tables) -> NDArray[Any]:
+    x, limit = env[node.x], env[node.x].dtype.type(node.limit)
+    z = np.clip(x * tables[node.factor], -limit, limit)
+    t = (stored_vectors(node, tables, x.shape[1]) @ z.T).T + tables[node.offsets]
+    return _poisoned(x, _blocked_sums(node, _shaped(node, z, t), tables).astype(x.dtype))
 
 
 @run.register

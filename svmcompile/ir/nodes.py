@@ -218,6 +218,37 @@ class TiledSum:
 
 
 @dataclass(frozen=True, slots=True)
+class SparseSum:
+    """`TiledSum` over vectors that are mostly zeros, stored by feature: who has it, and how much.
+
+    t_i = z . vectors[i] + offsets[i] with z = x * factor, held within +-limit; x is the row as it comes.
+    Vectors go in segments, so that their dot products fit a scratch of fixed size. Bit j % 32 of
+    `marks[j / 32]` tells whether any vector has feature j, `ranks[j / 32]` counts the bits before that
+    word; together they number the features that occur. Feature c of segment s has the entries
+    `starts[s, c]` to `starts[s, c + 1]` - 1 of `indices` (vectors within the segment, ascending) and
+    `values`. Weights and offsets are as in `TiledSum`; lanes of one make plain code.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    factor: Table  # [d], or [1] for all features
+    marks: IndexTable  # [d / 32]
+    ranks: IndexTable  # [d / 32]
+    starts: IndexTable  # [segments, features that occur + 1]
+    indices: IndexTable  # [entries]
+    values: Table  # [entries]
+    offsets: Table  # [vectors] for "exp2", else [1]
+    weights: Table  # [blocks, m, lanes] or [vectors, m filled up to lanes]
+    bias: Table  # [sums]
+    counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
+    shape: Shape
+    degree: int
+    segment: int  # vectors of a segment; the last may have fewer
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
 class AxisRoute:
     """The leaf of a tree whose node k tests x[features[k]] > thresholds[k]."""
 
@@ -356,11 +387,11 @@ class Threshold:
 
 
 Node = Union[
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = (
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum,
+    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, Products, Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.inverted import inverted_problems, vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, Type
 from svmcompile.kernel import Kernel
 
@@ -185,6 +186,33 @@ def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
         offsets=(node.offsets, (blocks * lanes,) if node.shape == "exp2" else (1,)),
         bias=(node.bias, (sums,)),
     )
+    return Type(Kind.SCORES, sums)
+
+
+@result_type.register
+def _(node: ir.SparseSum, types: Types, tables: Tables) -> Type:
+    d, sums, k = _features(node, types), _sums(tables, node.bias), len(node.counts)
+    _need(k >= 1 and min(node.counts) >= 0, "counts make no sense")
+    _degree(node.degree)
+    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
+    _need(node.limit > 0, "limit must be above zero")
+    vectors, lanes = vectors_and_lanes(tables[node.weights])
+    columns = k - 1 if k > 1 else sums
+    by_lane = tables[node.weights].ndim == 3
+    _need(sum(node.counts) <= vectors, "more vectors counted than stored")
+    _need(node.segment > 0 and node.segment % lanes == 0, f"segment {node.segment} has no whole blocks")
+    _shape(
+        tables,
+        factor=(node.factor, (d,) if tables[node.factor].size > 1 else (1,)),
+        weights=(
+            node.weights,
+            (vectors // lanes, columns, lanes) if by_lane else (vectors, columns + -columns % lanes),
+        ),
+        offsets=(node.offsets, (vectors,) if node.shape == "exp2" else (1,)),
+        values=(node.values, tables[node.indices].shape),
+    )
+    for problem in inverted_problems(node, tables, d, vectors):
+        raise ValueError(problem)
     return Type(Kind.SCORES, sums)
 
 

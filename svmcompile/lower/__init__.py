@@ -15,7 +15,9 @@ from svmcompile.ir.check import check
 from svmcompile.ir.nodes import KernelSum, Node, PairSum, index_tables, operands, table_names
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
+from svmcompile.lower.inverted import invert
 from svmcompile.lower.packed import pack
+from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
@@ -23,10 +25,17 @@ Profile = Literal["portable", "host"]
 INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
-def lower(program: Program, number: Number, profile: Profile = "portable", halves: bool = False) -> Program:
+def lower(
+    program: Program,
+    number: Number,
+    profile: Profile = "portable",
+    halves: bool = False,
+    storage: Storage = "auto",
+) -> Program:
     """The machine program of a math program; every table is of the number type.
 
     The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
+    Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
     program = own_tables(program)
@@ -35,7 +44,13 @@ def lower(program: Program, number: Number, profile: Profile = "portable", halve
     for node in program.body:
         if isinstance(node, (KernelSum, PairSum)):
             nodes, made = pack(program, node, number)
-            if profile == "host" and node.kernel.kind != "precomputed":
+            if node.kernel.kind == "precomputed":  # no vectors to arrange
+                body, tables = [*body, *nodes], tables | made
+                continue
+            inverted = invert(program, nodes, made, number, profile, "dense" if halves else storage)
+            if inverted:
+                nodes, made = inverted
+            elif profile == "host":
                 nodes, made = tile(nodes, made, number, program.n_features)
                 if halves:
                     made[node.vectors] = made[node.vectors].astype(np.float16)
@@ -64,6 +79,8 @@ def _without_unused(program: Program, body: list[Node]) -> list[Node]:
 
 def _narrowest(table: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers in the smallest type that holds them all."""
+    if table.dtype.kind == "u":  # chosen already
+        return table
     low, high = int(table.min(initial=0)), int(table.max(initial=0))
     for kind in INDEX_TYPES:
         limits = np.iinfo(kind)
@@ -73,7 +90,7 @@ def _narrowest(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
-    if table.dtype == np.float16 or table.dtype.kind == "i":
+    if table.dtype == np.float16 or table.dtype.kind in "iu":
         return table
     table = table + 0.0  # turns -0.0 into 0.0, which reads better and means the same here
     if number == "f64":

@@ -35,16 +35,23 @@ def tile(nodes: list[Node], tables: Tables, number: Number, width: int) -> tuple
         names = (f"{node.out}_shift", f"{node.out}_factor")
         made |= {names[0]: np.zeros(width), names[1]: np.ones(width)}
         body.append(Prepare(x, node.x, *names, LARGEST[number]))
-    by_lane = tables[node.weights].shape[1] <= MAX_LANE_COLUMNS
-    order = (
-        _by_class(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
-    )
-    order = _filled(order, 2 * lanes)
-    made |= _blocks(node, tables, order, lanes, by_lane)
+    order, by_lane = block_order(node, tables, lanes)
+    made |= block_weights(node, tables, order, lanes, by_lane)
+    vectors = picked(tables[node.vectors], order).reshape(len(order) // lanes, lanes, -1)
+    made[node.vectors] = vectors.transpose(0, 2, 1)
     counts = node.counts or (len(tables[node.vectors]),)
     tables_of = (node.vectors, node.offsets, node.weights, node.bias)
     body.append(TiledSum(node.out, x, *tables_of, counts, node.shape, node.degree))
     return body, made
+
+
+def block_order(node: PackedSum, tables: Tables, lanes: int) -> tuple[NDArray[np.intp], bool]:
+    """The vectors in the order of the blocks, -1 for what fills up, and whether weights go by lane."""
+    by_lane = tables[node.weights].shape[1] <= MAX_LANE_COLUMNS
+    order = (
+        _by_class(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
+    )
+    return _filled(order, 2 * lanes), by_lane
 
 
 def _by_class(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
@@ -57,9 +64,11 @@ def _filled(order: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
     return np.concatenate([order, np.full(-len(order) % multiple, -1, dtype=np.intp)])
 
 
-def _blocks(node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool) -> Tables:
-    """The tables in blocks; number -1 stands for a vector that adds nothing."""
-    vectors, weights = _picked(tables[node.vectors], order), _picked(tables[node.weights], order)
+def block_weights(
+    node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool
+) -> Tables:
+    """Weights, offsets and bias in blocks; number -1 stands for a vector that adds nothing."""
+    weights = picked(tables[node.weights], order)
     blocks, columns = len(order) // lanes, weights.shape[1]
     if by_lane:
         weights = weights.reshape(blocks, lanes, columns).transpose(0, 2, 1)
@@ -68,13 +77,9 @@ def _blocks(node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int
     offsets = tables[node.offsets]
     if node.shape == "exp2":
         offsets = np.where(order < 0, FAR, offsets[order])
-    return {
-        node.vectors: vectors.reshape(blocks, lanes, -1).transpose(0, 2, 1),
-        node.weights: weights,
-        node.offsets: offsets,
-        node.bias: tables[node.bias],
-    }
+    return {node.weights: weights, node.offsets: offsets, node.bias: tables[node.bias]}
 
 
-def _picked(table: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
+def picked(table: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
+    """Rows of a table in an order; number -1 stands for a row of zeros."""
     return np.asarray(np.where(order[:, None] < 0, 0.0, table[order]))

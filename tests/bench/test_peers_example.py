@@ -18,7 +18,7 @@ def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delenv("SVMCOMPILE_DATA", raising=False)
     yield
-    for name in ("peers", "peer_data", "scaling"):
+    for name in ("peers", "peer_data", "scaling", "sparse_tables"):
         sys.modules.pop(name, None)
 
 
@@ -110,3 +110,13 @@ def test_random_machine_is_the_same_in_scikit_learn():
     model = scaling.as_estimator(svm)
     np.testing.assert_allclose(model.decision_function(rows), program.decision_function(rows), atol=1e-12)
     assert (model.predict(rows) == program.predict(rows)).all()
+
+
+def test_made_up_texts_are_sparse_and_the_same_each_time() -> None:
+    import sparse_tables
+
+    rows, labels = sparse_tables.text(40, 5000)
+    assert rows.shape == (40, 5000) and set(labels) == {0, 1}
+    assert 0 < rows.nnz < 0.05 * 40 * 5000
+    again, _ = sparse_tables.text(40, 5000)
+    assert (rows != again).nnz == 0

@@ -61,6 +61,12 @@ def pairs(kernel: Kernel, rule: LabelRule, labels: Labels, **more: Any) -> SVM:
     return replace(svm, coefficients=weights, counts=counts, **more).check("test")
 
 
+def mostly_zeros(svm: SVM) -> SVM:
+    """Vectors with one feature in ten, some with none."""
+    kept = np.random.default_rng(7).random(svm.vectors.shape) < 0.1
+    return replace(svm, vectors=np.where(kept, svm.vectors, 0.0))
+
+
 def optimised(svm: SVM) -> Program:
     return compile_svm(svm, "exact", None, {})
 
@@ -83,6 +89,8 @@ MAKERS: dict[str, Callable[[], Program]] = {
     "rbf_value": lambda: optimised(dense(RBF, NONE, None)),
     "rbf_scaled": lambda: optimised(dense(RBF, LabelRule.POSITIVE_FIRST, BOOLS, steps=(SCALE,))),
     "rbf_clipped": lambda: optimised(dense(RBF, NONE, None, steps=(SCALE, ClipStep(-1.0, 1.5)))),
+    "rbf_sparse": lambda: optimised(mostly_zeros(pairs(RBF, VOTE, THREE_WORDS))),
+    "sigmoid_sparse": lambda: optimised(mostly_zeros(dense(SIGMOID, NONE, None))),
     "poly_ovo": lambda: optimised(pairs(POLY3, VOTE, THREE_WORDS)),
     "poly_value": lambda: optimised(dense(POLY3, NONE, None)),
     "quadratic": lambda: optimised(dense(POLY2, LabelRule.NEGATIVE_FIRST, FLOATS)),

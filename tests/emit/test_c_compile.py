@@ -54,7 +54,7 @@ def test_cases_hold_every_machine_node_and_helper() -> None:
     met = {type(node) for program in bodies for node in program.body}
     assert met == {node for node in ir.NODES if node.level is not ir.Level.MATH} - {ir.TiledSum, *TREES}
     shapes = {node.shape for program in bodies for node in program.body if isinstance(node, ir.PackedSum)}
-    assert shapes == set(c_nodes.SHAPE_FUNCTIONS)
+    assert shapes == set(c_nodes.SHAPE_FUNCTIONS) - {"given"}  # needs a kernel from its caller
 
 
 @pytest.mark.parametrize("style", STYLES, ids=" ".join)

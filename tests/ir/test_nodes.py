@@ -11,10 +11,10 @@ import pytest
 from svmcompile.emit import c_nodes
 from svmcompile.emit.onnx import build
 from svmcompile.emit.templating import template_folder
+from svmcompile.ir.bounds import propagate
 from svmcompile.ir.cost import work
 from svmcompile.ir.interpret import run
 from svmcompile.ir.nodes import NODES, Level, Node, operands, table_names
-from svmcompile.ir.propagate import propagate
 from svmcompile.ir.rules import result_type
 from svmcompile.ir.store import FIELD_READERS
 
