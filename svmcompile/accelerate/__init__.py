@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Program
+from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
+    "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
@@ -48,7 +50,7 @@ class Method:
 
     @property
     def option_list(self) -> list[Option]:
-        return [Option(f.name, str(f.type), f.default) for f in fields(self.options)]
+        return [Option(f.name, str(f.type), _plain(f.default)) for f in fields(self.options)]
 
 
 def method(name: str) -> Method:
@@ -74,8 +76,14 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     parsed = _parse_options(name, chosen, options)
     program = chosen.run(svm, data, parsed)
     assert isinstance(program, Program)
-    origin = replace(program.origin, options=tuple(asdict(parsed).items()))
+    chosen_options = tuple((f.name, _plain(getattr(parsed, f.name))) for f in fields(parsed))
+    origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
+
+
+def _plain(value: Any) -> Scalar:
+    """An option as reports and files hold it."""
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _parse_options(name: str, chosen: Method, given: Mapping[str, Any]) -> Any:

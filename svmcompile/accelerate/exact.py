@@ -69,9 +69,12 @@ class Builder:
             x = out
         return x
 
-    def exact_sums(self, out: str = "sums", own: str = "") -> str:
-        """Nodes for the SVM's own sums, every support vector met; the name of their value."""
-        svm, x = self.svm, self.preprocess(own)
+    def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None) -> str:
+        """Nodes for the SVM's own sums, every support vector met; the name of their value.
+
+        They read the value `x` if it is given, else steps of their own.
+        """
+        svm, x = self.svm, self.preprocess(own) if x is None else x
         vectors = self.table(f"{own}vectors", svm.vectors)
         weights = self.table(f"{own}weights", svm.coefficients)
         bias = self.table(f"{own}bias", svm.intercepts)
@@ -82,17 +85,15 @@ class Builder:
         self.body.append(node)
         return out
 
-    def finish(self, sums: str, method: str, claim: Claim, **origin: Any) -> Program:
+    def finish(
+        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+    ) -> Program:
         """Heads over the kernel sums, and the program."""
-        svm, outputs = self.svm, []
-        scores = sums
-        if svm.one_vs_rest_scores:
-            scores = "scores"
-            self.body.append(ir.OvrScores(scores, sums, len(svm.counts)))
+        svm = self.svm
+        self.body.extend(head_nodes(svm, sums))
         name: OutputName = "value" if svm.label_rule is LabelRule.NONE else "scores"
-        outputs.append(Output(name, scores))
+        outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
         if svm.label_rule is not LabelRule.NONE:
-            self.body.append(label_node(svm, sums, scores))
             outputs.append(Output("label", "label"))
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
@@ -107,19 +108,25 @@ class Builder:
                 exact_flops=exact_flops(svm),
                 method=method,
                 claim=claim,
-                notes=svm.notes,
+                notes=(*svm.notes, *notes),
                 **origin,
             ),
         )
 
 
-def label_node(svm: SVM, sums: str, scores: str) -> Node:
-    """The node that turns sums, or the scores made of them, into a label by the original's rule."""
-    if svm.label_rule is LabelRule.VOTE:
-        return ir.Vote("label", sums, len(svm.counts))
-    if svm.label_rule is LabelRule.ARGMAX:
-        return ir.ArgMax("label", scores)
-    return ir.Threshold("label", sums, *THRESHOLDS[svm.label_rule])
+def head_nodes(svm: SVM, sums: str) -> list[Node]:
+    """What the original makes of its sums: `scores` where they differ from the sums, and `label`."""
+    rule, nodes, scores = svm.label_rule, list[Node](), sums
+    if svm.one_vs_rest_scores:
+        scores = "scores"
+        nodes.append(ir.OvrScores(scores, sums, len(svm.counts)))
+    if rule is LabelRule.VOTE:
+        nodes.append(ir.Vote("label", sums, len(svm.counts)))
+    elif rule is LabelRule.ARGMAX:
+        nodes.append(ir.ArgMax("label", scores))
+    elif rule is not LabelRule.NONE:
+        nodes.append(ir.Threshold("label", sums, *THRESHOLDS[rule]))
+    return nodes
 
 
 def exact_flops(svm: SVM) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.decide import labels_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_indices, run
+from svmcompile.ir.interpret import pair_indices
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM, ClipStep, LabelRule
 
@@ -95,19 +95,9 @@ def kernel_sums(svm: SVM, z: Array) -> Array:
     return np.concatenate(blocks) + svm.intercepts
 
 
-def decided(svm: SVM, sums: Array) -> NDArray[np.int64]:
-    """Labels (indices) that the original's rule gives for sums."""
-    from svmcompile.accelerate.exact import label_node
-
-    env = {"sums": sums, "scores": sums}
-    if svm.one_vs_rest_scores:
-        env["scores"] = run(ir.OvrScores("scores", "sums", len(svm.counts)), env, {})
-    return run(label_node(svm, "sums", "scores"), env, {})
-
-
 def likeness(svm: SVM, wanted: Array, found: Array) -> float:
     """Share of equal labels; for a regressor the share of variance explained."""
     if svm.label_rule is not LabelRule.NONE:
-        return float(np.mean(decided(svm, wanted) == decided(svm, found)))
+        return float(np.mean(labels_of(svm, wanted) == labels_of(svm, found)))
     spread = float(np.square(wanted - wanted.mean(axis=0)).sum())
     return 1.0 - float(np.square(wanted - found).sum()) / spread if spread else 1.0

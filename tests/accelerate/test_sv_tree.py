@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting import decided, fitting_rows
+from svmcompile.accelerate.decide import labels_of
+from svmcompile.accelerate.fitting import fitting_rows
 from svmcompile.accelerate.sv_tree.fallback import calibrated
 from svmcompile.accelerate.sv_tree.matrix import kernel_matrix
 from svmcompile.accelerate.sv_tree.model import judged_models
@@ -93,10 +94,10 @@ def test_the_whole_quantile_leaves_no_error_where_it_was_taken() -> None:
     K, at = kernel_matrix(svm.kernel, rows.z, svm.vectors), np.arange(len(rows.z))
     for one in judged_models(svm, options, K, rows, at[::2], at[1::2]):
         wanted = rows.sums[1::2]
-        assert (decided(svm, one.sums) != decided(svm, wanted)).any()
+        assert (labels_of(svm, one.sums) != labels_of(svm, wanted)).any()
         found = calibrated(svm, wanted, one.sums, 1.0)
         sure = margins(one.sums, found.rule) >= found.width
-        assert (decided(svm, one.sums) == decided(svm, wanted))[sure].all()
+        assert (labels_of(svm, one.sums) == labels_of(svm, wanted))[sure].all()
         assert found.agreement == 1.0 and found.share == np.mean(~sure)
 
 

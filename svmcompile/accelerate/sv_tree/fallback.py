@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.accelerate.fitting import decided
+from svmcompile.accelerate.decide import labels_of, margin_rule
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import margins
 from svmcompile.ir.kinds import Rule
@@ -28,9 +28,9 @@ def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Fallbac
     """The width that a share of the wrongly labelled rows stays below."""
     if svm.label_rule is LabelRule.NONE:
         raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
-    rule = _rule(svm)
+    rule = margin_rule(svm)
     margin = margins(sums, rule)
-    wrong = decided(svm, sums) != decided(svm, wanted)
+    wrong = labels_of(svm, sums) != labels_of(svm, wanted)
     width = 0.0
     if wrong.any() and quantile > 0:
         # A row at the width itself is taken for sure.
@@ -38,9 +38,3 @@ def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Fallbac
     unsure = ~(margin >= width)
     agreement = 1.0 - float((wrong & ~unsure).mean())
     return Fallback(width, rule, float(unsure.mean()), agreement)
-
-
-def _rule(svm: SVM) -> Rule:
-    if svm.n_sums == 1:
-        return "sign"
-    return "vote" if svm.counts else "argmax"

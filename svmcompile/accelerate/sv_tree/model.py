@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting import FittingRows, decided, likeness
+from svmcompile.accelerate.decide import labels_of
+from svmcompile.accelerate.fitting import FittingRows, likeness
 from svmcompile.accelerate.sv_tree.grow import Growth, grow
 from svmcompile.accelerate.sv_tree.linear import Linear, fit_linear
 from svmcompile.accelerate.sv_tree.options import SvTreeOptions
@@ -75,7 +76,7 @@ def growth_of(svm: SVM, options: SvTreeOptions, each: bool) -> Growth:
         refit=options.coef == "refit",
         ridge=options.ridge,
         cache=options.cache,
-        decide=(_is_positive if each else lambda sums: decided(svm, sums)) if classes else None,
+        decide=(_is_positive if each else lambda sums: labels_of(svm, sums)) if classes else None,
         seed=options.seed,
     )
 

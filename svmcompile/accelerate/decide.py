@@ -1,0 +1,27 @@
+"""What the original makes of sums: sums go in, its labels come out, and how its margin is read."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.exact import head_nodes
+from svmcompile.ir.interpret import run
+from svmcompile.ir.nodes import Rule, operands
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM
+
+
+def margin_rule(svm: SVM) -> Rule:
+    """How far scores are from another label is read off in this way."""
+    if svm.counts:
+        return "vote"
+    return "argmax" if svm.n_sums > 1 else "sign"
+
+
+def labels_of(svm: SVM, sums: Array) -> NDArray[np.int64]:
+    """The class index the original gives to sums."""
+    env, nodes = {"sums": sums}, head_nodes(svm, "sums")
+    for node in nodes if "scores" in operands(nodes[-1]) else nodes[-1:]:
+        env[node.out] = run(node, env, {})
+    return np.asarray(env["label"], dtype=np.int64)

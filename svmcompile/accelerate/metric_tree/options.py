@@ -1,0 +1,137 @@
+"""Options of the metric tree, and what of them makes no sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmcompile.data import read_data
+from svmcompile.errors import OptionError
+from svmcompile.kernel import Array
+from svmcompile.rows import as_rows
+from svmcompile.svm import SVM, digest
+
+SPLITS = ("auto", "affine", "gradient-axis", "midpoint", "median")
+LEAVES = ("auto", "ridge", "taylor", "quadratic")
+STOPS = ("errors", "risk")
+GUARDS = ("none", "tau", "target")
+DTYPES = ("f32", "f16", "i8")
+KNOWN = {"split": SPLITS, "leaf": LEAVES, "stop": STOPS, "guard": GUARDS, "dtype": DTYPES}
+QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot products
+
+
+class CalibrationRows:
+    """Rows that set the guard band: a data file, or (from Python) anything `predict` accepts."""
+
+    def __init__(self, given: Any = "") -> None:
+        self.given = given
+
+    def __bool__(self) -> bool:
+        return not (isinstance(self.given, str) and self.given == "")
+
+    def __str__(self) -> str:
+        """For reports: the file as given, or the content of an array in short."""
+        if isinstance(self.given, (str, Path)):
+            return str(self.given)
+        return f"array sha256:{digest({'rows': np.asarray(self.given)})[:16]}"
+
+    def read(self, svm: SVM) -> Array:
+        """The rows, checked against the model."""
+        if not isinstance(self.given, (str, Path)):
+            return as_rows(self.given, svm.n_features, svm.feature_names).astype(np.float64)
+        data = read_data(self.given, n_features=svm.n_features, feature_names=svm.feature_names)
+        return as_rows(data.X, svm.n_features).astype(np.float64)
+
+
+NO_ROWS = CalibrationRows()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricTreeOptions:
+    """A tree over the rows with one affine function per leaf instead of the kernel sum."""
+
+    paper: bool = False  # the published form: midpoint splits, one row per leaf, Taylor leaves
+    split: str = "auto"  # auto | affine | gradient-axis | midpoint | median
+    leaf: str = "auto"  # auto | ridge | taylor | quadratic
+    stop: str = "errors"  # errors | risk: a leaf's wrong rows are counted, or expected from its residuals
+    eps: float = -1.0  # share of wrong rows a leaf may keep; -1: 0.002 for axis splits, else 0
+    min_leaf: int = 0  # rows below which nothing is split; 0: 16 for axis splits, else 8
+    ridge: float = 0.1  # strength of the ridge correction
+    tol: float = 0.0  # judge by |error| <= tol instead of the label; 0 for a regressor: 5 % of the spread
+    max_leaves: int = 0  # best-first growth stops there; 0: no limit
+    max_bytes: int = 0  # the same for the bytes of the tables
+    augment: int = 0  # rows made between neighbours, for each row given
+    dtype: str = "f32"  # leaf and hyperplane tables: f32 | f16 | i8
+    target: float = 0.999  # agreement with the original that choice and guard band aim at
+    guard: str = "none"  # none | tau | target: scores near zero go to the exact sum
+    tau: float = 0.0  # the width of guard=tau
+    confidence: float = 0.8  # with which guard=target holds
+    calibrate: CalibrationRows = NO_ROWS  # rows for guard=target; none: 25 % of the data
+    reach: float = 0.0  # beyond that many radii of the rows the value at infinity (rbf); 0: off
+    seed: int = 0  # of the holdouts and of augmentation
+
+    def check(self, svm: SVM) -> None:
+        """Refuses what makes no sense, alone or for this SVM."""
+        for name, known in KNOWN.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise OptionError(f"metric-tree: {name}={value!r} is unknown; known: {', '.join(known)}")
+        _check_numbers(self)
+        _check_paper(self)
+        _check_guard(self, svm)
+        if self.leaf == "quadratic" and svm.n_features > QUADRATIC_FEATURES:
+            raise OptionError(
+                f"metric-tree: leaf=quadratic is for at most {QUADRATIC_FEATURES} features, "
+                f"the model has {svm.n_features}; use ridge or taylor"
+            )
+        if self.reach and svm.kernel.kind != "rbf":
+            raise OptionError(
+                "metric-tree: reach needs an rbf kernel, which has a value at infinity; "
+                f"the model has a {svm.kernel.kind} kernel"
+            )
+
+
+def _check_numbers(options: MetricTreeOptions) -> None:
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if isinstance(value, float) and np.isnan(value):
+            raise OptionError(f"metric-tree: {field.name} is not a number")
+    least = {"min_leaf": 0, "ridge": 0, "tol": 0, "max_leaves": 0, "max_bytes": 0, "augment": 0, "tau": 0}
+    for name, low in (least | {"reach": 0, "seed": 0}).items():
+        if getattr(options, name) < low:
+            raise OptionError(f"metric-tree: {name} must be at least {low}, got {getattr(options, name)}")
+    for name in ("target", "confidence"):
+        if not 0 < getattr(options, name) < 1:
+            raise OptionError(f"metric-tree: {name} must lie between 0 and 1, got {getattr(options, name)}")
+    if options.eps != -1 and not 0 <= options.eps < 1:
+        raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {options.eps}")
+    if options.ridge == 0 and options.leaf == "ridge":
+        raise OptionError("metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge")
+
+
+def _check_paper(options: MetricTreeOptions) -> None:
+    if not options.paper:
+        return
+    if options.split not in ("auto", "midpoint", "median"):
+        raise OptionError(f"metric-tree: paper=true splits at midpoint or median, not {options.split}")
+    if options.leaf not in ("auto", "taylor", "quadratic"):
+        raise OptionError(f"metric-tree: paper=true has Taylor leaves, not {options.leaf}")
+    if options.eps != -1 or options.min_leaf > 1:
+        raise OptionError("metric-tree: paper=true goes down to single rows; eps and min_leaf do not apply")
+
+
+def _check_guard(options: MetricTreeOptions, svm: SVM) -> None:
+    if options.guard != "none" and svm.labels is None:
+        raise OptionError(
+            "metric-tree: a guard band keeps labels right, and a regressor has none; "
+            "use tol to bound the error"
+        )
+    if options.guard == "tau" and options.tau == 0:
+        raise OptionError("metric-tree: guard=tau needs tau above 0")
+    if options.tau and options.guard != "tau":
+        raise OptionError("metric-tree: tau is for guard=tau")
+    if options.calibrate and options.guard != "target":
+        raise OptionError("metric-tree: calibrate is for guard=target")

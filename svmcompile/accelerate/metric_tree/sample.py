@@ -1,0 +1,90 @@
+"""The rows a tree is built from, with all that is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.decide import labels_of, margin_rule
+from svmcompile.accelerate.metric_tree.field import Field
+from svmcompile.accelerate.metric_tree.judge import Judge
+from svmcompile.ir.interpret import margins, pair_indices
+from svmcompile.kernel import Array
+from svmcompile.shift import nearest_float32
+from svmcompile.svm import SVM, LabelRule
+
+Indices = NDArray[np.int64]
+
+LEAST_WEIGHT = 0.02  # of rows far from the boundary
+TARGETS = 16  # directions kept of the gradients
+BASIS_ROWS = 1000  # rows that show the directions in which gradients vary
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows in kernel space, their sums and classes, and how much each matters."""
+
+    points: Array
+    sums: Array
+    classes: Indices
+    weights: Array
+    targets: Array | None  # gradients in short, where an axis split asks for them
+
+    @classmethod
+    def of(cls, field: Field, judge: Judge, points: Array, with_targets: bool) -> Sample:
+        sums = field.values(points)
+        regressor = field.svm.label_rule is LabelRule.NONE
+        classes = np.zeros(len(points), dtype=np.int64) if regressor else labels_of(field.svm, sums)
+        weights = np.ones(len(points)) if judge.tol > 0 else boundary_weights(field.svm, sums)
+        targets = gradient_targets(field, points, weights) if with_targets else None
+        return cls(points, sums, classes, weights, targets)
+
+    def some(self, rows: Indices) -> Sample:
+        targets = None if self.targets is None else self.targets[rows]
+        return Sample(self.points[rows], self.sums[rows], self.classes[rows], self.weights[rows], targets)
+
+    @property
+    def centre(self) -> Array:
+        """The mean, as float32 numbers."""
+        return nearest_float32(self.points.mean(axis=0))
+
+
+def boundary_weights(svm: SVM, sums: Array) -> Array:
+    """exp(-margin / width), which counts rows near the boundary most."""
+    margin = np.abs(margins(sums, margin_rule(svm)))
+    width = float(np.median(margin)) / 2
+    return np.asarray(np.exp(-margin / width) if width > 0 else np.ones(len(sums))) + LEAST_WEIGHT
+
+
+def gradient_targets(field: Field, points: Array, weights: Array) -> Array:
+    """The gradients of all rows in the few directions in which they vary most."""
+    basis = _directions(field, points, weights)
+    step = min(BLOCK_ROWS, max(1, (1 << 24) // (field.n_sums * points.shape[1])))
+    blocks = [points[at : at + step] for at in range(0, len(points), step)]
+    return np.concatenate([_class_gradients(field, block) @ basis for block in blocks])
+
+
+def _directions(field: Field, points: Array, weights: Array) -> Array:
+    """Principal directions [gradient components, targets], from evenly spaced rows."""
+    rows = np.unique(np.linspace(0, len(points) - 1, BASIS_ROWS).astype(np.int64))
+    slopes = _class_gradients(field, points[rows])
+    some = weights[rows, None]
+    spread = (slopes - (some * slopes).sum(axis=0) / some.sum()) * np.sqrt(some)
+    if slopes.shape[1] <= TARGETS:
+        return np.eye(slopes.shape[1])
+    _, _, directions = np.linalg.svd(spread, full_matrices=False)
+    return np.asarray(directions[:TARGETS].T)
+
+
+def _class_gradients(field: Field, points: Array) -> Array:
+    """Gradients [rows, components]: of the sums, or of each class's sum over its pairs."""
+    slopes = field.gradients(points)
+    if field.svm.counts:
+        signs = np.zeros((len(field.svm.counts), field.n_sums))
+        for column, (i, j) in enumerate(pair_indices(len(field.svm.counts))):
+            signs[i, column], signs[j, column] = 1.0, -1.0
+        slopes = np.einsum("cp,npd->ncd", signs, slopes, optimize=True)
+    return np.asarray(slopes.reshape(len(points), -1))
