@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,7 @@ def reproduce(row: Row, speed: bool, C: float = 1.0, gamma: float = 0.0) -> Meas
         gain = speed_gain(model, program, data.X_test, OUTPUT / "speed") if speed else float("nan")
         found.append([one.vectors, one.svm, one.tree, one.agreement, one.dots, one.bytes, one.copies, gain])
     trees = [values[2] for values in found]
-    return Measured(*np.mean(found, axis=0).tolist(), (min(trees), max(trees)))
+    return replace(Measured(*np.mean(found, axis=0).tolist()), spread=(min(trees), max(trees)))
 
 
 def remark(row: Row, one: Measured) -> str:
