@@ -75,7 +75,7 @@ def helpers(program: Program) -> dict[str, bool]:
         if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     dense = any(
-        isinstance(node, ir.Affine) or (isinstance(node, ir.PackedSum) and node.shape != "given")
+        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given")
         for node in program.body
     )
     trees = dots(program)
