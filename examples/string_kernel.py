@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,11 @@ int main(void)
 """
 
 Strings = NDArray[np.int8]  # [strings, LENGTH], letters by number
-METHODS = {"exact": ("exact", {}), "tree": ("sv-tree", {}), "guarded": ("sv-tree", {"fallback": True})}
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "exact": ("exact", {}),
+    "tree": ("sv-tree", {}),
+    "guarded": ("sv-tree", {"fallback": True}),
+}
 
 
 def relatives(rng: np.random.Generator, founders: Strings, families: NDArray[np.int64]) -> Strings:
@@ -86,7 +91,7 @@ def edits(left: Strings, right: Strings) -> NDArray[np.float64]:
             other = left[:, None, i - 1] != right[None, :, j - 1]
             step = np.minimum(before[:, :, j], line[:, :, j - 1]) + 1
             line[:, :, j] = np.minimum(before[:, :, j - 1] + other, step)
-    return line[:, :, -1]
+    return np.asarray(line[:, :, -1])
 
 
 def main() -> str:

@@ -63,6 +63,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedPath: ("kernel",),
     ir.TiledSum: ("ends", "slots", "input"),
     ir.SparseSum: ("ends", "slots"),
+    ir.PlaneRoute: ("plane",),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
