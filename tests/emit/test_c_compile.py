@@ -49,7 +49,7 @@ def all_models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def test_cases_hold_every_machine_node_and_helper() -> None:
-    """`TiledSum` belongs to another profile than the portable one, trees and paths have cases of their own."""
+    """`TiledSum` belongs to another profile than the portable one, trees and paths have their own cases."""
     bodies = [lower(program_of(case), "f32") for case in CASES]
     met = {type(node) for program in bodies for node in program.body}
     assert met == {node for node in ir.NODES if node.level is not ir.Level.MATH} - {
