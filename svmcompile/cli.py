@@ -103,24 +103,24 @@ def compile(
 ) -> None:
     """Compile a model: the main job."""
     from svmcompile import jobs, show
+    from svmcompile.progress import showing
 
-    report, files = jobs.compile_model(
-        model,
-        output,
-        jobs.CompileOptions(
-            method=method,
-            options=_settings(set_ or []),
-            targets=tuple(target or ["c"]),
-            precision=precision,
-            profile=profile,
-            tables=tables,
-            name=name,
-            trust_pickle=trust_pickle,
-            n_features=features,
-            dump_ir=dump_ir,
-        ),
-        lambda svm: _read_data(data, label, svm.n_features, svm.feature_names),
+    wanted = jobs.CompileOptions(
+        method=method,
+        options=_settings(set_ or []),
+        targets=tuple(target or ["c"]),
+        precision=precision,
+        profile=profile,
+        tables=tables,
+        name=name,
+        trust_pickle=trust_pickle,
+        n_features=features,
+        dump_ir=dump_ir,
     )
+    with showing(lambda what, total: show.progress(what, total, as_json)):
+        report, files = jobs.compile_model(
+            model, output, wanted, lambda svm: _read_data(data, label, svm.n_features, svm.feature_names)
+        )
     _print(as_json, report, lambda: show.compiled(report, output, files))
 
 

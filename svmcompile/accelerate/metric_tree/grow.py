@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.metric_tree.leaves import Leaf
 from svmcompile.accelerate.metric_tree.splits import AxisSplitter, PlaneSplitter, Split
+from svmcompile.progress import Advance, steps
 
 Indices = NDArray[np.int64]
 DEPTH = 200  # tests on the longest way
@@ -54,13 +55,15 @@ class Grower:
         self.made = 0
         self.leaves = 1
         self.bytes = 0
+        self.settled: Advance = lambda rows: None
 
     def grow(self, n_rows: int) -> Branch:
         """The tree over rows 0 .. n_rows - 1."""
-        root = self._branch(np.arange(n_rows), 0)
-        self.bytes = self.limits.leaf_bytes(root.leaf)
-        while self.open and not self._full():
-            self._split(heapq.heappop(self.open)[2])
+        with steps("growing a tree", n_rows) as self.settled:
+            root = self._branch(np.arange(n_rows), 0)
+            self.bytes = self.limits.leaf_bytes(root.leaf)
+            while self.open and not self._full():
+                self._split(heapq.heappop(self.open)[2])
         return root
 
     def _full(self) -> bool:
@@ -74,11 +77,14 @@ class Grower:
         if len(rows) > self.limits.min_leaf and depth < DEPTH and not good:
             heapq.heappush(self.open, (-wrong, self.made, branch))
             self.made += 1
+        else:
+            self.settled(len(rows))
         return branch
 
     def _split(self, branch: Branch) -> None:
         split = self.splitter.split(branch.rows)
         if split is None:
+            self.settled(len(branch.rows))
             return
         waiting, made = list(self.open) if self.limits.max_bytes else [], self.made
         left = self._branch(branch.rows[~split.right], branch.depth + 1)

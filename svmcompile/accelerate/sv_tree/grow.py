@@ -26,6 +26,7 @@ from svmcompile.accelerate.sv_tree.split import (
 )
 from svmcompile.accelerate.sv_tree.tree import Tree
 from svmcompile.kernel import Array
+from svmcompile.progress import steps
 
 Decide = Callable[[Array], NDArray[Any]]  # outputs -> labels
 
@@ -87,18 +88,20 @@ def grow(K: Matrix, targets: Array, base: Array, growth: Growth, rows: Rows | No
     nothing = np.zeros((0, targets.shape[1]))
     start = Branch(rows, [], nothing, np.zeros(targets.shape[1]), rest, None)
     stack = [_extended(K, start, root, np.arange(len(rows)), None, growth, ridge)]
-    while stack:
-        branch = stack.pop()
-        node = _add_node(parts, branch, growth)
-        split = _split(K, branch, targets, growth, ridge, random)
-        if split is None:
-            parts.children[node] = [parts.leaf(branch)] * 2
-            continue
-        parts.thresholds[node] = split.threshold
-        right = K[branch.rows, branch.path[-1]] > split.threshold
-        for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
-            kept = right if side else ~right
-            stack.append(_extended(K, branch, column, np.flatnonzero(kept), (node, side), growth, ridge))
+    with steps("growing a tree", len(rows)) as advance:
+        while stack:
+            branch = stack.pop()
+            node = _add_node(parts, branch, growth)
+            split = _split(K, branch, targets, growth, ridge, random)
+            if split is None:
+                parts.children[node] = [parts.leaf(branch)] * 2
+                advance(len(branch.rows))
+                continue
+            parts.thresholds[node] = split.threshold
+            right = K[branch.rows, branch.path[-1]] > split.threshold
+            for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
+                kept = np.flatnonzero(right if side else ~right)
+                stack.append(_extended(K, branch, column, kept, (node, side), growth, ridge))
     return _finished(parts)
 
 

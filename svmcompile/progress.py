@@ -1,0 +1,36 @@
+"""Progress of long work: a stage says how far it is, and whoever runs it may show that.
+
+Stages call `steps`; without `showing` around them nothing happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+
+Advance = Callable[[int], None]
+Show = Callable[[str, int], AbstractContextManager[Advance]]  # (what, total) -> moves on
+
+_show: ContextVar[Show | None] = ContextVar("show", default=None)
+
+
+@contextmanager
+def showing(show: Show) -> Iterator[None]:
+    """Long work within is shown."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Advance]:
+    """Work of so many steps; the function given tells that some are done."""
+    show = _show.get()
+    if show is None:
+        yield lambda done: None
+        return
+    with show(what, total) as advance:
+        yield advance
