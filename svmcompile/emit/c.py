@@ -68,7 +68,7 @@ def _context(program: Program, name: str, symbols: Names, self_test: SelfTest) -
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_halves": any(table["type"] == "uint16_t" for table in tables),
+        "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],

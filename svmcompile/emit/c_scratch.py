@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
+from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import Types, infer_types
 from svmcompile.ir.nodes import Kind, Node
@@ -66,9 +67,10 @@ def _(node: ir.TiledSum, program: Program, types: Types) -> int:
 
 
 def _gathered(node: ir.TiledSum, program: Program) -> int:
-    """Bytes of one row's sums before they go to double."""
+    """Bytes of one row's sums, and of those in double that they go to."""
     weights = program.tables[node.weights]
-    return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program) + DOUBLE)
+    lanes = BLOCK_BYTES // _size(program) if weights.ndim == 3 else 1
+    return int(weights.shape[1]) * lanes * (_size(program) + DOUBLE)
 
 
 def _picks(node: ir.TiledSum, program: Program) -> int:
