@@ -124,7 +124,8 @@ class CModel:
         answer = self._function("predict")(self._view(self._pointer, row))
         if self._classes is None:
             return np.array([answer], dtype=np.float64)
-        return self._classes[answer : answer + 1].copy()
+        label: NDArray[Any] = self._classes[answer : answer + 1].copy()
+        return label
 
     def decision_function(self, data: Any) -> NDArray[np.float64]:
         """Scores in the original's shape."""
