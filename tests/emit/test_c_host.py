@@ -41,6 +41,11 @@ def many_classes(classes: int, width: int, kernel: Kernel) -> Any:
     """A model with more weights per vector than lanes keep by themselves, in uneven classes."""
     generator = np.random.default_rng(classes)
     counts = tuple(int(n) for n in generator.integers(0, 40, size=classes))
+    return voting_machine(counts, width, kernel)
+
+
+def voting_machine(counts: tuple[int, ...], width: int, kernel: Kernel) -> Any:
+    generator = np.random.default_rng(len(counts))
     vectors = generator.normal(size=(sum(counts), width))
     return voting(kernel, vectors, counts, generator)
 
@@ -48,6 +53,8 @@ def many_classes(classes: int, width: int, kernel: Kernel) -> Any:
 def programs() -> dict[str, Any]:
     found = {case: program_of(case) for case in TILED}
     found["rbf_9"] = many_classes(9, 5, Kernel("rbf", 0.2))
+    # 72 vectors fill up to a last block that holds none of them.
+    found["empty_block"] = voting_machine((20, 0, 13, 17, 12, 10), 5, Kernel("rbf", 0.2))
     found["poly_20"] = many_classes(20, 5, Kernel("poly", 0.3, 0.5, 3))
     return found
 
