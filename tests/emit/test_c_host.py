@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
 import sys
 from pathlib import Path
@@ -10,7 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, Result, build, compile_c, compilers, run, sanitizing_compiler, write_c
+from c_build import (
+    LEVELS,
+    SANITIZE,
+    X86,
+    Result,
+    build,
+    compile_c,
+    compilers,
+    run,
+    sanitizing_compiler,
+    write_c,
+)
 from c_cases import normal_rows, program_of, voting
 
 import svmcompile as sc
@@ -27,8 +37,6 @@ pytestmark = pytest.mark.compile
 WARNINGS = (
     "-std=c99 -pedantic -Wall -Wextra -Wconversion -Wdouble-promotion -Wshadow -Wmissing-prototypes -Werror"
 ).split()
-X86 = platform.machine() in ("x86_64", "AMD64", "i686")
-LEVELS = {"avx512": [], "avx2": ["AVX512"], "base": ["AVX512", "AVX2"]} if X86 else {"base": []}
 TILED = [
     "rbf_ovr",
     "rbf_value",
