@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from trees import random_children
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
@@ -34,21 +35,6 @@ class Recipe:
     guard: float | None = None  # width of the guard band
     rule: str = ""  # of the guard; by the number of classes where empty
     deep: bool = False  # a chain rather than a bush
-
-
-def random_children(rng: np.random.Generator, leaves: int, deep: bool) -> NDArray[np.int32]:
-    """A tree grown by turning one leaf after another into a node."""
-    links: list[list[int]] = [[-1, -1]]
-    open_links = [(0, 0), (0, 1)]
-    while len(links) < leaves - 1:
-        at = len(open_links) - 1 if deep else int(rng.integers(len(open_links)))
-        node, side = open_links.pop(at)
-        links[node][side] = len(links)
-        open_links += [(len(links), 0), (len(links), 1)]
-        links.append([-1, -1])
-    for leaf, (node, side) in enumerate(open_links):
-        links[node][side] = ~leaf
-    return np.array(links, dtype=np.int32)
 
 
 def stored(table: NDArray[Any], kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -103,7 +89,7 @@ def tree_program(recipe: Recipe, seed: int = 0) -> Program:
 
 def _route(recipe: Recipe, rng: np.random.Generator, tables: dict[str, Any], centre: Any) -> Any:
     nodes = recipe.leaves - 1
-    tables["children"] = random_children(rng, recipe.leaves, recipe.deep)
+    tables["children"] = random_children(rng, nodes, chain=nodes if recipe.deep else 0).astype(np.int32)
     if recipe.axis:
         tables["features"] = rng.integers(FEATURES, size=nodes).astype(np.int32)
         thresholds = centre[tables["features"]] + rng.normal(size=nodes) / (4 if recipe.deep else 1)

@@ -91,6 +91,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedPath: ("kernel",),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
+    ir.PlaneRoute: ("plane",),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -103,7 +104,7 @@ def helpers(program: Program) -> dict[str, bool]:
         if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     dense = any(
-        isinstance(node, ir.Affine) or (isinstance(node, ir.PackedSum) and node.shape != "given")
+        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given")
         for node in program.body
     )
     trees = dots(program)

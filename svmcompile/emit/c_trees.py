@@ -16,8 +16,39 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, classes_of
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
+MOST_CODED = 256  # tests that stand in the code
 CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products)
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
+
+
+def is_coded(node: Node, program: Program) -> bool:
+    """A small tree stands in the code, test after test, which needs no table and no chain of loads."""
+    return (
+        isinstance(node, (ir.AxisRoute, ir.PlaneRoute)) and len(program.tables[node.children]) <= MOST_CODED
+    )
+
+
+def coded_tests(node: ir.AxisRoute | ir.PlaneRoute, program: Program) -> list[dict[str, Any]]:
+    """The tests of a tree in an order in which the left child comes next."""
+    number = program.number or "f64"
+    children, thresholds = program.tables[node.children].tolist(), program.tables[node.thresholds]
+    tests: list[dict[str, Any]] = []
+    waiting = [0]
+    while waiting:
+        at = waiting.pop()
+        left, right = children[at]
+        tests.append(
+            {
+                "node": at,
+                "feature": int(program.tables[node.features][at]) if isinstance(node, ir.AxisRoute) else 0,
+                "threshold": real(thresholds[at], number),
+                "right": right,
+                "left_leaf": ~left if left < 0 else None,
+                "labelled": any(test["right"] == at for test in tests),
+            }
+        )
+        waiting += [child for child in (right, left) if child >= 0]
+    return tests
 
 
 def is_single(node: ir.LeafAffine, program: Program) -> bool:
@@ -34,6 +65,11 @@ def is_complete(node: ir.LeafAffine, program: Program) -> bool:
 def idle_tables(node: Node, program: Program) -> set[str]:
     """Tables that would say nothing in C: centres at zero, units of one, one function per leaf."""
     idle = set()
+    if is_coded(node, program):
+        assert isinstance(node, (ir.AxisRoute, ir.PlaneRoute))
+        idle |= {node.children, node.thresholds}
+        if isinstance(node, ir.AxisRoute):
+            idle.add(node.features)
     if isinstance(node, CENTRED) and not program.tables[node.centre].any():
         idle.add(node.centre)
     if isinstance(node, ir.LeafAffine):
@@ -84,6 +120,7 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
     found: dict[str, Any] = {"has_centre": getattr(node, "centre", "") not in idle}
     if isinstance(node, (ir.AxisRoute, ir.PlaneRoute)):
         found["nodes"] = types[node.out].width - 1
+        found["tests"] = coded_tests(node, program) if is_coded(node, program) else []
     if isinstance(node, ir.PlaneRoute):
         found["dot"] = f"{name}_{dot_of(program.tables[node.planes])}"
     if isinstance(node, ir.LeafAffine):

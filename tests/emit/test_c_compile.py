@@ -49,10 +49,12 @@ def all_models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def test_cases_hold_every_machine_node_and_helper() -> None:
-    """`TiledSum` belongs to another profile than the portable one, trees have cases of their own."""
+    """`TiledSum` belongs to another profile; trees and paths have cases of their own."""
     bodies = [lower(program_of(case), "f32") for case in CASES]
     met = {type(node) for program in bodies for node in program.body}
-    assert met == {node for node in ir.NODES if node.level is not ir.Level.MATH} - {ir.TiledSum, *TREES}
+    assert met == {node for node in ir.NODES if node.level is not ir.Level.MATH} - {
+        ir.TiledSum, ir.PackedPath, *TREES
+    }  # fmt: skip
     shapes = {node.shape for program in bodies for node in program.body if isinstance(node, ir.PackedSum)}
     assert shapes == set(c_nodes.SHAPE_FUNCTIONS) - {"given"}  # needs a kernel from its caller
 

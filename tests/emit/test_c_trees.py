@@ -96,12 +96,14 @@ def test_report_counts_the_bytes_that_are_there(case: str, tmp_path: Any) -> Non
         assert "int8_t tree_planes" in str(files["tree.c"])
 
 
-def test_a_small_tree_takes_little_room() -> None:
-    """Twelve leaves: tests of one byte for the feature, four for the threshold, two for the links."""
-    files = sc.emit(tree_program(RECIPES["axis"]), "c", "tree", profile="portable")
-    assert json.loads(files["tree.json"])["cost"]["table_bytes"] == 11 * (1 + 4 + 2) + 12 * 4 * (
-        FEATURES + 1
-    )
+def test_trees_take_little_room() -> None:
+    """A small tree stands in the code; a large one has a byte per feature, two for each link."""
+    for case, per_test in (("axis", 0), ("axis many", 1 + 4 + 2 * 2)):
+        leaves = RECIPES[case].leaves
+        files = sc.emit(tree_program(RECIPES[case]), "c", "tree", profile="portable")
+        centre = 4 * FEATURES if RECIPES[case].shifted else 0
+        expected = (leaves - 1) * per_test + leaves * 4 * (FEATURES + 1) + centre
+        assert json.loads(files["tree.json"])["cost"]["table_bytes"] == expected
 
 
 def test_guard_meets_the_vectors_only_where_it_must() -> None:
