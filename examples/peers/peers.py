@@ -42,12 +42,13 @@ COLUMNS = {
 TEXT = """\
 `python examples/peers/peers.py` made this table: {precision}, {profile} profile, {machine}, one thread,
 processor time, in turn. A pair is *one row per call / batches of 2000*; a peer's figures say how many
-times as long it takes as our C called from the same language. {from_c} are called from C, the
-others from Python. LIBSVM makes its nodes from dense rows within its time; scikit-learn is the faster of
-dense and CSR rows; skl2onnx's graph is cut down to labels; m2cgen is tried on small models only, intelex
-on two classes. The last column is our C beside what one core can read from that cache, and its
-multiply-add peak ({peak:.0f} GF/s), measured in the same run; it passes 100% where zeros
-are skipped. Labels of ours that differ from scikit-learn's: {wrong} of {rows:,}.
+times as long it takes as our C called from the same language.
+Called from C: {from_c}; from Python: the others.
+LIBSVM makes its nodes from dense rows within its time; scikit-learn is the faster of dense and CSR rows;
+skl2onnx's graph is cut down to labels; m2cgen is tried on small models only, intelex on two classes. The
+last column is our C beside what one core can read from that cache, and its multiply-add peak
+({peak:.0f} GF/s), measured in the same run; it passes 100% where zeros are skipped. Labels of ours that
+differ from scikit-learn's: {wrong} of {rows:,}.
 """
 
 

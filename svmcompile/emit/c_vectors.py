@@ -125,6 +125,8 @@ def _names(isa: InstructionSet, size: int, function: str, name: str) -> dict[str
         "v": f"{function}_{isa.name}_v",
         "u": f"{function}_{isa.name}_u",
         "native": f"__m{8 * isa.bytes}" + ("" if size == 4 else "d"),
+        # Compilers forget it at times, and then the caller's own code is slowed down.
+        "leave": "__builtin_ia32_vzeroupper();" if isa.target else "",
         "plain": f"{attribute}static ",
         "inline": f"{attribute}static inline __attribute__((always_inline)) ",
         "noinline": f"{attribute}static __attribute__((noinline)) ",

@@ -75,7 +75,7 @@ def test_table_shows_the_faster_form_and_what_differs():
     assert cells["of bandwidth / of peak"] == "66% (L2) / 50%"
     report = " ".join(peers.report({"ijcnn1": RESULT}).split())
     assert "differ from scikit-learn's: 0 of 500." in report
-    assert "LIBSVM are called from C" in report
+    assert "Called from C: LIBSVM; from Python" in report
     assert report.endswith("| ijcnn1 | 1.2e-06 | 4.5e-14 | 1.5 / 1.5 | 4.5 | 3 |")
 
 
