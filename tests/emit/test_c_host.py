@@ -114,16 +114,18 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("tables", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("tables", "kernel"), [("dense", Kernel("rbf", 0.2)), ("sparse", Kernel("poly", 0.3, 0.5, 3))]
+)
 @pytest.mark.parametrize(("classes", "width"), [(2, 5), (4, 5), (9, 5), (10, 64)])
 def test_registers_are_left_as_older_code_wants_them(
-    classes: int, width: int, tables: str, tmp_path: Path
+    classes: int, width: int, tables: str, kernel: Kernel, tmp_path: Path
 ) -> None:
     """Else every older vector instruction of the caller takes many times as long."""
     flags = Path("/proc/cpuinfo")
     if not X86 or not flags.exists() or "xgetbv1" not in flags.read_text():
         pytest.skip("this processor does not tell which registers are in use")
-    write_c(many_classes(classes, width, Kernel("rbf", 0.2)), tmp_path, "model", "f32", "host", tables)
+    write_c(many_classes(classes, width, kernel), tmp_path, "model", "f32", "host", tables)
     (tmp_path / "main.c").write_text(UPPER_HALVES)
     for command in compilers().values():
         compile_c(command, tmp_path, "-O2", "main.c", "model.c", "-o", "main")
