@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__, pipeline
 from svmcompile.bench.driver import Compiler, Entry, Outcome, race_in_c
+from svmcompile.bench.onnx_runtime import c_peer
 from svmcompile.bench.peers import Absent, CPeer, PythonPeer, first_line, start
 from svmcompile.bench.probe import Limits, Work, measure_limits
 from svmcompile.bench.result import Timed, compare, differing
@@ -25,6 +26,7 @@ from svmcompile.load.toolchain import FLAGS, build_library, find_compiler
 
 CHECKED_SINGLES = 50  # rows whose answers from single calls through Python are compared too
 NO_PROGRAM_FLAGS = ("-shared",)
+OUR_GRAPH = "svmcompile ONNX"
 
 
 class Race:
@@ -49,9 +51,11 @@ class Race:
     def run(self, rivals: tuple[str, ...]) -> dict[str, Any]:
         """All figures, ready for JSON."""
         peers = self._start(rivals)
+        if "onnxruntime" in rivals:
+            peers |= self._our_graph()
         work = Work.of(self.subject.program, self.subject.number)
         limits = self._limits(work)
-        timed = self._through_python(peers, "onnxruntime" in rivals)
+        timed = self._through_python(peers)
         in_c = self._in_c(peers)
         limits = limits.best_of(self._limits(work))
         return {
@@ -86,10 +90,8 @@ class Race:
 
     # Through Python.
 
-    def _through_python(self, peers: dict[str, Any], with_onnx: bool) -> list[Timed]:
+    def _through_python(self, peers: dict[str, Any]) -> list[Timed]:
         entries: dict[str, PythonPeer] = {"ours": self._ours()}
-        if with_onnx:
-            entries |= self._our_graph()
         entries |= {name: peer for name, peer in peers.items() if isinstance(peer, PythonPeer)}
         wrong = {name: self._check(name, entry) for name, entry in entries.items()}
         entries = {name: entry for name, entry in entries.items() if wrong[name] is not None}
@@ -108,23 +110,29 @@ class Race:
         rows = self.subject.rows.astype(np.float32 if self.subject.number == "f32" else np.float64)
         return PythonPeer("svmcompile C", LocalRunner(model.predict, rows, self.subject.batch), __version__)
 
-    def _our_graph(self) -> dict[str, PythonPeer]:
+    def _our_graph(self) -> dict[str, CPeer | PythonPeer]:
         """Our ONNX graph, from the folder or made now; none where there is no ONNX Runtime."""
         from svmcompile.emit.onnx import emit
-        from svmcompile.load.onnx import load_onnx
 
-        program, path = self.subject.program, self.folder / f"{self.name}.onnx"
+        program, name = self.subject.program, f"{self.name}.onnx"
         try:
             import onnxruntime
         except ImportError:
             self.absent.append(Absent("ours-onnx", "onnxruntime is not installed"))
             return {}
-        name = f"{self.name}.onnx"
+        path = self.folder / name
         made = path.read_bytes() if path.exists() else emit(program, self.name, self.subject.number)[name]
+        output = "value" if self.subject.is_regressor else "label"
+        in_c = c_peer(OUR_GRAPH, made, output, self.subject)
+        return {"ours-onnx": in_c or self._our_graph_in_python(made, onnxruntime.__version__)}
+
+    def _our_graph_in_python(self, made: bytes, version: str) -> PythonPeer:
+        from svmcompile.load.onnx import load_onnx
+
+        program = self.subject.program
         model = load_onnx(made, program.labels, program.n_features)
         rows = self.subject.rows.astype(model.number)
-        runner = LocalRunner(model.predict, rows, self.subject.batch)
-        return {"ours-onnx": PythonPeer("svmcompile ONNX", runner, onnxruntime.__version__)}
+        return PythonPeer(OUR_GRAPH, LocalRunner(model.predict, rows, self.subject.batch), version)
 
     def _check(self, name: str, entry: PythonPeer) -> int | None:
         """How many answers differ; None (and a note) if a rival gives none."""
@@ -144,16 +152,16 @@ class Race:
             pipeline.read_file(self.folder / f"{self.name}{suffix}").decode() for suffix in (".c", ".h")
         )
         entries = {"ours": Entry("ours", build_library(self.name, source, header), self.name)}
-        titles = {"ours": ("svmcompile C", __version__)}
-        for name, peer in peers.items():
-            if isinstance(peer, CPeer):
-                self._say(f"building {name}")
-                entries |= self._entry(name, peer)
-                titles[name] = (peer.title, peer.version)
+        called = {name: peer for name, peer in peers.items() if isinstance(peer, CPeer)}
+        for name, peer in called.items():
+            self._say(f"building {name}")
+            entries |= self._entry(name, peer)
         self._say(f"timing {len(entries)} in C")
+        us = CPeer("svmcompile C", "ours", self.name, __version__)
+        found = [(name, called.get(name, us), one) for name, one in self._outcomes(entries).items()]
         return [
-            Timed(name, *titles[name], "C", outcome.times, self._differing(outcome))
-            for name, outcome in self._outcomes(entries).items()
+            Timed(name, peer.title, peer.version, "C", one.times, self._differing(peer, one))
+            for name, peer, one in found
         ]
 
     def _entry(self, name: str, peer: CPeer) -> dict[str, Entry]:
@@ -171,15 +179,19 @@ class Race:
         except ToolchainError as error:
             if len(entries) == 1:
                 raise
+            # Graphs need a library whose functions are found by their places: they go first.
+            kinds = {entry.kind for entry in entries.values()}
+            going = {"onnx"} if "onnx" in kinds else kinds - {"ours"}
             reason = f"the driver failed: {first_line(error)}"
-            self.absent += [Absent(name, reason) for name in entries if name != "ours"]
-            return self._outcomes({"ours": entries["ours"]})
+            self.absent += [Absent(name, reason) for name, entry in entries.items() if entry.kind in going]
+            return self._outcomes({n: entry for n, entry in entries.items() if entry.kind not in going})
         return dict(zip(entries, found, strict=True))
 
-    def _differing(self, outcome: Outcome) -> int:
-        named = self.subject.named
-        regressor = self.subject.is_regressor
-        return differing(self.expected, named(outcome.batch), named(outcome.single), regressor)
+    def _differing(self, peer: CPeer, outcome: Outcome) -> int:
+        batch, single = outcome.batch, outcome.single
+        if not peer.gives_labels:
+            batch, single = self.subject.named(batch), self.subject.named(single)
+        return differing(self.expected, batch, single, self.subject.is_regressor)
 
     # What the figures are about.
 
@@ -212,7 +224,10 @@ class Race:
         if "libsvm" in present:
             found.append("LIBSVM gets dense rows: making its nodes, zeros dropped, is part of its time")
         if present & {"onnxruntime", "ours-onnx"}:
-            found.append("ONNX graphs run in ONNX Runtime; skl2onnx's is cut down to labels or values")
+            found.append(
+                "ONNX graphs run in ONNX Runtime, called from C where its library can be opened and labels "
+                "are integers; skl2onnx's is cut down to labels or values"
+            )
         if subject.svm is not None and subject.svm.steps:
             found.append("LIBSVM, m2cgen, numpy and intelex get preprocessed rows and are spared that work")
         if subject.n_given < subject.batch:

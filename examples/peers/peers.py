@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from peer_checks import checks, checks_table
 from peer_data import CASES, Case, data_folder, trained
 
 import svmcompile as sc
@@ -41,12 +42,13 @@ COLUMNS = {
 TEXT = """\
 `python examples/peers/peers.py` made this table: {precision}, {profile} profile, {machine}, one thread,
 processor time, in turn. A pair is *one row per call / batches of 2000*; a peer's figures say how many
-times as long it takes as our C called from the same language. LIBSVM and m2cgen are called from C, the
-others from Python. LIBSVM makes its nodes from dense rows within its time; scikit-learn is the faster of
-dense and CSR rows; skl2onnx's graph is cut down to labels; m2cgen is tried on small models only, intelex
-on two classes. The last column is our C beside what one core can read from that cache, and its
-multiply-add peak ({peak:.0f} GF/s), measured in the same run; it passes 100% where zeros
-are skipped. Labels of ours that differ from scikit-learn's: {wrong} of {rows:,}.
+times as long it takes as our C called from the same language.
+Called from C: {from_c}; from Python: the others.
+LIBSVM makes its nodes from dense rows within its time; scikit-learn is the faster of dense and CSR rows;
+skl2onnx's graph is cut down to labels; m2cgen is tried on small models only, intelex on two classes. The
+last column is our C beside what one core can read from that cache, and its multiply-add peak
+({peak:.0f} GF/s), measured in the same run; it passes 100% where zeros are skipped. Labels of ours that
+differ from scikit-learn's: {wrong} of {rows:,}.
 """
 
 
@@ -58,7 +60,8 @@ def race(case: Case) -> dict[str, Any]:
     sc.write(sc.emit(program, ("c", "onnx"), case.name, profile=PROFILE), folder)
     print(f"{case.name}: {program.origin.n_support_vectors:,} support vectors", file=sys.stderr)
     options = BenchOptions(folder=str(folder), data=str(rows), model=str(model), trust_pickle=True)
-    return bench(options, folder)
+    result = bench(options, folder)
+    return {**result, "checks": checks(model, rows, folder, PROFILE, result)}
 
 
 def table(results: Mapping[str, dict[str, Any]]) -> str:
@@ -104,13 +107,21 @@ def report(results: Mapping[str, dict[str, Any]]) -> str:
     ours = {name: _of(result, "ours") for name, result in results.items()}
     text = TEXT.format(
         precision=some["precision"],
+        from_c=", ".join(title for title, peers in COLUMNS.items() if _called_from_c(results, peers)),
         profile=some["profile"],
         machine=some["machine"],
         peak=max(result["limits"]["peak_gflops"] for result in results.values()),
         wrong=sum(max(one["labels_differing"] for one in found) for found in ours.values()),
         rows=sum(result["rows"] for result in results.values()),
     )
-    return f"{text}\n{table(results)}"
+    found = {name: result["checks"] for name, result in results.items()}
+    return f"{text}\n{table(results)}\n\n{checks_table(found)}"
+
+
+def _called_from_c(results: Mapping[str, dict[str, Any]], peers: tuple[str, ...]) -> bool:
+    return all(one["via"] == "C" for result in results.values() for one in _of(result, *peers)) and any(
+        _of(result, *peers) for result in results.values()
+    )
 
 
 def _of(result: dict[str, Any], *keys: str) -> list[dict[str, Any]]:

@@ -39,11 +39,11 @@ TITLES = {
 PEERS = ("sklearn", "libsvm", "onnxruntime", "numpy")
 LINES = {  # key and language of a contender -> its name in the chart; ours first
     ("ours", "C"): "svmcompile C",
-    ("ours-onnx", "Python"): "svmcompile ONNX",
+    ("ours-onnx", "C"): "svmcompile ONNX",
     ("libsvm", "C"): "LIBSVM, from C",
     ("numpy", "Python"): "numpy float32",
     ("sklearn", "Python"): "scikit-learn",
-    ("onnxruntime", "Python"): "skl2onnx ONNX",
+    ("onnxruntime", "C"): "skl2onnx ONNX",
 }
 WORK_PER_BATCH = 4e8  # products; large models get smaller batches
 ROWS = (64, 2000)

@@ -13,7 +13,8 @@ from svmcompile.bench.subject import LeftOut, Subject
 from svmcompile.bench.timing import Runner
 from svmcompile.errors import OptionError
 
-# Rivals called from Python: a function that makes a runner of a subject.
+# Rivals called from Python: a function that makes a runner of a subject. ONNX Runtime is called
+# from C where its library can be opened.
 PYTHON_PEERS: dict[str, str] = {
     "sklearn": "svmcompile.bench.sklearn:start",
     "sklearn-csr": "svmcompile.bench.sklearn:start_csr",
@@ -49,6 +50,7 @@ class CPeer:
     version: str = ""
     library: Path | None = None
     source: str = ""
+    gives_labels: bool = False  # else the numbers of classes
 
 
 @dataclass(frozen=True, slots=True)

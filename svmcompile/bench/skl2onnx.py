@@ -11,26 +11,36 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.onnx_runtime import c_peer
+from svmcompile.bench.peers import CPeer, PythonPeer
 from svmcompile.bench.subject import Subject
 from svmcompile.bench.timing import LocalRunner
 
+TITLE = "skl2onnx ONNX"
 
-def start(subject: Subject) -> PythonPeer:
-    """The session itself, on float32 rows."""
+
+def start(subject: Subject) -> CPeer | PythonPeer:
+    """The session itself, on float32 rows; from C if that is possible."""
     subject.machine()
+    graph = _graph(subject)
+    return c_peer(TITLE, graph.SerializeToString(), graph.graph.output[0].name, subject) or _in_python(
+        graph.SerializeToString(), subject
+    )
+
+
+def _in_python(graph: bytes, subject: Subject) -> PythonPeer:
     import onnxruntime
 
-    session = _session(_graph(subject))
+    session = _session(graph)
     (entry,) = session.get_inputs()
     outputs = [session.get_outputs()[0].name]
     run, name = session.run, entry.name
     rows = np.ascontiguousarray(subject.rows, dtype=np.float32)
     runner = LocalRunner(lambda part: run(outputs, {name: part})[0], rows, subject.batch)
-    return PythonPeer("skl2onnx ONNX", runner, onnxruntime.__version__)
+    return PythonPeer(TITLE, runner, onnxruntime.__version__)
 
 
-def _graph(subject: Subject) -> bytes:
+def _graph(subject: Subject) -> Any:
     from skl2onnx import to_onnx
 
     options: dict[str, Any] = {} if subject.is_regressor else {"zipmap": False}
@@ -39,8 +49,7 @@ def _graph(subject: Subject) -> bytes:
     row = subject.rows[:1].astype(np.float32)
     made = to_onnx(model, row, options=options or None)
     _keep_first_output(made.graph)
-    content: bytes = made.SerializeToString()
-    return content
+    return made
 
 
 def _keep_first_output(graph: Any) -> None:

@@ -80,7 +80,7 @@ def _context(
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_halves": any(program.tables[node.vectors].dtype == np.float16 for node in sums),
+        "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "uses": c_nodes.helpers(program),
         "numbers": c_nodes.NUMBERS[number],

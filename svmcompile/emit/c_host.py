@@ -1,15 +1,12 @@
-"""What the macros of `host.j2` need to know: instruction sets, tiles and chunks."""
+"""What the macros of `host.j2` need to know of a sum: blocks, classes and chunks."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from svmcompile.emit.literals import wrap
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Prepare, SparseSum, TiledSum, lazy_operands
 from svmcompile.ir.program import Number, Program
@@ -17,45 +14,12 @@ from svmcompile.kernel import SPARSE_ZEROS
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
 MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack
-MOST_SUMS = 12  # registers for sums that do not wait for each other
 FEW_ROWS = 4  # so few rows go one by one
 MOST_SCRATCH_BYTES = 512 * 1024
 MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
 COLUMN_SPILL = 8  # blocks after which column sums do
-X86 = "defined(__x86_64__) || defined(__i386__)"
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionSet:
-    """Vector size, and the tile that fits its registers: queries by blocks, and blocks for one row."""
-
-    name: str
-    bytes: int
-    tile_blocks: int
-    queries: int
-    row_blocks: int
-    registers: int  # for sums of a tile of rows by weight columns
-    target: str = ""
-    guard: str = ""  # where the compiler knows it
-    known: str = ""  # where the compiler may take it for granted
-    settled: str = ""  # where the compiler was told of a processor without it
-    supported: str = ""  # asked at run time
-
-
-# Best first; the last runs everywhere that GCC's vector extensions do.
-INSTRUCTION_SETS = (
-    InstructionSet(
-        "avx512", 64, 2, 12, 8, 24, "avx512f", X86, "defined(__AVX512F__)",
-        "defined(__AVX2__) && defined(__FMA__)", '__builtin_cpu_supports("avx512f")',
-    ),
-    InstructionSet(
-        "avx2", 32, 1, 6, 4, 12, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
-        "0", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
-    ),
-    InstructionSet("base", 16, 1, 3, 2, 12),
-)  # fmt: skip
 
 
 def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, Any]:
@@ -74,20 +38,18 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
 def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number) -> dict[str, Any]:
     """Blocks, classes and weights of one sum."""
     vectors, lanes = vectors_and_lanes(program.tables[node.weights])
-    blocks = vectors // lanes
     by_lane, columns, padded = weights_layout(node, program)
-    ends = _ends(node, blocks, lanes, by_lane)
+    ends = _ends(node, lanes, by_lane)
     return {
         "bits": "uint32_t" if number == "f32" else "uint64_t",
         "lanes": lanes,
-        "blocks": blocks,
+        "blocks": vectors // lanes,
         "by_lane": by_lane,
         "columns": columns,
         "padded": padded,
         "classes": len(ends),
         "end_list": ", ".join(map(str, ends)),
         "per_end": "" if by_lane else f" * {lanes}",
-        "slot_list": wrap(list(map(str, _slots(node, columns)))),
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "power_steps": _power_steps(node.degree),
     }
@@ -106,7 +68,7 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
         return 0
     by_lane, columns, padded = weights_layout(node, program)
     size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
-    gathered = 64 * columns if by_lane else (size + 8) * padded
+    gathered = (size + 8) * (64 // size * columns if by_lane else padded)
     if takes_sparse(node, program):
         gathered += int(width) * (4 + size)  # a row's non-zero features and where they are
     per_row = size * (int(width) + 1) + (8 + size) * len(program.tables[node.bias]) + gathered
@@ -133,30 +95,9 @@ def takes_sparse(node: TiledSum, program: Program) -> bool:
     return bool(filled <= 1 - SPARSE_ZEROS) and vectors.shape[1] <= MOST_SPARSE_FEATURES
 
 
-def instruction_sets(
-    node: TiledSum | SparseSum, program: Program, number: Number, function: str, name: str
-) -> list[dict[str, Any]]:
-    """Every instruction set with its vector types, best first; NAME_NO_AVX512 and such leave one out."""
-    by_lane, columns, padded = weights_layout(node, program)
-    _, lanes = vectors_and_lanes(program.tables[node.weights])
-    gathered = columns * lanes if by_lane else padded
-    size = 4 if number == "f32" else 8
-    return [_isa(isa, size, lanes, gathered, by_lane, function, name) for isa in INSTRUCTION_SETS]
-
-
-def _ends(node: TiledSum | SparseSum, blocks: int, lanes: int, by_lane: bool) -> list[int]:
-    """Where each class ends, in blocks or in vectors; what fills up the table belongs to the last."""
-    ends = list(accumulate(-(-count // lanes) if by_lane else count for count in node.counts))
-    return [*ends[:-1], blocks if by_lane else blocks * lanes]
-
-
-def _slots(node: TiledSum | SparseSum, columns: int) -> list[int]:
-    """For each class and weight column the sum it enters."""
-    if len(node.counts) == 1:
-        return list(range(columns))
-    k = len(node.counts)
-    index = {pair: at for at, pair in enumerate(pair_indices(k))}
-    return [index[(r, c)] if r < c else index[(c, r + 1)] for c in range(k) for r in range(k - 1)]
+def _ends(node: TiledSum | SparseSum, lanes: int, by_lane: bool) -> list[int]:
+    """Where each class ends, in blocks or in vectors."""
+    return list(accumulate(-(-count // lanes) if by_lane else count for count in node.counts))
 
 
 def _power_steps(degree: int) -> list[str]:
@@ -169,25 +110,3 @@ def _power_steps(degree: int) -> list[str]:
         if degree:
             steps.append("t = t * t")
     return steps
-
-
-def _isa(
-    isa: InstructionSet, size: int, lanes: int, gathered: int, by_lane: bool, function: str, name: str
-) -> dict[str, Any]:
-    width = isa.bytes // size
-    attribute = f'__attribute__((target("{isa.target}"))) ' if isa.target else ""
-    return {
-        **asdict(isa),
-        "guard": isa.guard and f"({isa.guard}) && !defined({name.upper()}_NO_{isa.name.upper()})",
-        "has": f"{function}_has_{isa.name}".upper(),
-        "lanes": width,
-        "per_block": lanes // width,
-        "gathered": gathered // width,
-        "ways": max(1, min(4, MOST_SUMS // (gathered // width))),
-        "blocked": not by_lane and isa.queries * gathered // width <= isa.registers,
-        "v": f"{function}_{isa.name}_v",
-        "u": f"{function}_{isa.name}_u",
-        "plain": f"{attribute}static ",
-        "inline": f"{attribute}static inline __attribute__((always_inline)) ",
-        "noinline": f"{attribute}static __attribute__((noinline)) ",
-    }

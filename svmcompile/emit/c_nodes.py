@@ -7,12 +7,15 @@ from dataclasses import fields
 from functools import singledispatch
 from itertools import accumulate
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from svmcompile.emit.c_api import row_parameters
-from svmcompile.emit.c_host import instruction_sets, tiled_layout
+from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
+from svmcompile.emit.c_vectors import instruction_sets
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
@@ -35,24 +38,49 @@ EXP2_COEFFICIENTS: dict[Number, tuple[float, ...]] = {
         1.0180647660573069e-07, 7.072570394540799e-09, 4.0780717860928705e-10,
     ),
 }  # fmt: skip
+# The same for the host profile, where an operation more is one per kernel value: as short as the
+# stated error allows; on [0, 1] for processors that split off the fraction themselves.
+EXP2_FROM_NEAREST: dict[Number, tuple[float, ...]] = {
+    "f32": (
+        1.0, 0.6931469775979313, 0.24022242084564863, 0.055507337450183304, 0.009671512676821328,
+        0.001326472666658417,
+    ),
+    "f64": EXP2_COEFFICIENTS["f64"],
+}  # fmt: skip
+EXP2_FROM_FLOOR: dict[Number, tuple[float, ...]] = {
+    "f32": (
+        1.0, 0.6931513118146168, 0.2401644500806607, 0.055799913287969335, 0.009017030135350938,
+        0.0018671301371346208,
+    ),
+    "f64": (
+        1.0, 0.693147180559946, 0.24022650695906303, 0.05550410866560708, 0.009618129099506217,
+        0.0013333558631857664, 0.00015403512238913757, 1.5253176424663647e-05, 1.3208350501098494e-06,
+        1.0253339193373275e-07, 6.558991114570944e-09, 6.264450028309692e-10,
+    ),
+}  # fmt: skip
 
 
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     """Literals of one number type."""
     plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "two_log2e": 2 * math.log2(math.e)}
     values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
-    values["coefficients"] = [real(value, number) for value in EXP2_COEFFICIENTS[number]]
+    for key, polynomial in (
+        ("coefficients", EXP2_COEFFICIENTS),
+        ("from_nearest", EXP2_FROM_NEAREST),
+        ("from_floor", EXP2_FROM_FLOOR),
+    ):
+        values[key] = [real(value, number) for value in polynomial[number]]
     return values | own
 
 
 NUMBERS: dict[Number, dict[str, Any]] = {
     "f32": _numbers(
         "f32", bits="uint32_t", mantissa=23, bias=127, min="-126.0f", max="127", error="2e-7",
-        tanh_limit="10.0f", tanh_error="3e-7", magic="12582912.0f", sign_bit=31,
+        tanh_limit="10.0f", tanh_error="3e-7", magic="12582912.0f", sign_bit=31, suffix="ps",
     ),
     "f64": _numbers(
         "f64", bits="uint64_t", mantissa=52, bias=1023, min="-1022.0", max="1023", error="4e-16",
-        tanh_limit="20.0", tanh_error="6e-16", magic="6755399441055744.0", sign_bit=63,
+        tanh_limit="20.0", tanh_error="6e-16", magic="6755399441055744.0", sign_bit=63, suffix="pd",
     ),
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
@@ -61,8 +89,8 @@ PACKED = (ir.PackedSum, ir.PackedPath)
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
-    ir.TiledSum: ("ends", "slots", "input"),
-    ir.SparseSum: ("ends", "slots"),
+    ir.TiledSum: ("ends", "input"),
+    ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
@@ -88,6 +116,18 @@ def helpers(program: Program) -> dict[str, bool]:
         "tanh": "tanh" in shapes,
         "power": "power" in shapes,
     }
+
+
+def has_intrinsics(node: Node, program: Program) -> bool:
+    """Whether a node's macro goes beyond GCC's vector extensions where the processor has more to offer."""
+    if isinstance(node, ir.TiledSum) and program.tables[node.vectors].dtype == np.float16:
+        return True
+    return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
+
+
+def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.SparseSum]:
+    """Whether a node's macro is written for each instruction set."""
+    return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
 
 
 def inlined_tables(program: Program) -> set[str]:
@@ -139,7 +179,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program)):
+    if _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
@@ -169,7 +209,15 @@ def _(node: ir.Clip, program: Program, types: Types, name: str) -> dict[str, Any
 
 @_own.register
 def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {"limit": real(node.limit, program.number or "f64")}
+    number = program.number or "f64"
+    lanes, width = 4 if number == "f32" else 2, types[node.out].width
+    return {
+        "limit": real(node.limit, number),
+        "bits": NUMBERS[number]["bits"],
+        "sign_bit": NUMBERS[number]["sign_bit"],
+        "lanes": lanes,
+        "whole": width // lanes * lanes,
+    }
 
 
 def _shape_call(node: ir.PackedSum | ir.PackedPath | ir.SparseSum, name: str) -> dict[str, str]:

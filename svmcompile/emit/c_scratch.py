@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import singledispatch
 
 from svmcompile.emit.c_api import needed
-from svmcompile.emit.c_host import INSTRUCTION_SETS, chunk_rows, takes_sparse
+from svmcompile.emit.c_host import chunk_rows, takes_sparse
 from svmcompile.emit.c_sparse import PICKS, is_host
+from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.inverted import vectors_and_lanes
@@ -109,9 +110,10 @@ def _(node: ir.SparseSum, program: Program, types: Types) -> int:
 
 
 def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program) -> int:
-    """Bytes of one row's sums before they go to double."""
+    """Bytes of one row's sums, and of those in double that they go to."""
     weights = program.tables[node.weights]
-    return int(weights.shape[1]) * (BLOCK_BYTES if weights.ndim == 3 else _size(program) + DOUBLE)
+    lanes = BLOCK_BYTES // _size(program) if weights.ndim == 3 else 1
+    return int(weights.shape[1]) * lanes * (_size(program) + DOUBLE)
 
 
 def _picks(node: ir.TiledSum, program: Program) -> int:

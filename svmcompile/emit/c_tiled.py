@@ -71,7 +71,9 @@ def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
 def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -> Body:
     """What prepares a row for a tiled sum, as one function."""
     real, function = real_of(program), symbols(f"%{node.out} input", f"{node.out}_input")
-    declaration = f"static void {function}(const {real} *x, {real} *z)"
+    declaration = (
+        f"static inline __attribute__((always_inline)) void {function}(const {real} *x, {real} *z)"
+    )
     return body(program, types, symbols, node.x, declaration, "z")
 
 

@@ -109,6 +109,8 @@ class CModel:
     def predict(self, data: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data)
+        if len(rows) == 1 and not isinstance(rows, SparseRows):
+            return self._predict_one(rows)
         if self._classes is None:
             values = np.empty(len(rows), dtype=self._real)
             self._call("predict", rows, values)
@@ -116,6 +118,14 @@ class CModel:
         indices = np.empty(len(rows), dtype=np.int32)
         self._call("predict", rows, indices)
         return np.asarray(self._classes[indices])
+
+    def _predict_one(self, row: NDArray[Any]) -> NDArray[Any]:
+        """A row alone needs no array for C to write to, which would take longer than many models."""
+        answer = self._function("predict")(self._view(self._pointer, row))
+        if self._classes is None:
+            return np.array([answer], dtype=np.float64)
+        label: NDArray[Any] = self._classes[answer : answer + 1].copy()
+        return label
 
     def decision_function(self, data: Any) -> NDArray[np.float64]:
         """Scores in the original's shape."""

@@ -12,11 +12,13 @@
  *   KIND ours    LIBRARY: a model built by svmcompile     ARGUMENT: its name
  *   KIND libsvm  LIBRARY: LIBSVM                          ARGUMENT: a model file
  *   KIND m2cgen  LIBRARY: code of m2cgen, built           ARGUMENT: number of classes
+ *   KIND onnx    LIBRARY: ONNX Runtime                    ARGUMENT: OUTPUT:GRAPH, a name and a file
  *
  * Each gets rows in its own number type, converted before the clock starts. The
  * nodes that LIBSVM wants are made from dense rows while the clock runs, with
  * zeros dropped, as a caller with dense rows has to. LIBSVM and m2cgen have no
- * function for batches; their batch is a loop over single calls.
+ * function for batches; their batch is a loop over single calls. Graphs answer with
+ * labels (integers), the others with the numbers of classes.
  *
  * Built with -DREAL=float or double, and -DREGRESSOR=1 for models without labels.
  */
@@ -58,13 +60,14 @@ typedef struct contender {
     double (*score_one)(const double *);
     void (*score_many)(const double *, double *);
     int classes;
+    struct ort_graph *graph;
 } contender;
 
 /* Code of m2cgen calls libm without naming it; this makes the linker keep it. */
 double (*const keep_libm[])(double) = {exp, tanh};
 
 static size_t n_rows, n_features, batch_rows;
-static const double *rows;
+static const double *raw_rows, *rows;
 static const REAL *our_rows;
 static answer_many *our_answers;
 static struct node *nodes;
@@ -183,6 +186,27 @@ static void open_m2cgen(contender *self, void *library, const char *classes)
     self->one = m2cgen_one;
 }
 
+/* Graphs in ONNX Runtime. */
+
+#include "onnx.h"
+
+static double onnx_one(const contender *self, size_t row)
+{
+    return ort_one(self->graph, row);
+}
+
+static void onnx_many(const contender *self, size_t first, size_t count)
+{
+    ort_many(self->graph, first, count, self->results + n_rows + first);
+}
+
+static void open_onnx(contender *self, void *library, char *name)
+{
+    self->graph = ort_open(library, name, raw_rows);
+    self->one = onnx_one;
+    self->many = onnx_many;
+}
+
 /* The race. */
 
 static double pass_single(const contender *self)
@@ -220,7 +244,7 @@ static void warm_up(contender *self)
     }
     for (size_t first = 0; first < n_rows; first += batch_rows)
         self->many(self, first, n_rows - first < batch_rows ? n_rows - first : batch_rows);
-    for (size_t i = 0; i < n_rows; i++) self->results[n_rows + i] = (double)our_answers[i];
+    for (size_t i = 0; self->our_batch && i < n_rows; i++) self->results[n_rows + i] = (double)our_answers[i];
     self->batch_loops = loops_for(pass_batch(self));
 }
 
@@ -250,7 +274,7 @@ static void make_buffers(const char *path, const char *prepared)
     double *read = read_rows(path);
     REAL *converted = allocate(n_rows * n_features, sizeof *converted);
     for (size_t i = 0; i < n_rows * n_features; i++) converted[i] = (REAL)read[i];
-    free(read);
+    raw_rows = read;
     our_rows = converted;
     rows = read_rows(prepared);
     our_answers = allocate(n_rows, sizeof *our_answers);
@@ -266,6 +290,7 @@ static void open_contender(contender *self, char **words)
     if (!strcmp(words[0], "ours")) open_ours(self, library, words[2]);
     else if (!strcmp(words[0], "libsvm")) open_libsvm(self, library, words[2]);
     else if (!strcmp(words[0], "m2cgen")) open_m2cgen(self, library, words[2]);
+    else if (!strcmp(words[0], "onnx")) open_onnx(self, library, words[2]);
     else fail(words[0], "unknown kind");
 }
 

@@ -22,6 +22,7 @@ from sklearn.svm import SVR
 
 import svmcompile as sc
 from svmcompile import bench_job, bench_race, cli
+from svmcompile.bench import onnx_runtime
 from svmcompile.bench.libsvm import write_model
 from svmcompile.bench.peers import PythonPeer
 from svmcompile.bench.probe import parse_limits
@@ -125,6 +126,29 @@ def test_two_classes_from_sparse_rows(pair, quick):
     assert installed("sklearn", "numpy", "intelex", "libsvm", "m2cgen", "onnxruntime") <= keys(result)
     assert "sklearn-csr" in keys(result)
     assert {one["labels_differing"] for one in result["contenders"]} == {0}
+
+
+def test_graphs_are_called_from_c_where_the_library_is_there(pair, quick, monkeypatch):
+    pytest.importorskip("skl2onnx", reason="skl2onnx makes the rival's graph")
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime runs the graphs")
+    graphs = {"onnxruntime", "ours-onnx"}
+    result = bench_job.measure(pair.options(against=("onnxruntime",)))
+    via = "C" if onnx_runtime.library() else "Python"
+    assert graphs <= keys(result, via)
+    monkeypatch.setattr(onnx_runtime, "library", lambda: None)
+    assert graphs <= keys(bench_job.measure(pair.options(against=("onnxruntime",))), "Python")
+
+
+def test_graph_that_breaks_the_driver_takes_nobody_along(pair, quick, monkeypatch):
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime runs the graphs")
+    if onnx_runtime.library() is None:
+        pytest.skip("this ONNX Runtime has no library that C could open")
+    monkeypatch.setattr(
+        bench_race, "c_peer", lambda title, graph, *more: onnx_runtime.c_peer(title, b"no graph", *more)
+    )
+    result = bench_job.measure(pair.options(against=("onnxruntime", "libsvm")))
+    assert {"ours"} | installed("libsvm") == keys(result, "C")
+    assert {one["peer"] for one in result["left_out"]} >= {"ours-onnx"}
 
 
 def test_wrong_peer_is_counted(iris, quick, monkeypatch):

@@ -18,7 +18,7 @@ def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delenv("SVMCOMPILE_DATA", raising=False)
     yield
-    for name in ("peers", "peer_data", "scaling", "sparse_tables"):
+    for name in ("peers", "peer_checks", "peer_data", "scaling", "sparse_tables"):
         sys.modules.pop(name, None)
 
 
@@ -52,6 +52,15 @@ RESULT = {
     "share": {"bandwidth_single": 0.66, "fma_peak_batch": 0.5},
     "limits": {"table_in": "L2", "peak_gflops": 100},
 }
+GRAPHS = [
+    contender("ours-onnx", "C", 2),
+    contender("onnxruntime", "C", 3),
+    contender("sklearn", "Python", 9),
+]
+RESULT["checks"] = {
+    "errors": [1.23e-6, 4.5e-14],
+    "races": [{"contenders": GRAPHS}, {"contenders": [contender("ours-onnx", "C", 3), GRAPHS[2]]}],
+}
 
 
 def test_table_shows_the_faster_form_and_what_differs():
@@ -66,6 +75,8 @@ def test_table_shows_the_faster_form_and_what_differs():
     assert cells["of bandwidth / of peak"] == "66% (L2) / 50%"
     report = " ".join(peers.report({"ijcnn1": RESULT}).split())
     assert "differ from scikit-learn's: 0 of 500." in report
+    assert "Called from C: LIBSVM; from Python" in report
+    assert report.endswith("| ijcnn1 | 1.2e-06 | 4.5e-14 | 1.5 / 1.5 | 4.5 | 3 |")
 
 
 def test_rewriting_keeps_everything_else():

@@ -8,6 +8,7 @@ labels, scores and the self-test's answer, all as binary numbers.
 from __future__ import annotations
 
 import importlib.util
+import platform
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,9 @@ SANITIZE = (
     "-fsanitize=address,undefined,float-cast-overflow",
     "-fno-sanitize-recover=all",
 )
+# Instruction sets of the host profile, and which better ones a build must leave out to take them.
+X86 = platform.machine() in ("x86_64", "AMD64", "i686")
+LEVELS = {"avx512": [], "avx2": ["AVX512"], "base": ["AVX512", "AVX2"]} if X86 else {"base": []}
 
 Command = tuple[str, ...]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, build, compile_c, compilers, run, sanitizing_compiler, write_c
+from c_build import LEVELS, SANITIZE, build, compile_c, compilers, run, sanitizing_compiler, write_c
 from c_cases import voting
 from scipy.sparse import csr_matrix, random_array
 
@@ -174,6 +174,23 @@ def test_sanitizers_and_rows_that_are_not_finite(profile: Any, number: Any, tmp_
         assert (found.labels == meant["label"])[bad].all()
         if name == "rbf_sum":  # other kernels may leave the number type where a feature is that large
             assert np.isfinite(found.scores[~bad]).all()
+
+
+@pytest.mark.parametrize("number", ["f32", "f64"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_instruction_set_stays_within_the_bounds(level: str, number: Any, tmp_path: Path) -> None:
+    models = {f"{kernel}_{n}": model(kernel, n, 3000) for kernel in KERNELS for n in (2, 3, 7)}
+    machines = {name: lower(program, number, "host") for name, program in models.items()}
+    assert all(sparse_node(machine) for machine in machines.values())
+    flags = [f"-D{name.upper()}_NO_{left_out}" for name in models for left_out in LEVELS[level]]
+    command = next(iter(compilers().values()))
+    driver = build(models, tmp_path, number, command, "-O2", *flags, profile="host")
+    rows = rows_of(200, 0.1, 6)[1].astype(np.float32 if number == "f32" else np.float64)
+    for name, program in models.items():
+        found = run(driver, name, program, rows, number)
+        meant = interpret(program, rows.astype(np.float64))["scores"]
+        error = np.abs(found.scores.astype(np.float64) - meant)
+        assert found.failed == 0 and (error <= 2 * error_bounds(program, rows, number).scores).all()
 
 
 DRIVER = r"""

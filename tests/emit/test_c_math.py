@@ -13,7 +13,7 @@ import pytest
 from c_build import compile_c, compilers, write_c
 from c_cases import program_of, real_type
 
-from svmcompile.emit.c_nodes import NUMBERS
+from svmcompile.emit.c_nodes import EXP2_FROM_FLOOR, EXP2_FROM_NEAREST, NUMBERS
 from svmcompile.ir.propagate import ARITHMETIC
 
 pytestmark = pytest.mark.compile
@@ -101,6 +101,28 @@ def test_exp2_error(functions: Functions) -> None:
     error = np.abs(functions("exp2", t) - exact) / exact
     reference = float(np.finfo(np.longdouble).eps)  # long double may be no more than double
     assert error.max() <= stated(functions, "exp2") + reference
+
+
+def polynomial(coefficients: tuple[float, ...], f: Any, fused: bool) -> Any:
+    """Horner's rule in the type of f, each step rounded once if multiply and add are one instruction."""
+    wide = np.longdouble if f.dtype == np.float64 else np.float64
+    p = np.full_like(f, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        product = p.astype(wide) * f if fused else p * f
+        p = (product + f.dtype.type(coefficient)).astype(f.dtype)
+    return p
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("number", PRECISIONS)
+def test_polynomials_of_the_host_profile(number: Any, fused: bool) -> None:
+    """Those are not in functions of their own, so their rounding is followed here."""
+    for coefficients, low in ((EXP2_FROM_NEAREST[number], -0.5), (EXP2_FROM_FLOOR[number], 0.0)):
+        f = np.linspace(low, low + 1, POINTS).astype(real_type(number))
+        exact = np.exp2(f.astype(np.longdouble))
+        error = np.abs(polynomial(coefficients, f, fused) - exact) / exact
+        assert error.max() <= ARITHMETIC[number].exp_error + float(np.finfo(np.longdouble).eps)
+        assert polynomial(coefficients, np.zeros(1, f.dtype), fused) == 1  # k(s, s)
 
 
 def test_tanh_error(functions: Functions) -> None:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 import svmcompile as sc
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir.bounds import error_bounds
 from svmcompile.load.c import CModel
 
 pytestmark = pytest.mark.compile
@@ -218,3 +219,16 @@ def test_threads_do_not_disturb_each_other(model: Any) -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 4 and all(scores.tobytes() == whole.tobytes() for scores in found)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_a_row_alone_is_answered_like_one_of_many(kind: str, folders: dict[str, Path]) -> None:
+    loaded = sc.load(folders[kind])
+    together = loaded.predict(ROWS)
+    alone = [loaded.predict(row[None]) for row in ROWS]
+    assert {(one.dtype, one.shape) for one in alone} == {(together.dtype, (1,))}
+    if kind == "classifier":
+        assert np.concatenate(alone).tolist() == together.tolist()
+    else:
+        bounds = error_bounds(sc.Program.load(folders[kind] / "model.svmc"), ROWS, loaded.precision)
+        assert (np.abs(np.concatenate(alone) - together) <= 2 * bounds.scores[:, 0]).all()
