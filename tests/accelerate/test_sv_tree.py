@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accelerate_cases import digits, moons, svm_of, wave
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -198,3 +198,15 @@ def test_data_is_needed_and_must_be_finite() -> None:
 def test_few_rows_make_a_small_tree(count: int) -> None:
     X, _, model = moons()
     assert tree(model, X[:count], synthetic_rows=0).predict(X).shape == (400,)
+
+
+def test_exact_is_recommended_where_it_is_faster() -> None:
+    """A path of kernel values one after another does not pay for few vectors."""
+    X, y = load_iris(return_X_y=True)
+    few = sc.compile(SVC().fit(X, y == 1), method="sv-tree", X=X)
+    assert any("method exact is expected to be" in note for note in few.origin.notes)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 40))
+    many = SVC(C=1e-2).fit(rows, rows[:, 0] + rng.normal(size=1500) > 0)
+    assert len(many.support_) > 1000
+    assert not sc.compile(many, method="sv-tree", X=rows, max_depth=4).origin.notes

@@ -20,6 +20,7 @@ from svmcompile.accelerate.sv_tree.fallback import Fallback, calibrated
 from svmcompile.accelerate.sv_tree.matrix import kernel_matrix
 from svmcompile.accelerate.sv_tree.model import Judged, Model, judged_models
 from svmcompile.accelerate.sv_tree.options import SvTreeOptions
+from svmcompile.accelerate.sv_tree.remarks import remarks
 from svmcompile.accelerate.sv_tree.tree import Tree
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
@@ -50,7 +51,13 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     fallback = None
     if options.fallback:
         fallback = calibrated(svm, rows.sums[held], chosen.sums, options.fallback_quantile)
-    return _program(svm, chosen.model, fallback, _details(chosen, tried, fallback, len(fitted)))
+    return _program(
+        svm,
+        chosen.model,
+        fallback,
+        details=_details(chosen, tried, fallback, len(fitted)),
+        notes=remarks(svm, chosen.evaluations, fallback),
+    )
 
 
 def _parts(rows: FittingRows, paper: bool) -> tuple[Indices, Indices]:
@@ -101,7 +108,7 @@ def _details(chosen: Judged, tried: list[Judged], fallback: Fallback | None, fit
     return found
 
 
-def _program(svm: SVM, model: Model, fallback: Fallback | None, details: dict[str, Any]) -> Program:
+def _program(svm: SVM, model: Model, fallback: Fallback | None, **origin: Any) -> Program:
     """Linear term and trees added up, and the exact sum behind a guard."""
     builder = Builder(svm)
     sums = ""
@@ -123,7 +130,7 @@ def _program(svm: SVM, model: Model, fallback: Fallback | None, details: dict[st
         exact = builder.exact_sums("exact", "exact_")
         builder.body.append(ir.Guard("guarded", sums, exact, fallback.width, fallback.rule))
         sums = "guarded"
-    return builder.finish(sums, "sv-tree", Claim.APPROXIMATE, details=details)
+    return builder.finish(sums, "sv-tree", Claim.APPROXIMATE, **origin)
 
 
 def _path_node(builder: Builder, tree: Tree, own: str, part: int | None, constant: Any) -> str:
