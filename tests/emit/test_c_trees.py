@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, WARNINGS, build, compile_c, compilers, run, sanitizing_compiler, write_all
+from c_build import (
+    SANITIZE,
+    WARNINGS,
+    Result,
+    build,
+    compile_c,
+    compilers,
+    run,
+    sanitizing_compiler,
+    write_all,
+)  # fmt: skip
+from c_cases import real_type
 from tree_programs import FEATURES, RECIPES, tree_program, tree_rows
 
 import svmcompile as sc
@@ -19,54 +31,58 @@ from svmcompile.lower import lower
 pytestmark = pytest.mark.compile
 
 ROWS = 20_000
+PROGRAMS = {case.replace(" ", "_"): tree_program(recipe) for case, recipe in RECIPES.items()}
+FREE_OF_EXCUSES = [
+    case
+    for case, recipe in RECIPES.items()
+    if recipe.axis and recipe.guard in (None, 0.0) and not recipe.reach
+]
 
 
-def loaded(program: Any, folder: Any, number: str, profile: str) -> Any:
-    sc.write(sc.emit(program, "c", "tree", precision=number, profile=profile), folder)
-    return sc.load(folder)
+@pytest.fixture(scope="module", params=[(n, p) for n in ("f32", "f64") for p in ("portable", "host")])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A program with every tree in it, and its number type."""
+    number, profile = request.param
+    command = next(iter(compilers().values()))
+    folder = tmp_path_factory.mktemp("trees")
+    return build(PROGRAMS, folder, number, command, "-O2", profile=profile), number
 
 
-@pytest.mark.parametrize("profile", ["portable", "host"])
-@pytest.mark.parametrize("number", ["f32", "f64"])
+def results(built: tuple[Path, str], case: str, rows: Any) -> Result:
+    return run(built[0], case.replace(" ", "_"), PROGRAMS[case.replace(" ", "_")], rows, built[1])
+
+
 @pytest.mark.parametrize("case", RECIPES)
-def test_c_gives_the_value_of_the_leaf(case: str, number: Any, profile: str, tmp_path: Any) -> None:
-    program = tree_program(RECIPES[case])
+def test_c_gives_the_value_of_the_leaf(case: str, built: tuple[Path, Any]) -> None:
+    program, number = tree_program(RECIPES[case]), built[1]
     rows = tree_rows(RECIPES[case], program, ROWS, number)
-    fast = loaded(program, tmp_path, number, profile)
     bounds, meant = error_bounds(program, rows, number), interpret(program, rows)
-    scores = np.asarray(fast.decision_function(rows)).reshape(meant["scores"].shape)
+    found = results(built, case, rows)
     steady = ~bounds.unstable
     assert steady.mean() > 0.99
-    assert (np.abs(scores - meant["scores"]) <= bounds.scores)[steady].all()
-    labels = program.labels.array()[meant["label"]]  # type: ignore[union-attr]
-    assert (fast.predict(rows) == labels)[steady].all()
+    assert (np.abs(found.scores - meant["scores"]) <= bounds.scores)[steady].all()
+    assert (found.labels == meant["label"])[steady].all()
 
 
-@pytest.mark.parametrize("case", [case for case in RECIPES if case.startswith("axis")])
-def test_rows_on_a_threshold_go_left_in_both_precisions(case: str, tmp_path: Any) -> None:
+@pytest.mark.parametrize("case", FREE_OF_EXCUSES)
+def test_rows_on_a_threshold_go_left_in_both_precisions(case: str, built: tuple[Path, Any]) -> None:
     """No row is excused for its way through a tree of single features: comparisons are exact."""
     program = tree_program(RECIPES[case])
-    rows = tree_rows(RECIPES[case], program, 2000, "f32")
-    meant = interpret(program, rows)["scores"]
-    bounds = error_bounds(program, rows, "f32")
-    if RECIPES[case].guard in (None, 0.0) and not RECIPES[case].reach:
-        for number in ("f32", "f64"):
-            fast = loaded(program, tmp_path / number, number, "host")
-            scores = np.asarray(fast.decision_function(rows)).reshape(meant.shape)
-            assert (np.abs(scores - meant) <= bounds.scores).all()
+    rows = tree_rows(RECIPES[case], program, 2000, "f32").astype(real_type(built[1]))
+    bounds, meant = error_bounds(program, rows, built[1]), interpret(program, rows)["scores"]
+    assert (np.abs(results(built, case, rows).scores - meant) <= bounds.scores).all()
 
 
-@pytest.mark.parametrize("profile", ["portable", "host"])
 @pytest.mark.parametrize("case", RECIPES)
-def test_rows_that_are_not_finite_give_nan(case: str, profile: str, tmp_path: Any) -> None:
+def test_rows_that_are_not_finite_give_nan(case: str, built: tuple[Path, str]) -> None:
     program = tree_program(RECIPES[case])
-    rows = tree_rows(RECIPES[case], program, 3 * FEATURES, "f32")
+    rows = tree_rows(RECIPES[case], program, 3 * FEATURES, built[1])
     for index, value in enumerate((np.nan, np.inf, -np.inf)):
         rows[np.arange(FEATURES) + index * FEATURES, np.arange(FEATURES)] = value
-    fast = loaded(program, tmp_path, "f32", profile)
-    assert np.isnan(interpret(program, rows)["scores"]).all()
-    assert np.isnan(fast.decision_function(rows)).all()
-    assert (fast.predict(rows) == program.predict(rows)).all()
+    meant, found = interpret(program, rows), results(built, case, rows)
+    assert np.isnan(meant["scores"]).all()
+    assert np.isnan(found.scores).all()
+    assert (found.labels == meant["label"]).all()
 
 
 @pytest.mark.parametrize("number", ["f32", "f64"])
@@ -74,14 +90,13 @@ def test_no_step_is_undefined(number: str, tmp_path: Any) -> None:
     command = sanitizing_compiler()
     if command is None:
         pytest.skip("no compiler here has the run-time libraries of its sanitizers")
-    names = {case: case.replace(" ", "_") for case in RECIPES}
-    programs = {name: tree_program(RECIPES[case]) for case, name in names.items()}
-    binary = build(programs, tmp_path, number, command, *SANITIZE)
-    for case, name in names.items():
-        rows = tree_rows(RECIPES[case], programs[name], 200, number)
+    binary = build(PROGRAMS, tmp_path, number, command, *SANITIZE)
+    for case, recipe in RECIPES.items():
+        program = tree_program(recipe)
+        rows = tree_rows(recipe, program, 200, number)
         rows[::7, 0], rows[::11, 1], rows[::13, 2] = np.nan, np.inf, -np.inf
-        result = run(binary, name, programs[name], rows, number)
-        assert (result.labels == interpret(programs[name], rows)["label"]).mean() > 0.9
+        found = results((binary, number), case, rows)
+        assert (found.labels == interpret(program, rows)["label"]).mean() > 0.9
 
 
 @pytest.mark.parametrize("case", RECIPES)
@@ -121,8 +136,7 @@ def test_guard_meets_the_vectors_only_where_it_must() -> None:
 @pytest.mark.parametrize("number", ["f32", "f64"])
 @pytest.mark.parametrize("compiler", compilers())
 def test_no_warnings(compiler: str, number: str, profile: str, tmp_path: Any) -> None:
-    programs = {case.replace(" ", "_"): tree_program(recipe) for case, recipe in RECIPES.items()}
-    write_all(programs, tmp_path, number, profile)
+    write_all(PROGRAMS, tmp_path, number, profile)
     style = ("-std=c99",) if profile == "portable" else ("-std=gnu99",)
     warnings = [flag for flag in WARNINGS if profile == "portable" or flag != "-pedantic"]
     compile_c(compilers()[compiler], tmp_path, *style, "-O2", *warnings, "-c", "all.c", "-o", "all.o")
