@@ -19,22 +19,29 @@ from svmcompile.verify.differential import Backend, compare
 ROWS = 10_000
 TIMED_ROWS = 2_000
 REPEATS = 5
-METHODS = ("exact",)
-BUILDS = tuple((precision, target) for precision in pipeline.PRECISIONS for target in pipeline.TARGETS)
+ALL_BUILDS = tuple((precision, target) for precision in pipeline.PRECISIONS for target in pipeline.TARGETS)
+BUILDS = tuple(("f32", target) for target in pipeline.TARGETS)
+METHODS: tuple[tuple[str, dict[str, Any], Any], ...] = (
+    ("exact", {}, ALL_BUILDS),
+    ("reduced-set", {"budget": 0.2}, BUILDS),
+    ("metric-tree", {}, BUILDS),
+    ("sv-tree", {}, BUILDS),
+)
 
 
 def run_demo(output: Path, quiet: bool = False) -> dict[str, Any]:
     """Train, compile, verify and time; every figure of the table, and whether all agree."""
-    with progress("demo", 1 + len(METHODS) * (len(BUILDS) + 1), quiet) as advance:
-        model, rows, labels = _train()
+    steps = 1 + sum(1 + len(builds) for _, _, builds in METHODS)
+    with progress("demo", steps, quiet) as advance:
+        model, X, rows, labels = _train()
         advance(1)
         base = _seconds(model.predict, rows)
         table = [_row("sklearn", "python", "f64", 1.0, 0.0, base, base, 0)]
         ok = True
-        for method in METHODS:
-            program = pipeline.compile(model, method=method)
+        for method, options, builds in METHODS:
+            program = pipeline.compile(model, method=method, X=X, **options)
             built = []
-            for precision, target in BUILDS:
+            for precision, target in builds:
                 built.append(_build(program, output, precision, target))
                 advance(1)
             original = pipeline.reference(model, read(model), trust_pickle=False)
@@ -57,8 +64,8 @@ def run_demo(output: Path, quiet: bool = False) -> dict[str, Any]:
     }
 
 
-def _train() -> tuple[Any, NDArray[np.float64], NDArray[Any]]:
-    """A digits SVM, and rows it has not seen: held-out ones and jittered copies."""
+def _train() -> tuple[Any, NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    """A digits SVM, its rows, and rows it has not seen: held-out ones and jittered copies."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
     from sklearn.svm import SVC
@@ -71,7 +78,7 @@ def _train() -> tuple[Any, NDArray[np.float64], NDArray[Any]]:
     generator = np.random.default_rng(0)
     picks = generator.integers(len(X_test), size=ROWS - len(X_test))
     jittered = X_test[picks] + generator.normal(scale=0.05, size=(len(picks), X.shape[1]))
-    return model, np.concatenate([X_test, jittered]), np.concatenate([y_test, y_test[picks]])
+    return model, X_train, np.concatenate([X_test, jittered]), np.concatenate([y_test, y_test[picks]])
 
 
 def _build(program: Any, output: Path, precision: str, target: str) -> tuple[Backend, int]:

@@ -29,7 +29,7 @@ def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in columns:
         table.add_column(
-            column, justify="right" if column in right else "left", no_wrap=column in (*right, "form")
+            column, justify="right" if column in right else "left", no_wrap=column in (*right, "form", "method")
         )
     return table
 
@@ -156,7 +156,7 @@ def demo(result: dict[str, Any]) -> None:
             row["method"],
             row["target"],
             row["precision"],
-            f"{row['agreement']:.3%}",
+            f"{row['agreement']:.1%}",
             _figure(row["max_decision_error"]),
             f"{row['us_per_row']:.2f}",
             f"{row['times_faster']:.1f}x",
@@ -164,7 +164,7 @@ def demo(result: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print(
-        f"files: {escape(result['output'])}; everything agrees: {'yes' if result['ok'] else 'NO'}"
+        f"files: {escape(result['output'])}; every claim holds: {'yes' if result['ok'] else 'NO'}"
     )
 
 
