@@ -27,10 +27,9 @@ def progress(title: str, total: int | None, quiet: bool) -> Iterator[Callable[[i
 
 def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
+    whole = {*right, "form", "method"}
     for column in columns:
-        table.add_column(
-            column, justify="right" if column in right else "left", no_wrap=column in (*right, "form", "method")
-        )
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole)
     return table
 
 
@@ -150,7 +149,7 @@ def demo(result: dict[str, Any]) -> None:
     """The one table `demo` ends in."""
     right = ("same", "error", "us/row", "faster", "size")
     title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
-    table = _table(title, "method", "target", "number", *right, right=right)
+    table = _table(title, "method", "target", "type", *right, right=right)
     for row in result["table"]:
         table.add_row(
             row["method"],
