@@ -14,7 +14,7 @@ from svmcompile.data import Data, PredictionWriter, count_rows, iter_data
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.read import read
 from svmcompile.svm import SVM
@@ -85,7 +85,9 @@ def _evaluate(
     labels = None if data.y is None else pipeline.labels_as_given(program, data.y)
     original = pipeline.reference(model, svm, wanted.trust_pickle)
     number = pipeline.checked_precision(wanted.precision)
-    return pipeline.evaluate(program, number, original, Data(data.X, labels))
+    figures = pipeline.evaluate(program, number, original, Data(data.X, labels))
+    # Rows that a program was fitted to flatter it; the report says so.
+    return figures | {"fitted_to_these_rows": program.claim is not Claim.EXACT}
 
 
 def inspect(thing: Path, trust_pickle: bool, n_features: int | None) -> tuple[dict[str, Any], str]:

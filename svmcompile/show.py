@@ -64,7 +64,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
                 f"{size(tables['before'])} -> {size(tables['after'])} in float64",
             )
     if "agreement" in report:
-        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows")
+        fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
+        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
     if report.get("max_decision_error") is not None:
         table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
     if "accuracy" in report:
@@ -75,6 +76,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
     console.print(table)
     for note in report["notes"]:
         console.print(f"note: {escape(note)}")
+    if report.get("fitted_to_these_rows"):
+        console.print("note: `svmcompile verify` with other rows tells how it does on those")
 
 
 def facts(found: dict[str, Any], listing: str) -> None:
