@@ -86,6 +86,15 @@ class SVM:
         """How many kernel sums there are: one, one per class, or one per pair."""
         return int(self.intercepts.shape[0])
 
+    def prepared(self, rows: Array) -> Array:
+        """Rows as the kernel sees them, after the preprocessing steps."""
+        for step in self.steps:
+            if isinstance(step, ClipStep):
+                rows = np.clip(rows, step.low, step.high)
+            else:
+                rows = (rows - step.shift) * step.factor
+        return rows
+
     def check(self, where: str) -> SVM:
         """This SVM, if its parts fit together; a `ReadError` that names the misfit otherwise."""
         problems = list(_problems(self))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.interpret import pair_weights
 from svmcompile.kernel import Array
-from svmcompile.svm import SVM, ClipStep, LabelRule
+from svmcompile.svm import SVM, LabelRule
 
 NEIGHBOURS = 8  # a made-up row steps along the difference of two of these
 STEP = 0.7  # standard deviation of that step
@@ -37,7 +37,7 @@ class FittingRows:
 def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) -> FittingRows:
     """At most `limit` data rows and `synthetic` rows made up between them."""
     random = np.random.default_rng(seed)
-    z = kernel_rows(svm, np.asarray(data.X, dtype=np.float64))
+    z = svm.prepared(np.asarray(data.X, dtype=np.float64))
     z = z[np.isfinite(z).all(axis=1)]
     if not len(z):
         raise OptionError("the data has no row whose values are all finite; give rows to fit to")
@@ -46,16 +46,6 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
     z = np.concatenate([z, made_up_rows(z, synthetic, random)])
     at = np.arange(len(z))
     return FittingRows(z, kernel_sums(svm, z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
-
-
-def kernel_rows(svm: SVM, rows: Array) -> Array:
-    """Rows after the SVM's preprocessing steps."""
-    for step in svm.steps:
-        if isinstance(step, ClipStep):
-            rows = np.clip(rows, step.low, step.high)
-        else:
-            rows = (rows - step.shift) * step.factor
-    return rows
 
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
@@ -76,15 +66,7 @@ def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
 
 def sum_weights(svm: SVM) -> Array:
     """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-    if not svm.counts:
-        return svm.coefficients
-    ends = np.cumsum(svm.counts)
-    groups = [slice(end - count, end) for count, end in zip(svm.counts, ends, strict=True)]
-    weights = np.zeros((svm.n_sums, svm.n_vectors))
-    for at, (i, j) in enumerate(pair_indices(len(svm.counts))):
-        weights[at, groups[i]] = svm.coefficients[j - 1, groups[i]]
-        weights[at, groups[j]] = svm.coefficients[i, groups[j]]
-    return weights
+    return pair_weights(svm.coefficients, svm.counts) if svm.counts else svm.coefficients
 
 
 def kernel_sums(svm: SVM, z: Array) -> Array:

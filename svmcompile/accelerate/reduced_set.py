@@ -19,7 +19,6 @@ from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.fitting import (
     FittingRows,
     fitting_rows,
-    kernel_rows,
     kernel_sums,
     likeness,
     sum_weights,
@@ -165,7 +164,7 @@ class Search:
         pool = svm.vectors[np.sort(np.argsort(-weight, kind="stable")[:CANDIDATES])]
         if data is None or self.options.candidates == "vectors":
             return pool
-        rows = kernel_rows(svm, np.asarray(data.X, dtype=np.float64))
+        rows = svm.prepared(np.asarray(data.X, dtype=np.float64))
         rows = np.unique(rows[np.isfinite(rows).all(axis=1)], axis=0)
         room = CANDIDATES - len(pool)
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(room, len(rows))).astype(int))]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.program import Number, Program
-from svmcompile.svm import SVM, ClipStep
+from svmcompile.svm import SVM
 
 
 class LeftOut(Exception):
@@ -67,13 +67,7 @@ class Subject:
 
     def prepared(self) -> NDArray[np.float64]:
         """The rows after the model's preprocessing, for rivals that know the kernel machine only."""
-        rows = self.rows
-        for step in self.original().steps:
-            if isinstance(step, ClipStep):
-                rows = np.clip(rows, step.low, step.high)
-            else:
-                rows = (rows - step.shift) * step.factor
-        return rows
+        return self.original().prepared(self.rows)
 
     def named(self, indices: NDArray[Any]) -> NDArray[Any]:
         """Answers in the original's type: labels from class indices, a regressor's values as they are."""

@@ -7,7 +7,7 @@ import numpy as np
 from svmcompile.emit.onnx_values import Array, Values
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.interpret import class_slices, pair_indices, pair_weights
 from svmcompile.kernel import Kernel
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
@@ -56,25 +56,10 @@ def _is_affine(kernel: Kernel) -> bool:
     )
 
 
-def pair_weights(weights: Array, counts: tuple[int, ...]) -> Array:
-    """LIBSVM's coefficients spread out to one row per pair of classes."""
-    classes = _class_slices(counts)
-    dense = np.zeros((len(pair_indices(len(counts))), weights.shape[1]))
-    for row, (i, j) in enumerate(pair_indices(len(counts))):
-        dense[row, classes[i]] = weights[j - 1, classes[i]]
-        dense[row, classes[j]] = weights[i, classes[j]]
-    return dense
-
-
-def _class_slices(counts: tuple[int, ...]) -> list[slice]:
-    ends = np.cumsum(counts)
-    return [slice(int(end) - count, int(end)) for count, end in zip(counts, ends, strict=True)]
-
-
 def _sums_by_class(values: Values, kernel: str, weights: Array, counts: tuple[int, ...]) -> str:
     """k - 1 sums over the vectors of each class that has some, side by side."""
     graph = values.graph
-    filled = [part for part in _class_slices(counts) if part.stop > part.start]
+    filled = [part for part in class_slices(counts) if part.stop > part.start]
     sizes = graph.constant(np.array([part.stop - part.start for part in filled], np.int64))
     blocks = graph.ops("Split", kernel, sizes, outputs=len(filled), axis=1)
     partial = [

@@ -17,7 +17,7 @@ from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
-from svmcompile.kernel import power
+from svmcompile.kernel import Array, power
 from svmcompile.rows import as_rows
 
 Floats = NDArray[np.floating[Any]]
@@ -97,11 +97,25 @@ def pair_indices(n_classes: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
+def class_slices(counts: tuple[int, ...]) -> list[slice]:
+    """Where the vectors of each class stand."""
+    ends = np.cumsum(counts)
+    return [slice(int(end) - count, int(end)) for count, end in zip(counts, ends, strict=True)]
+
+
+def pair_weights(weights: Array, counts: tuple[int, ...]) -> Array:
+    """LIBSVM's coefficients [k - 1, n] spread out to one row per pair of classes."""
+    groups, pairs = class_slices(counts), pair_indices(len(counts))
+    dense = np.zeros((len(pairs), weights.shape[1]))
+    for row, (i, j) in enumerate(pairs):
+        dense[row, groups[i]] = weights[j - 1, groups[i]]
+        dense[row, groups[j]] = weights[i, groups[j]]
+    return dense
+
+
 def pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
     """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
-    ends = np.cumsum(counts)
-    groups = [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
-    partial = [values[:, group] @ weights[group] for group in groups]
+    partial = [values[:, group] @ weights[group] for group in class_slices(counts)]
     pairs = pair_indices(len(counts))
     return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
 

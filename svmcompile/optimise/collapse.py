@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import flops
-from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.interpret import pair_weights
 from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, Quadratic, table_names
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
@@ -55,15 +55,7 @@ def _collapse(program: Program, form: Callable[[Program, Sum], tuple[Node, Table
 def dense_weights(program: Program, node: Sum) -> Array:
     """One row of weights per sum over all vectors."""
     weights: Array = program.tables[node.weights]
-    if isinstance(node, KernelSum):
-        return weights
-    ends = np.cumsum(node.counts)
-    dense = np.zeros((len(program.tables[node.bias]), weights.shape[1]))
-    for row, (i, j) in enumerate(pair_indices(len(node.counts))):
-        of_i, of_j = slice(ends[i] - node.counts[i], ends[i]), slice(ends[j] - node.counts[j], ends[j])
-        dense[row, of_i] = weights[j - 1, of_i]
-        dense[row, of_j] = weights[i, of_j]
-    return dense
+    return weights if isinstance(node, KernelSum) else pair_weights(weights, node.counts)
 
 
 def _centre(vectors: Array, weights: Array) -> Array:

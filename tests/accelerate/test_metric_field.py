@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.metric_tree import field as field_module
-from svmcompile.accelerate.metric_tree.field import Field, kernel_rows
+from svmcompile.accelerate.metric_tree.field import Field
 from svmcompile.read import read
 
 STEP = 1e-5
@@ -66,4 +66,4 @@ def test_preprocessing_comes_first():
     X = points(100, 3) * [1, 100, 0.01] + 7
     model = make_pipeline(StandardScaler(), SVC()).fit(X, X[:, 0] > 7)
     svm = read(model)
-    np.testing.assert_allclose(Field(svm).values(kernel_rows(svm, X))[:, 0], model.decision_function(X))
+    np.testing.assert_allclose(Field(svm).values(svm.prepared(X))[:, 0], model.decision_function(X))

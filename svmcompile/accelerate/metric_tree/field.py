@@ -13,20 +13,9 @@ import numpy as np
 
 from svmcompile.ir.interpret import pair_indices
 from svmcompile.kernel import Array, power
-from svmcompile.svm import SVM, ClipStep
+from svmcompile.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values at a time
-
-
-def kernel_rows(svm: SVM, rows: Array) -> Array:
-    """The rows as the kernel sees them."""
-    z = np.array(rows, dtype=np.float64)
-    for step in svm.steps:
-        if isinstance(step, ClipStep):
-            z = np.clip(z, step.low, step.high)
-        else:
-            z = (z - step.shift) * step.factor
-    return z
 
 
 class Field:

@@ -12,7 +12,7 @@ from svmcompile.accelerate.decide import margin_rule
 from svmcompile.accelerate.metric_tree.build import Built, Workbench
 from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, enlarged, forms
 from svmcompile.accelerate.metric_tree.draft import Draft
-from svmcompile.accelerate.metric_tree.field import Field, kernel_rows
+from svmcompile.accelerate.metric_tree.field import Field
 from svmcompile.accelerate.metric_tree.guard import Band, calibrated, fixed, refuse_rows_of_the_tree
 from svmcompile.accelerate.metric_tree.judge import Judge
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
@@ -36,13 +36,13 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     generator = np.random.default_rng(options.seed)
     kept, held = _held_out(svm, _finite(data.X, "the data"), options, generator)
     draft = Draft(svm)
-    bench = _workbench(svm, kernel_rows(svm, kept), options, draft.x)
-    choice, sample = _chosen(bench, kernel_rows(svm, kept), options, generator)
+    bench = _workbench(svm, svm.prepared(kept), options, draft.x)
+    choice, sample = _chosen(bench, svm.prepared(kept), options, generator)
     built = bench.build(choice.form, enlarged(sample, bench, choice.form.augment, generator))
     draft.add_tree(built.part)
     if options.reach:
         draft.add_reach(sample.points, options.reach)
-    band = _band(draft, bench, kernel_rows(svm, held), options)
+    band = _band(draft, bench, svm.prepared(held), options)
     if band is not None and band.width > 0:  # else nothing falls back, and the SVM need not be there
         draft.add_guard(band.width)
     program = draft.program(_details(built, choice, band, len(kept)))
