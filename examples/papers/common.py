@@ -34,8 +34,8 @@ class Split:
     y_test: NDArray[Any]
 
 
-def load(name: str) -> dict[str, Any]:
-    """A set by its name."""
+def loader() -> Any:
+    """The module that reads the sets."""
     folder = os.environ.get("SVMCOMPILE_DATA")
     if not folder:
         raise SystemExit("set SVMCOMPILE_DATA to a folder of data sets with load.py")
@@ -44,7 +44,12 @@ def load(name: str) -> dict[str, Any]:
         raise SystemExit(f"{folder}: holds no load.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: dict[str, Any] = module.load(name)
+    return module
+
+
+def load(name: str) -> dict[str, Any]:
+    """A set by its name."""
+    found: dict[str, Any] = loader().load(name)
     return found
 
 

@@ -9,9 +9,7 @@ support vectors is nearest to that in Table 1 of "The support vector tree".
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import loader
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -50,7 +49,8 @@ class Split:
 
 def splits(name: str, count: int) -> Iterator[Split]:
     """The official splits of a set, then random ones of the same sizes."""
-    module, data = _loaded(name)
+    module = loader()
+    data = module.load(f"ida_{name}")
     official = min(count, len(data["train_idx"]))
     more_train, more_test = module.ida_resample(data, count - official, seed=1)
     train = [*data["train_idx"][:official], *more_train]
@@ -68,24 +68,6 @@ def splits(name: str, count: int) -> Iterator[Split]:
 def machine(name: str, kernel: str = "rbf") -> Pipeline:
     """An SVM behind a scaler, not yet trained, with the parameters tuned for this set."""
     return make_pipeline(StandardScaler(), SVC(kernel=kernel, **_tuned(name, kernel)))
-
-
-def data_folder() -> Path | None:
-    """Where the data is, if anywhere."""
-    chosen = os.environ.get("SVMCOMPILE_DATA")
-    return Path(chosen) if chosen else None
-
-
-def _loaded(name: str) -> tuple[Any, dict[str, Any]]:
-    folder = data_folder()
-    if folder is None:
-        raise SystemExit("set SVMCOMPILE_DATA to the folder that holds the IDA sets and load.py")
-    spec = importlib.util.spec_from_file_location("ida_load", folder / "load.py")
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{folder}: holds no load.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module, module.load(f"ida_{name}")
 
 
 def _tuned(name: str, kernel: str) -> dict[str, float]:
