@@ -81,6 +81,13 @@ def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> in
 
 
 @own_arrays.register
+def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
+    return _size(node, program, types) * types[node.x].width + (
+        DOUBLE if types[node.exact].wide else _size(node, program, types)
+    )
+
+
+@own_arrays.register
 def _(node: ir.Guard, program: Program, types: Types) -> int:
     return INT * classes_of(types[node.score].width) if node.rule == "vote" else 0
 
@@ -104,7 +111,12 @@ def _(node: ir.Vote, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.TiledSum, program: Program, types: Types) -> int:
     dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
-    return DOUBLE * types[node.out].width + dots + _gathered(node, program, types) + _picks(node, program, types)
+    return (
+        DOUBLE * types[node.out].width
+        + dots
+        + _gathered(node, program, types)
+        + _picks(node, program, types)
+    )
 
 
 @own_arrays.register
