@@ -77,6 +77,8 @@ def _root(gram: Array) -> Array:
 def _window(left: Array, right: Array, weights: Array, even: bool) -> tuple[float, float]:
     """The least and the largest value of the form on the unit sphere, or bounds on them; zero is within."""
     matrix = left.T @ (weights[:, None] * right)
+    if not matrix.size:  # every vector is at the centre
+        return 0.0, 0.0
     if even:
         values = np.linalg.eigvalsh(matrix)
         return min(0.0, float(values[0])), max(0.0, float(values[-1]))
