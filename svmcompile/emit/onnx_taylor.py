@@ -21,11 +21,11 @@ def _(node: ir.OneLeaf, values: Values) -> str:
 def _(node: ir.TaylorSum, values: Values) -> str:
     result, place = _score(values, node, 0)
     unsure = _unsure(values, node, 0, result, place)
-    if values.tables[node.lows].shape[0] == 2:
+    for order in range(1, values.tables[node.lows].shape[0]):
         part = _part(values, unsure)
-        score, place = _score(part, node, 1)
+        score, place = _score(part, node, order)
         result = _placed(values, result, unsure, score)
-        left = values.graph.op("Squeeze", _unsure(part, node, 1, score, place), values.integers(0))
+        left = values.graph.op("Squeeze", _unsure(part, node, order, score, place), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
     build_needed(part, [node.exact])
@@ -53,8 +53,10 @@ def _score(values: Values, node: ir.TaylorSum, order: int) -> tuple[str, str]:
     u = graph.op("Mul", values.row_dots(h, h), values.scalar(node.gamma))
     inner = values.row_dots(h, of_leaf(tables[node.slopes]))
     inner = graph.op("Add", inner, of_leaf(tables[node.constants][:, None]))
-    if order:
+    if order > 0:
         inner = graph.op("Add", inner, _quadratic(values, node, h))
+    if order > 1:
+        inner = graph.op("Add", inner, _cubic(values, node, h))
     fade = graph.op("Exp", graph.op("Neg", u))
     score = graph.op("Add", graph.op("Mul", fade, inner), graph.constant(tables[node.bias]))
     return score, values.column(graph.op("Mul", u, of_leaf(tables[node.steps][:, None])))
@@ -71,6 +73,24 @@ def _quadratic(values: Values, node: ir.TaylorSum, h: str) -> str:
     forms = graph.op("Gather", graph.constant(full), values.names[node.leaf], axis=0)
     rows = graph.op("MatMul", graph.op("Unsqueeze", h, values.integers(1)), forms)
     return values.row_dots(graph.op("Squeeze", rows, values.integers(1)), h)
+
+
+def _cubic(values: Values, node: ir.TaylorSum, h: str) -> str:
+    """The cubic form of the row's leaf, [rows, 1]: for each h_a a quadratic form of what follows."""
+    graph, (leaves, d) = values.graph, values.tables[node.centres].shape
+    full = np.zeros((leaves, d, d, d))
+    at = 0
+    for a in range(d):
+        for b in range(a, d):
+            full[:, a, b, b:] = values.tables[node.cubes][:, at : at + d - b]
+            at += d - b
+    flat = full.reshape(leaves, d * d, d)
+    table = graph.constant(flat[:1] if leaves == 1 else flat)
+    chosen = table if leaves == 1 else graph.op("Gather", table, values.names[node.leaf], axis=0)
+    column = graph.op("Unsqueeze", h, values.integers(2))
+    inner = graph.op("Reshape", graph.op("MatMul", chosen, column), values.integers(-1, d, d))
+    middle = graph.op("Squeeze", graph.op("MatMul", inner, column), values.integers(2))
+    return values.row_dots(middle, h)
 
 
 def _unsure(values: Values, node: ir.TaylorSum, order: int, scores: str, place: str) -> str:

@@ -41,7 +41,9 @@ def taylor_orders(
     polynomial = tables[node.constants][leaf] + (h * tables[node.slopes][leaf]).sum(axis=1)
     sums = [polynomial]
     if orders > 1:
-        sums.append(polynomial + _quadratic(h, tables[node.squares][leaf]))
+        sums.append(sums[-1] + _quadratic(h, tables[node.squares][leaf]))
+    if orders > 2:
+        sums.append(sums[-1] + _cubic(h, tables[node.cubes], leaf))
     scores = np.exp(-u)[:, None] * np.stack(sums, axis=1) + tables[node.bias]
     low, high = (tables[name][:, leaf, cell].T for name in (node.lows, node.highs))
     sure = inside[:, None] & ((scores + low > 0) | (scores + high < 0))
@@ -51,3 +53,15 @@ def taylor_orders(
 def _quadratic(h: Array, squares: Array) -> Array:
     first, second = np.triu_indices(h.shape[1])
     return np.asarray((h[:, first] * h[:, second] * squares).sum(axis=1))
+
+
+def _cubic(h: Array, cubes: Array, leaf: NDArray[Any]) -> Array:
+    """The cubic forms of the rows' leaves, a row of the packed cube at a time."""
+    d, at = h.shape[1], 0
+    out = np.zeros(len(h))
+    for a in range(d):
+        for b in range(a, d):
+            part = cubes[:, at : at + d - b][leaf]
+            out += h[:, a] * h[:, b] * (part * h[:, b:]).sum(axis=1)
+            at += d - b
+    return out

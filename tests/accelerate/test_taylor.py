@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_remainders_hold_for_every_centre_near_and_far(X: Array, model: SVC, lea
     f = model.decision_function(rows)
     tree = grow(X, leaves)
     for centre in tree.centres:  # not the nearest alone
-        found = expand(whole, centre, 20.0, 2, cells=256)
+        found = expand(whole, centre, 20.0, 3, cells=256)
         h = rows - found.centre
         u = whole.gamma * np.square(h).sum(axis=1)
         cell = (u * found.step).astype(int)
@@ -51,10 +52,16 @@ def test_remainders_hold_for_every_centre_near_and_far(X: Array, model: SVC, lea
         assert inside.any()
         first, second = np.triu_indices(h.shape[1])
         slope = found.constant + h @ found.slope
-        for order, inner in enumerate([slope, slope + (h[:, first] * h[:, second]) @ found.squares]):
+        square = slope + (h[:, first] * h[:, second]) @ found.squares
+        for order, inner in enumerate([slope, square, square + _cubic(h, found.cubes)]):
             left = (f - whole.bias - np.exp(-u) * inner)[inside]
             assert (left >= found.lows[order, cell[inside]]).all()
             assert (left <= found.highs[order, cell[inside]]).all()
+
+
+def _cubic(h: Array, cubes: Array) -> Array:
+    triples = combinations_with_replacement(range(h.shape[1]), 3)
+    return sum(cube * h[:, a] * h[:, b] * h[:, c] for cube, (a, b, c) in zip(cubes, triples, strict=True))
 
 
 def test_one_vector_at_the_centre_leaves_nothing() -> None:

@@ -21,7 +21,8 @@ def taylor_front(
     """
     tree = grow(rows, leaves)
     found = _expansions(whole, tree, order)
-    squares = np.stack([one.squares for one in found]) if order == 2 else np.zeros(1)
+    squares = np.stack([one.squares for one in found]) if order > 1 else np.zeros(1)
+    cubes = np.stack([one.cubes for one in found]) if order > 2 else np.zeros(1)
     node = ir.TaylorSum(
         "taylor",
         x,
@@ -31,6 +32,7 @@ def taylor_front(
         builder.table("taylor_constants", np.array([one.constant for one in found])),
         builder.table("taylor_slopes", np.stack([one.slope for one in found])),
         builder.table("taylor_squares", squares),
+        builder.table("taylor_cubes", cubes),
         builder.table("taylor_steps", np.array([one.step for one in found])),
         builder.table("taylor_lows", np.stack([one.lows for one in found], axis=1)),
         builder.table("taylor_highs", np.stack([one.highs for one in found], axis=1)),
