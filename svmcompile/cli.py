@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 Model = Annotated[
-    Path, typer.Argument(help="LIBSVM text, skops, joblib/pickle or .svmc file", show_default=False)
+    Path, typer.Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(help="a folder that `compile` wrote", show_default=False)]
 DataFile = Annotated[
