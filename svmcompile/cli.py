@@ -145,6 +145,27 @@ def train(
 
 
 @app.command()
+def convert(
+    model: Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".model, .skops, .joblib or .pkl", show_default=False)
+    ],
+    to: Annotated[
+        str | None, typer.Option(help="libsvm, skops or joblib  [default: by the suffix of -o]")
+    ] = None,
+    features: Features = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Write a model as LIBSVM text or as a scikit-learn estimator."""
+    from svmcompile import show
+    from svmcompile.convert_job import convert_model
+
+    report = convert_model(model, output, to, trust_pickle, features)
+    _print(as_json, report, lambda: show.converted(report, output.parent))
+
+
+@app.command()
 def inspect(
     thing: Annotated[Path, typer.Argument(help="a model, a .svmc program or an output folder")],
     features: Features = None,
