@@ -106,7 +106,12 @@ class Builder:
         return self.program(outputs, method, claim, notes, **origin)
 
     def program(
-        self, outputs: Sequence[Output], method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+        self,
+        outputs: Sequence[Output],
+        method: str,
+        claim: Claim,
+        notes: tuple[str, ...] = (),
+        **origin: Any,
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm

@@ -144,7 +144,7 @@ def _residuals(
     )
     beyond = _square(_joined(rest))
     by_rest = beyond + (1 + eta[-1]) * np.square(left) + 2 * (error[-1] + eta[-1] * length[-1]) * left
-    return np.sqrt(np.minimum(by_norm, by_rest))
+    return np.asarray(np.sqrt(np.minimum(by_norm, by_rest)))
 
 
 def _joined(own: Sum) -> Sum:

@@ -51,8 +51,12 @@ class Choice:
 
 
 def chosen(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
-    """The cheapest form that the options leave open; near ties go to blocks that suit vector registers."""
-    tried = list(_tried(readings, members, price, options))
+    """The form that is best on sample rows, of those the options leave open."""
+    return preferred(list(_tried(readings, members, price, options)), options)
+
+
+def preferred(tried: list[Choice], options: AnytimeOptions) -> Choice:
+    """The cheapest; near ties go to blocks that suit vector registers."""
     least = min(one.cost for one in tried)
     near = [one for one in tried if one.cost <= NEAR * least]
     block = next(block for block in _blocks(options) if any(one.form.block == block for one in near))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.kernel import Array, Kernel
@@ -62,10 +63,10 @@ TIMES: dict[str, tuple[float, float, tuple[float, float, float, int]]] = {
 TUNES = ("flops", *TIMES)
 
 
-def staged_costs(price: Prices, ends: Array, known: int) -> Array:
+def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
     """What a row has cost after each stage."""
     total, before, found = price.call, 0, []
-    for end in ends.astype(int):
+    for end in ends.tolist():
         total += price.values(end - before) + price.stage
         total += sum(price.row(count + 1) for count in range(before, min(end, known)))
         total += price.row(end - before) if end <= known else price.row(end)

@@ -124,7 +124,9 @@ class CoordinateError:
     square: Array  # error of R^2
 
 
-def coordinate_error(coordinates: Array, projection: Array, bias: float, error: KernelError) -> CoordinateError:
+def coordinate_error(
+    coordinates: Array, projection: Array, bias: float, error: KernelError
+) -> CoordinateError:
     """Errors of scores and residuals from coordinates [K, K] and projections [K]."""
     count = np.arange(len(projection) + 1)
     each = (error.value + (count[1:] + 3) * U) * np.abs(coordinates).sum(axis=1)

@@ -14,7 +14,9 @@ from svmcompile.errors import OptionError
 class AnytimeOptions:
     """Kernel values one block after another, until a bound on the rest makes the label certain."""
 
-    ordering: str = "min-wz"  # original | sgma | min-wz | min-wzn | mean-lhn | hybrid; the last three need data
+    ordering: str = (
+        "min-wz"  # original | sgma | min-wz | min-wzn | mean-lhn | hybrid; the last three need data
+    )
     block: int = 0  # kernel values between two looks at the bound; 0: chosen by the cost of sample rows
     k_max: int = 0  # values after which the direct sum takes over; 0: chosen
     r_coords: str = "auto"  # coordinates that narrow the bound: a number, all, or auto: chosen

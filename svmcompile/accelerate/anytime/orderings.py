@@ -87,7 +87,9 @@ class Sgma:
 class MeanLhn:
     """The least mean of the interval's wrong ends over queries; `nearly` limits the candidates."""
 
-    def __init__(self, cross: Array, diagonal: Array, sums: Array, bias: float, nearly: float = np.inf) -> None:
+    def __init__(
+        self, cross: Array, diagonal: Array, sums: Array, bias: float, nearly: float = np.inf
+    ) -> None:
         self.cross = cross.copy()  # [candidates, queries]: what is left of the kernel values
         self.left = diagonal.copy()  # R^2
         self.positive = sums > 0

@@ -14,7 +14,8 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
     """An error for models whose bound would not hold, or that have nothing to decide."""
     if options.needs_data and data is None:
         raise OptionError(
-            f"anytime: ordering {options.ordering} needs data; pass X (Python) or --data FILE, or use min-wz"
+            f"anytime: ordering {options.ordering} needs data; pass X (Python) or --data FILE, "
+            "or use min-wz"
         )
     reason = _indefinite(svm)
     if reason:
@@ -23,8 +24,8 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
         )
     if svm.counts and svm.label_rule is not LabelRule.VOTE:
         raise UnsupportedError(
-            "anytime: break_ties compares all decision values, and this method computes no more of them than "
-            "labels need; use method exact, or train with break_ties=False"
+            "anytime: break_ties compares all decision values, and this method computes no more of them "
+            "than labels need; use method exact, or train with break_ties=False"
         )
     if svm.n_sums > 1 and not svm.counts and svm.kernel.kind != "linear":
         raise UnsupportedError(
@@ -41,7 +42,9 @@ def _indefinite(svm: SVM) -> str:
     if kernel.kind in ("rbf", "poly") and kernel.gamma <= 0:
         return f"with gamma {kernel.gamma:g} the kernel is not positive definite"
     if kernel.kind == "poly" and (kernel.coef0 < 0 or kernel.degree < 1):
-        return f"a polynomial of degree {kernel.degree} with coef0 {kernel.coef0:g} is not positive definite"
+        return (
+            f"a polynomial of degree {kernel.degree} with coef0 {kernel.coef0:g} is not positive definite"
+        )
     return ""
 
 

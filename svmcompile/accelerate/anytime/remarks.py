@@ -5,7 +5,11 @@ from __future__ import annotations
 from svmcompile.accelerate.anytime.choose import Choice
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 
-UNITS = {"flops": "operations", "host": "time in C, profile host", "portable": "time in C, profile portable"}
+UNITS = {
+    "flops": "operations",
+    "host": "time in C, profile host",
+    "portable": "time in C, profile portable",
+}
 ROUNDING = (
     "in float32, rounding alone is too large beside these features for any bound to be certain; "
     "scale the features before training"
@@ -24,8 +28,8 @@ def remarks(choice: Choice, options: AnytimeOptions) -> tuple[str, ...]:
     form = choice.form
     return (
         promise,
-        f"predicted on sample rows: {choice.steps:.1f} kernel values and {choice.cost / choice.exact:.0%} of the "
-        f"exact sum's cost ({UNITS[options.tune]}), with block={form.block}, k_max={form.k_max}, "
+        f"predicted on sample rows: {choice.steps:.1f} kernel values and {choice.cost / choice.exact:.0%} "
+        f"of the exact sum's cost ({UNITS[options.tune]}), with block={form.block}, k_max={form.k_max}, "
         f"r_coords={form.r_coords}",
     )
 

@@ -15,6 +15,7 @@ from svmcompile.errors import OptionError
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
+GUESS_ROWS = 4000
 LIMIT = 20_000  # rows looked at for support vectors and neighbours
 
 
@@ -25,7 +26,9 @@ def prepared_rows(svm: SVM, data: Data | None) -> Array:
     rows = svm.prepared(np.asarray(data.X, dtype=np.float64))
     rows = rows[np.isfinite(rows).all(axis=1)]
     if not len(rows):
-        raise OptionError("anytime: the data has no row whose values are all finite; give rows like those to come")
+        raise OptionError(
+            "anytime: the data has no row whose values are all finite; give rows like those to come"
+        )
     return rows
 
 
@@ -39,5 +42,11 @@ def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
     chosen = rows[np.sort(picks[:count])]
     own = {row.tobytes() for row in svm.vectors}
     known = np.array([row.tobytes() in own for row in chosen])
-    made = made_up_rows(np.concatenate([rows[np.sort(picks)]]), int(known.sum()), random)
+    made = made_up_rows(rows[np.sort(picks)], int(known.sum()), random)
     return np.concatenate([chosen[~known], made]) if len(made) else chosen
+
+
+def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:
+    """Rows that a guess of the class is fitted to: as many as are cheap, and the support vectors."""
+    picks = np.random.default_rng(seed).permutation(len(rows))[:GUESS_ROWS]
+    return np.concatenate([sample, rows[np.sort(picks)], svm.vectors])

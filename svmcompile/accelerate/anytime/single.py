@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from svmcompile.accelerate.anytime.choose import Choice, Members, chosen
 from svmcompile.accelerate.anytime.costs import prices
+from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.margins import KernelError, direct_rounding, kernel_error, row_error
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.order import Ordered, ordered_basis
@@ -20,14 +20,6 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
-
-
-@dataclass(frozen=True, slots=True)
-class Instead:
-    """Why the exact sum is emitted, with figures for the report."""
-
-    reason: str
-    details: dict[str, Any] = field(default_factory=dict)
 
 
 def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:

@@ -8,6 +8,7 @@ which is what the choice of a form and the tests look at.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +72,9 @@ class Errors:
             np.array(by_count) + basis.drift,
         )
 
-    def margins(self, count: NDArray[np.int32], known: int) -> Array:
+    def margins(self, count: NDArray[Any], known: int) -> Array:
         """Of the score from `count` values, of which `known` have coordinates."""
-        return np.where(count <= known, self.own.score[count], self.estimate[count])
+        return np.asarray(np.where(count <= known, self.own.score[count], self.estimate[count]))
 
 
 def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
@@ -111,7 +112,9 @@ class Readings:
         q = own.kernel.values(points, basis.points) @ basis.coordinates.T
         start = np.zeros((len(points), 1))
         scores = np.cumsum(np.hstack([start + own.bias, q * basis.projection]), axis=1)
-        left = self_kernel(own.kernel, points)[:, None] - np.cumsum(np.hstack([start, np.square(q)]), axis=1)
+        left = self_kernel(own.kernel, points)[:, None] - np.cumsum(
+            np.hstack([start, np.square(q)]), axis=1
+        )
         size = size_of(own.kernel, points, reach)[:, None]
         return cls(basis, errors, scores, np.maximum(left, 0.0), size)
 
