@@ -144,7 +144,8 @@ def _residuals(
     )
     beyond = _square(_joined(rest))
     by_rest = beyond + (1 + eta[-1]) * np.square(left) + 2 * (error[-1] + eta[-1] * length[-1]) * left
-    return np.asarray(np.sqrt(np.minimum(by_norm, by_rest)))
+    # What is left never grows with another point, whatever rounding does to its bound.
+    return np.asarray(np.minimum.accumulate(np.sqrt(np.minimum(by_norm, by_rest))))
 
 
 def _joined(own: Sum) -> Sum:

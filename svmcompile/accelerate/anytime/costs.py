@@ -8,6 +8,7 @@ always gives the same program, on every machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +32,21 @@ class Prices:
 
     def values(self, count: int) -> float:
         """So many kernel values at once."""
-        return self.value * self._whole(count)
+        return self.value * float(self._whole(count))
 
     def row(self, length: int) -> float:
         """A row of so many products."""
-        return self.product * self._whole(length)
+        return self.product * float(self._whole(length))
+
+    def triangle(self, first: int, last: int) -> float:
+        """Rows of coordinates from one to another: row i has i + 1 products."""
+        return self.product * float(self._whole(np.arange(first + 1, last + 1)).sum())
 
     def direct(self, count: int) -> float:
         """The terms of so many vectors."""
         return self.term * count
 
-    def _whole(self, count: int) -> int:
+    def _whole(self, count: Any) -> Any:
         return -(-count // self.lanes) * self.lanes
 
 
@@ -68,7 +73,7 @@ def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
     total, before, found = price.call, 0, []
     for end in ends.tolist():
         total += price.values(end - before) + price.stage
-        total += sum(price.row(count + 1) for count in range(before, min(end, known)))
+        total += price.triangle(before, min(end, known))
         total += price.row(end - before) if end <= known else price.row(end)
         before = end
         found.append(total)

@@ -101,7 +101,8 @@ class MeanLhn:
         if not usable.any():
             return None
         rest = np.maximum(factor.residual - gains, 0.0)
-        allowed = np.flatnonzero(usable & (rest <= self.nearly**2 * rest[usable].min()))
+        most = np.inf if np.isinf(self.nearly) else self.nearly**2 * float(rest[usable].min())
+        allowed = np.flatnonzero(usable & (rest <= most))
         roots = np.sqrt(factor.left[allowed])[:, None]
         q = self.cross[allowed] / roots
         scores = self.scores + factor.products[allowed, None] / roots * q
