@@ -24,6 +24,7 @@ from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_heads,
     onnx_leaves,
     onnx_paths,
+    onnx_taylor,
     onnx_trees,
 )
 from svmcompile.emit.onnx_build import build, build_needed

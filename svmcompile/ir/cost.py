@@ -18,6 +18,8 @@ from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
@@ -95,7 +97,7 @@ def _values(program: Program, rows: Any) -> Values:
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
     routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote))
+    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -115,6 +117,8 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TaylorSum) and values is not None:
+        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -252,7 +256,26 @@ def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables)
 
 
 @work.register
-def _(node: ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
+def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -> Work:
+    upto = taylor_flops(node, types, tables)
+    if values is None:
+        return Work(0, float(upto[-1]))
+    sure = _taylor_sure(node, values, tables)
+    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
+    return Work(0, float(upto[last].mean()))
+
+
+def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    x, leaf = values[node.x], values[node.leaf]
+    step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
+    starts = range(0, len(x), step) or range(1)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
+    return np.concatenate(parts)
+
+
+@work.register(ir.OneLeaf)
+@work.register(ir.Widen)
+def _(node: ir.OneLeaf | ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 0)
 
 

@@ -31,8 +31,7 @@ How the coming methods map to this set:
   a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
 * h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
   claims the row, as an index, then `Choose`.
-* certified: stages of Taylor features before a `BoundedSum`, each with a lazy
-  value that takes the rows it is not sure of.
+* certified: `TaylorSum` of higher orders before a `BoundedSum`.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
@@ -59,6 +58,8 @@ from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
 from svmcompile.ir.machine import SparseSum as SparseSum
 from svmcompile.ir.machine import TiledSum as TiledSum
+from svmcompile.ir.taylor import OneLeaf as OneLeaf
+from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.kernel import Kernel
 
 
@@ -300,7 +301,7 @@ class Threshold:
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    Widen, BoundedSum, BoundedVote, OvrScores, Vote, ArgMax, Threshold,
+    Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 
