@@ -13,6 +13,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.c_vectors import instruction_sets
@@ -92,6 +93,8 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.PlaneLists: ("list",),
+    ir.TiledLists: ("list", "group"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -153,6 +156,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     known: dict[str, Any] = {
         "kind": type(node).__name__,
         "is_tree": isinstance(node, TREES),
+        "is_list": isinstance(node, LISTS),
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -320,6 +324,12 @@ def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, An
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+
+
+@_own.register(ir.PlaneLists)
+@_own.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return list_context(node, program, name)
 
 
 @_own.register

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
+from svmcompile.ir.list_walk import walk_lists
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
@@ -270,6 +271,12 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
         values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
         out[rows, tables[node.sums][functions]] += values
     return _poisoned(x, out)
+
+
+@run.register(ir.PlaneLists)
+@run.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, env: Env, tables: Tables) -> NDArray[Any]:
+    return walk_lists(node, env[node.x] - tables[node.centre], tables).scores
 
 
 @run.register(ir.PathSum)

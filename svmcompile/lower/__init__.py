@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
+from svmcompile.ir.nodes import (
+    KernelSum,
+    Node,
+    PairSum,
+    PathSum,
+    PlaneLists,
+    index_tables,
+    operands,
+    table_names,
+)
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import pack
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
@@ -58,8 +68,11 @@ def lower(
             body += nodes
             tables |= made
         else:
+            own = {name: program.tables[name] for name in table_names(node)}
+            if isinstance(node, PlaneLists) and profile == "host":
+                node, own = tile_lists(node, own, number)
             body.append(node)
-            tables |= {name: program.tables[name] for name in table_names(node)}
+            tables |= own
     body = _without_unused(program, body)
     used = {name for node in body for name in table_names(node)}
     indices = {name for node in body for name in index_tables(node)}
