@@ -35,11 +35,11 @@ if TYPE_CHECKING:
         VerifyError,
     )
     from svmcompile.ir.program import Claim, Program
-    from svmcompile.pipeline import compile, emit, load, verify, write
+    from svmcompile.pipeline import compile, emit, load, train, verify, write
 
 # Imported on first use, so that `svmcompile --help` does not wait for numpy.
 _HOMES = {
-    "svmcompile.pipeline": ("compile", "emit", "load", "verify", "write"),
+    "svmcompile.pipeline": ("compile", "emit", "load", "train", "verify", "write"),
     "svmcompile.ir.program": ("Claim", "Program"),
     "svmcompile.errors": (
         "CheckError",
@@ -67,6 +67,7 @@ __all__ = [
     "compile",
     "emit",
     "load",
+    "train",
     "verify",
     "write",
 ]

@@ -45,12 +45,11 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
-    def preprocess(self, own: str = "") -> str:
-        """Nodes for the preprocessing steps; the name of the value the kernel sees.
+    def preprocess(self, own: str = "", x: str = "x") -> str:
+        """Nodes for the preprocessing steps of the row `x`; the name of the value the kernel sees.
 
         A reader with steps of its own, under names that start with `own`, can take them in.
         """
-        x = "x"
         for index, step in enumerate(self.svm.steps):
             out = f"{own}z{index}"
             if isinstance(step, ClipStep):
@@ -84,6 +83,11 @@ class Builder:
             node = ir.KernelSum(out, x, vectors, weights, bias, svm.kernel)
         self.body.append(node)
         return out
+
+    def exact_in_double(self, out: str = "exact") -> str:
+        """The SVM's own sums, in double from the row on; the name of their value."""
+        self.body.append(ir.Widen("wide_row", "x"))
+        return self.exact_sums(out, "exact_", self.preprocess("exact_", "wide_row"))
 
     def finish(
         self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any

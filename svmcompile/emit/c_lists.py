@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.emit.c_trees import dot_of
+from svmcompile.emit.c_trees import dot_of, helper_prefix
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import classes_of
+from svmcompile.ir.rules import Types, classes_of
+from svmcompile.ir.wide import node_number
 
 Lists = ir.PlaneLists | ir.TiledLists
 LISTS = (ir.PlaneLists, ir.TiledLists)
 
 
-def list_context(node: Lists, program: Program, name: str) -> dict[str, Any]:
+def list_context(node: Lists, program: Program, types: Types, name: str) -> dict[str, Any]:
     """The fields both macros read beside those every node has."""
     tables, lists = program.tables, len(program.tables[node.rest])
     found = {
@@ -27,7 +28,8 @@ def list_context(node: Lists, program: Program, name: str) -> dict[str, Any]:
         "state": "",
     }
     if isinstance(node, ir.PlaneLists):
-        return found | {"dot": f"{name}_{dot_of(tables[node.planes])}"}
+        helper = helper_prefix(name, node_number(node, program, types), program)
+        return found | {"dot": f"{helper}_{dot_of(tables[node.planes])}"}
     narrow = tables[node.planes].dtype == np.int8
     plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
     return found | {

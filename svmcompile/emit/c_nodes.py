@@ -11,11 +11,19 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from svmcompile.emit.c_api import row_parameters
+from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
-from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
+from svmcompile.emit.c_trees import (
+    TREES,
+    dots,
+    helper_prefix,
+    idle_tables,
+    lazy_name,
+    tree_context,
+    unit_text,
+)
 from svmcompile.emit.c_vectors import instruction_sets
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
@@ -24,6 +32,7 @@ from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.wide import node_number
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
@@ -99,18 +108,31 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
-def helpers(program: Program) -> dict[str, bool]:
-    """Which helper functions the nodes call."""
+def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
+    """Which helper functions the nodes call, for each number type."""
+    numbers = [node_number(node, program, types) for node in program.body]
+    return [
+        {
+            "prefix": helper_prefix(name, number, program),
+            "real": c_real(number),
+            "numbers": NUMBERS[number],
+            "uses": _uses([node for node, own in zip(program.body, numbers) if own == number], program),
+        }
+        for number in dict.fromkeys([program.number or "f64", *numbers])
+    ]
+
+
+def _uses(body: list[Node], program: Program) -> dict[str, bool]:
+    """Which helper functions some nodes of one number type call."""
     shapes = {
         node.shape
-        for node in program.body
+        for node in body
         if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     dense = any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given")
-        for node in program.body
+        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
     )
-    trees = dots(program)
+    trees = dots(body, program)
     return {
         "dot": dense or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
@@ -151,8 +173,8 @@ def emitted_tables(program: Program) -> list[str]:
 
 def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
     """The fields one macro reads."""
-    number = program.number
-    assert number
+    assert program.number
+    number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
         "is_tree": isinstance(node, TREES),
@@ -160,7 +182,8 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
-        "dot": f"{name}_dot",
+        "real": c_real(number),
+        "dot": f"{helper_prefix(name, number, program)}_dot",
         "wide": "(double)" if number == "f32" else "",
         "narrow": "(float)" if number == "f32" else "",
         "zero": real(0.0, number),
@@ -207,13 +230,13 @@ def _(node: ir.Scale, program: Program, types: Types, name: str) -> dict[str, An
 
 @_own.register
 def _(node: ir.Clip, program: Program, types: Types, name: str) -> dict[str, Any]:
-    number = program.number or "f64"
+    number = node_number(node, program, types)
     return {"low": real(node.low, number), "high": real(node.high, number)}
 
 
 @_own.register
 def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, Any]:
-    number = program.number or "f64"
+    number = node_number(node, program, types)
     lanes, width = 4 if number == "f32" else 2, types[node.out].width
     return {
         "limit": real(node.limit, number),
@@ -224,11 +247,14 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
     }
 
 
-def _shape_call(node: ir.PackedSum | ir.PackedPath | ir.SparseSum, name: str) -> dict[str, str]:
+def _shape_call(
+    node: ir.PackedSum | ir.PackedPath | ir.SparseSum, program: Program, types: Types, name: str
+) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
+    prefix = helper_prefix(name, node_number(node, program, types), program)
     return {
-        "shape_function": f"{name}_{function}" if function else "",
+        "shape_function": f"{prefix}_{function}" if function else "",
         "argument": f", {node.degree}" if node.shape == "power" else "",
     }
 
@@ -250,12 +276,12 @@ def _kernel(
 ) -> dict[str, Any]:
     """What the macro of one kernel value reads."""
     return {
-        **_shape_call(node, name),
+        **_shape_call(node, program, types, name),
         "shape": node.shape,
         "given": node.shape == "given",
         "row": row_parameters(program, name),
         "values": "kernel, query" if node.shape == "given" else "x, row",
-        "offset": real(program.tables[node.offsets][0], program.number or "f64"),
+        "offset": real(program.tables[node.offsets][0], node_number(node, program, types)),
         "vector_count": program.tables[node.vectors].shape[0],
         "sums": types[node.out].width,
     }
@@ -274,7 +300,7 @@ def _(node: ir.PackedPath, program: Program, types: Types, name: str) -> dict[st
 
 @_own.register
 def _(node: ir.TiledSum, program: Program, types: Types, name: str) -> dict[str, Any]:
-    number = program.number or "f64"
+    number = node_number(node, program, types)
     return {
         "shape": node.shape,
         "offset": real(program.tables[node.offsets][0], number),
@@ -287,9 +313,9 @@ def _(node: ir.TiledSum, program: Program, types: Types, name: str) -> dict[str,
 
 @_own.register
 def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str, Any]:
-    number, factor = program.number or "f64", program.tables[node.factor]
+    number, factor = node_number(node, program, types), program.tables[node.factor]
     return {
-        **_shape_call(node, name),
+        **_shape_call(node, program, types, name),
         "shape": node.shape,
         "one_factor": real(factor[0], number) if factor.size == 1 else "",
         "limit": real(node.limit, number),
@@ -315,7 +341,7 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {"classes": types[node.scores].width, "lowest": LOWEST[program.number or "f64"]}
+    return {"classes": types[node.scores].width, "lowest": LOWEST[node_number(node, program, types)]}
 
 
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -329,7 +355,7 @@ for _kind in TREES:
 @_own.register(ir.PlaneLists)
 @_own.register(ir.TiledLists)
 def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return list_context(node, program, name)
+    return list_context(node, program, types, name)
 
 
 @_own.register

@@ -46,6 +46,12 @@ class Values:
         part.names = {name: self.gather(tensor, rows) for name, tensor in self.names.items()}
         return part
 
+    def in_double(self) -> Values:
+        """The same values, for nodes that compute in double whatever the precision."""
+        wide = copy.copy(self)
+        wide.number = DOUBLE
+        return wide
+
     def within(self, graph: Graph) -> Values:
         """The same values, with operators added to another graph."""
         inside = copy.copy(self)

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import bounded_errors, tree_bounds  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
-from svmcompile.ir import tree_bounds  # noqa: F401  registers its nodes
+from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
 from svmcompile.ir.kernel_errors import kernel_errors
 from svmcompile.ir.program import Number, Program
@@ -64,9 +65,11 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     x = rows.astype(np.float64)
     env = {program.input.name: Bounded(x, np.zeros_like(x), np.zeros(len(x), dtype=bool))}
+    types = infer_types(program)
     with np.errstate(all="ignore"):
         for node in program.body:
-            value, error, unstable = propagate(node, env, program.tables, ARITHMETIC[number])
+            arithmetic = ARITHMETIC["f64" if in_double(node, types) else number]
+            value, error, unstable = propagate(node, env, program.tables, arithmetic)
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
             env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)

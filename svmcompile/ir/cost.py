@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
 from svmcompile.ir.list_walk import most_tests, walk_lists
@@ -18,6 +19,8 @@ from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
@@ -67,15 +70,15 @@ def cost(program: Program, rows: Any = None) -> Cost:
     types = infer_types(program)
     most = _total(program, types, None)
     mean = most if rows is None else _total(program, types, _values(program, rows))
-    size = 4 if program.number == "f32" else 8
-    widths = [types[node.out].width for node in program.body if types[node.out].kind is not Kind.INDEX]
+    held = [types[node.out] for node in program.body if types[node.out].kind is not Kind.INDEX]
+    narrow = 4 if program.number == "f32" else 8
     return Cost(
         mean_kernel_evaluations=float(mean.kernel_evaluations),
         max_kernel_evaluations=int(most.kernel_evaluations),
         mean_flops=float(mean.flops),
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
-        scratch_bytes=size * sum(widths),
+        scratch_bytes=sum((8 if kind.wide else narrow) * kind.width for kind in held),
     )
 
 
@@ -94,13 +97,9 @@ def _values(program: Program, rows: Any) -> Values:
 
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
-    return isinstance(
-        node,
-        (
-            ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.Guard,
-            ir.PlaneLists, ir.TiledLists,
-        ),
-    )  # fmt: skip
+    routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
+    lists = (ir.PlaneLists, ir.TiledLists)
+    return isinstance(node, (*routes, *lists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -111,13 +110,17 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
         share = shares.get(node.out, 0.0)
         total = total + share * work(node, types, program.tables, values)
         for name in operands(node):
-            lazy = _lazy_share(node, values) if name in lazy_operands(node) else 1.0
+            lazy = _lazy_share(node, values, program.tables) if name in lazy_operands(node) else 1.0
             shares[name] = max(shares.get(name, 0.0), share * lazy)
     return total
 
 
-def _lazy_share(node: Node, values: Values | None) -> float:
+def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
+        return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TaylorSum) and values is not None:
+        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -249,6 +252,47 @@ def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tabl
     step = max(1, CHUNK_VALUES // len(tables[node.vectors]))
     starts = range(0, len(x), step) or range(1)
     return np.concatenate([path_of(node, x[at : at + step], tables).leaf for at in starts])
+
+
+@work.register(ir.BoundedSum)
+@work.register(ir.BoundedVote)
+def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    if values is None:
+        met, others = map(float, most_spent(node, tables))
+    else:
+        found = _spent(node, values, tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    kernel = node.kernel
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
+    return Work(met, met * per_value + others)
+
+
+def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:
+    return spent(node, {name: values[name] for name in operands(node) if name in values}, tables)
+
+
+@work.register
+def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -> Work:
+    upto = taylor_flops(node, types, tables)
+    if values is None:
+        return Work(0, float(upto[-1]))
+    sure = _taylor_sure(node, values, tables)
+    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
+    return Work(0, float(upto[last].mean()))
+
+
+def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    x, leaf = values[node.x], values[node.leaf]
+    step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
+    starts = range(0, len(x), step) or range(1)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
+    return np.concatenate(parts)
+
+
+@work.register(ir.OneLeaf)
+@work.register(ir.Widen)
+def _(node: ir.OneLeaf | ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, 0)
 
 
 @work.register

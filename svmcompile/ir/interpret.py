@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import singledispatch
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir import bounded_meaning, list_meaning, taylor_meaning  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.champions import pair_indices as pair_indices
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
-from svmcompile.ir.list_walk import walk_lists
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.meaning import Env, Floats, Tables
+from svmcompile.ir.meaning import run as run
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import Array, power
 from svmcompile.rows import as_rows
-
-Floats = NDArray[np.floating[Any]]
-Env = Mapping[str, NDArray[Any]]
-Tables = Mapping[str, NDArray[Any]]
 
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
@@ -81,21 +78,10 @@ def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
     raise UnsupportedError("this program has no probabilities; use predict or decision_function")
 
 
-@singledispatch
-def run(node: Node, env: Env, tables: Tables) -> NDArray[Any]:
-    """The value of one node for all rows."""
-    raise TypeError(f"no meaning for {type(node).__name__}")
-
-
 def _poisoned(x: Floats, out: Floats) -> Floats:
     """`out`, with NaN in every row where `x` is not finite."""
     out[~np.isfinite(x).all(axis=1)] = np.nan
     return out
-
-
-def pair_indices(n_classes: int) -> list[tuple[int, int]]:
-    """The pairs (i, j), i < j, in LIBSVM's order."""
-    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
 def class_slices(counts: tuple[int, ...]) -> list[slice]:
@@ -271,12 +257,6 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
         values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
         out[rows, tables[node.sums][functions]] += values
     return _poisoned(x, out)
-
-
-@run.register(ir.PlaneLists)
-@run.register(ir.TiledLists)
-def _(node: ir.PlaneLists | ir.TiledLists, env: Env, tables: Tables) -> NDArray[Any]:
-    return walk_lists(node, env[node.x] - tables[node.centre], tables).scores
 
 
 @run.register(ir.PathSum)

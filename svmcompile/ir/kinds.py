@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -35,7 +35,8 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Kind and width of a value."""
+    """Kind and width of a value, and whether it is a double whatever the program's number type."""
 
     kind: Kind
     width: int
+    wide: bool = field(default=False, compare=False)

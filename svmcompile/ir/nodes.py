@@ -7,8 +7,9 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, lists of half-spaces in `lists.py`. The ONNX backend emits from math
-nodes, the C backend from machine nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py`, lists of
+half-spaces in `lists.py`. The ONNX backend emits from math nodes, the C backend
+from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -29,9 +30,7 @@ How the coming methods map to this set:
 
 * dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
   a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
-* anytime, certified: `Bound(out, x, stages, margins, otherwise)`: stages
-  narrow an interval around the score until it excludes zero; the lazy value
-  `otherwise` takes undecided rows. Its claim is on the label alone.
+* certified: `TaylorSum` of higher orders before a `BoundedSum`.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
@@ -43,6 +42,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import ClassVar, Union, get_args
 
+from svmcompile.ir.bounded import BoundedSum as BoundedSum
+from svmcompile.ir.bounded import BoundedVote as BoundedVote
+from svmcompile.ir.bounded import Widen as Widen
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import Level as Level
@@ -58,6 +60,8 @@ from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
 from svmcompile.ir.machine import SparseSum as SparseSum
 from svmcompile.ir.machine import TiledSum as TiledSum
+from svmcompile.ir.taylor import OneLeaf as OneLeaf
+from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.kernel import Kernel
 
 
@@ -299,7 +303,8 @@ class Threshold:
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    PlaneLists, TiledLists, OvrScores, Vote, ArgMax, Threshold,
+    Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists, OvrScores, Vote, ArgMax,
+    Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

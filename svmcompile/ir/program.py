@@ -18,6 +18,7 @@ from svmcompile.labels import Labels, Scalar
 
 if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost
+    from svmcompile.ir.trace import Trace
 
 Number = Literal["f32", "f64"]
 OutputName = Literal["label", "scores", "value"]
@@ -155,6 +156,12 @@ class Program:
         from svmcompile.ir.cost import cost
 
         return cost(self, rows)
+
+    def trace(self, rows: Any, pair: int = 0) -> Trace:
+        """Bounds on a sum that stops when it is sure, stage by stage; `pair` of a vote."""
+        from svmcompile.ir.trace import trace
+
+        return trace(self, rows, pair)
 
     def text(self) -> str:
         """Stable listing, made to be read and compared."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.ir.check import check
+from svmcompile.ir.check import check, infer_types
 from svmcompile.ir.nodes import (
     KernelSum,
     Node,
@@ -24,6 +24,7 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.wide import node_number, reads_wide
 from svmcompile.lower.inverted import invert
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import pack
@@ -49,39 +50,49 @@ def lower(
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
     program = own_tables(program)
+    types = infer_types(program)
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
         if isinstance(node, (KernelSum, PairSum, PathSum)):
-            nodes, made = pack(program, node, number)
+            wide = reads_wide(node, types)
+            own: Number = "f64" if wide else number
+            nodes, made = pack(program, node, own)
             # A path meets few vectors, one at a time; a precomputed kernel has none.
             if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
                 body, tables = [*body, *nodes], tables | made
                 continue
-            inverted = invert(program, nodes, made, number, profile, "dense" if halves else storage)
+            # Wide sums are for few rows: whatever the others' tables, theirs are plain.
+            inverted = invert(program, nodes, made, own, profile, "dense" if halves or wide else storage)
             if inverted:
                 nodes, made = inverted
             elif profile == "host":
-                nodes, made = tile(nodes, made, number, program.n_features)
-                if halves:
+                nodes, made = tile(nodes, made, own, program.n_features)
+                if halves and not wide:
                     made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
             tables |= made
         else:
-            own = {name: program.tables[name] for name in table_names(node)}
+            read = {name: program.tables[name] for name in table_names(node)}
             if isinstance(node, PlaneLists) and profile == "host":
-                node, own = tile_lists(node, own, number)
+                node, read = tile_lists(node, read, "f64" if reads_wide(node, types) else number)
             body.append(node)
-            tables |= own
+            tables |= read
     body = _without_unused(program, body)
-    used = {name for node in body for name in table_names(node)}
-    indices = {name for node in body for name in index_tables(node)}
-    cast = {
-        name: _narrowest(table) if name in indices else _cast(name, table, number)
-        for name, table in tables.items()
-        if name in used
-    }
-    return check(program.replace(body=tuple(body), tables=cast, number=number))
+    machine = program.replace(body=tuple(body), tables=tables, number=number)
+    return check(machine.replace(tables=_cast_tables(machine)))
+
+
+def _cast_tables(machine: Program) -> Tables:
+    """The tables its nodes read, each in the number type of its reader."""
+    types = infer_types(machine)
+    cast: Tables = {}
+    for node in machine.body:
+        number, indices = node_number(node, machine, types), index_tables(node)
+        for name in table_names(node):
+            table = machine.tables[name]
+            cast[name] = _narrowest(table) if name in indices else _cast(name, table, number)
+    return {name: cast[name] for name in machine.tables if name in cast}
 
 
 def _without_unused(program: Program, body: list[Node]) -> list[Node]:

@@ -128,7 +128,9 @@ def _candidates(sample: Sample, growth: Growth) -> list[Candidate]:
         both = [(sign * side, answer) for side in across for sign in (1, -1) for answer in (-1, 1)]
         found += _compared(sample, both, flip=False)
     if growth.turn:
-        found += [_turned(sample, one, main) for one in sorted(found, key=lambda one: -one.gain)[:FINALISTS]]
+        found += [
+            _turned(sample, one, main) for one in sorted(found, key=lambda one: -one.gain)[:FINALISTS]
+        ]
     return found
 
 

@@ -79,8 +79,10 @@ def settled(found: PlaneList, sample: Sample, centre: Array, dtype: str) -> Plan
     if not found.nodes:
         return found
     stored = narrow(np.array([node.plane for node in found.nodes]), dtype, "planes")
-    planes = nearest_float32(stored.stored * stored.units[:, None]) if dtype == "f32" else (
-        stored.stored * stored.units[:, None]
+    planes = (
+        nearest_float32(stored.stored * stored.units[:, None])
+        if dtype == "f32"
+        else (stored.stored * stored.units[:, None])
     )
     nodes, left = [], sample
     for node, plane in zip(found.nodes, planes, strict=True):
