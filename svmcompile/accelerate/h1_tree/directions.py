@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.accelerate.h1_tree.hull import _quiet, projection, reduced_projection
+from svmcompile.accelerate.h1_tree.hull import fitted_anyway, projection, reduced_projection
 from svmcompile.kernel import Array
 
 EXACT_ROWS = 3000  # up to so many rows LIBSVM solves the program, beyond LIBLINEAR does
@@ -89,11 +89,11 @@ def _linear_svm(rows: Array, sides: Array, weight: float, seed: int) -> Array:
         fitted = SVC(kernel="linear", C=1.0, class_weight=weights, max_iter=steps, cache_size=100)
     else:
         fitted = LinearSVC(loss="hinge", C=1.0, class_weight=weights, random_state=seed, max_iter=100)
-    return np.asarray(_quiet(fitted, rows, sides).coef_[0], dtype=np.float64)  # type: ignore[attr-defined]
+    return np.asarray(fitted_anyway(fitted, rows, sides).coef_[0], dtype=np.float64)
 
 
 def main_directions(first: Array, second: Array) -> Array:
-    """Directions [some, d] worth a look beside others: all, or the main ones of the rows and their means."""
+    """Directions [some, d] worth a look beside others: all, or the main ones of rows and their means."""
     d = first.shape[1]
     if d <= SMALL_SPACE:
         return np.eye(d)

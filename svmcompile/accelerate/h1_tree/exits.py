@@ -1,20 +1,22 @@
 """Early exits: how far the thresholds of lists must stand back for the agreement asked for.
 
 Lists in front of an SVM answer some rows and leave the others to it. All thresholds move together, each in
-units of its plane's spread: the farther back, the fewer rows exit, and the fewer of them wrongly.
+units of its plane's spread: the farther back, the fewer rows exit, and the fewer of them wrongly. Ahead
+of hard rows they move as well, where the target leaves room for errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, projected
+from svmcompile.accelerate.h1_tree.forest import Forest
+from svmcompile.accelerate.h1_tree.nodes import PlaneList, projected
 from svmcompile.accelerate.h1_tree.tables import Lists
 from svmcompile.kernel import Array
 
@@ -58,42 +60,34 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Lists, the spread of each plane's values, and how scores are read: who exits, and as what."""
+    """Lists of every shift, and how scores are read: who exits, and as what."""
 
-    lists: Lists
-    spreads: Array
+    forest: Forest
     verdict: Callable[[Scores], tuple[NDArray[np.bool_], NDArray[np.int64]]]  # scores -> (exits, classes)
+    settled: dict[float, Lists] = field(default_factory=dict)
+
+    def lists(self, shift: float) -> Lists:
+        """The lists at a shift; empty ones where nothing is to exit."""
+        if shift not in self.settled:
+            found = self.forest.lists(0.0 if shift == NOTHING else shift)
+            empty = tuple(PlaneList((), one.rest) for one in found.lists)
+            self.settled[shift] = Lists(empty, found.order) if shift == NOTHING else found
+        return self.settled[shift]
 
     def trials(self, points: Array, classes: NDArray[np.int64]) -> list[Trial]:
         """What every shift does to rows in kernel space, the safest first."""
-        nodes = self.lists.nodes
-        if not nodes:
-            return [Trial(NOTHING, len(points), 0, 1.0, 0.0)]
-        thresholds = np.array([node.threshold for node in nodes])
-        slack = (projected(points, self.lists.planes) - thresholds) / self.spreads
-        return [self._trial(shift, slack, classes) for shift in SHIFTS]
+        planes = self.lists(0.0).planes
+        along = projected(points, planes) if len(planes) else np.zeros((len(points), 0))
+        return [self._trial(shift, along, classes) for shift in SHIFTS]
 
-    def _trial(self, shift: float, slack: Array, classes: NDArray[np.int64]) -> Trial:
-        if shift == NOTHING:
-            return Trial(shift, len(slack), 0, 1.0, 0.0)
-        walk = self.lists.walk(slack > shift)
+    def _trial(self, shift: float, along: Array, classes: NDArray[np.int64]) -> Trial:
+        lists = self.lists(shift)
+        if not lists.nodes:
+            return Trial(shift, len(along), 0, 1.0, 0.0)
+        walk = lists.walk(along > np.array([node.threshold for node in lists.nodes]))
         exits, said = self.verdict(walk.scores)
         wrong = exits & (said != classes)
-        return Trial(shift, len(slack), int(wrong.sum()), float((~exits).mean()), float(walk.tests.mean()))
-
-    def moved(self, shift: float) -> Lists:
-        """The lists with thresholds at a shift; none where nothing is to exit."""
-        spread = iter(self.spreads)
-        lists = [
-            PlaneList(tuple(_moved(node, shift * float(next(spread))) for node in one.nodes), one.rest)
-            for one in self.lists.lists
-        ]
-        empty = [PlaneList((), one.rest) for one in lists]
-        return Lists(tuple(empty if shift == NOTHING else lists), self.lists.order)
-
-
-def _moved(node: HalfSpace, by: float) -> HalfSpace:
-    return HalfSpace(node.plane, node.threshold + by, node.answer, node.reach)
+        return Trial(shift, len(along), int(wrong.sum()), float((~exits).mean()), float(walk.tests.mean()))
 
 
 def last_good(trials: list[Trial], allowed: int) -> Trial:

@@ -7,7 +7,7 @@ are dropped, until one sign is left. (Zapien Arreola, Fehr and Burkhardt, sectio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,8 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
     alive: Indices = np.arange(len(sample))
     enough = growth.least_gain * (len(sample) if sample.counted is None else int(sample.counted.sum()))
     left = sample
-    while len(nodes) < growth.most and _is_mixed(left):
-        found = best_node(left, growth, generator)
-        if found is None and growth.mixed:
-            found = farthest_node(left)
+    while len(nodes) < growth.most:
+        found = _next_node(sample, left, growth, generator)
         if found is None or found.gain < enough:
             break
         nodes.append(found.node)
@@ -65,6 +63,31 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
         left = sample.some(alive)
     advance(len(alive))
     return PlaneList(tuple(nodes), majority(left) if growth.mixed else 0)
+
+
+def _next_node(
+    sample: Sample, left: Sample, growth: Growth, generator: np.random.Generator
+) -> Candidate | None:
+    """The best node for the rows left; None where the list is complete."""
+    if _is_mixed(left):
+        found = best_node(left, growth, generator)
+        return farthest_node(left) if found is None and growth.mixed else found
+    return None if growth.mixed else closing_node(sample, left, growth, generator)
+
+
+def closing_node(
+    sample: Sample, left: Sample, growth: Growth, generator: np.random.Generator
+) -> Candidate | None:
+    """A node for rows of one sign that are left, where what is not answered is not known.
+
+    With nobody to hold it back it would answer all of space, so it heeds rows answered before.
+    """
+    if not len(left):
+        return None
+    answer = majority(left)
+    rows = left.joined(sample.some(np.flatnonzero(sample.hard(answer))))
+    found = best_node(rows, growth, generator, answer)
+    return None if found is None else Candidate(replace(found.node, closing=True), found.gain)
 
 
 def _is_mixed(sample: Sample) -> bool:
@@ -77,10 +100,12 @@ def majority(sample: Sample) -> int:
     return 1 if int(sample.signs.sum(dtype=np.int64)) >= 0 else -1
 
 
-def best_node(sample: Sample, growth: Growth, generator: np.random.Generator) -> Candidate | None:
-    """The candidate that answers most rows, None where none answers any."""
+def best_node(
+    sample: Sample, growth: Growth, generator: np.random.Generator, only: int = 0
+) -> Candidate | None:
+    """The candidate (with the answer `only`, if one is given) that answers most rows; None if none does."""
     few = _some(sample, growth.sample, generator)
-    tried = _candidates(few, growth)
+    tried = [one for one in _candidates(few, growth) if only in (0, one.node.answer)]
     if few is not sample:
         ordered = sorted(tried, key=lambda one: -one.gain)[:FINALISTS]
         tried = [_judged(sample, one.node.plane, one.node.answer) for one in ordered]

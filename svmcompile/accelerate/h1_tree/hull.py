@@ -8,6 +8,8 @@ rows and the nearest point p. Where s lies within the hull, w is zero; a reduced
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -87,13 +89,13 @@ def reduced_projection(hard: Array, place: Array, nu: float) -> Array | None:
         away = -rows.mean(axis=0)
         return away if np.sqrt(away @ away) > ZERO * spread else None
     fitted = OneClassSVM(kernel="linear", nu=share, tol=1e-4, max_iter=20 * len(rows) + 1000)
-    away = -np.asarray(_quiet(fitted, rows / spread).coef_[0])
+    away = -np.asarray(fitted_anyway(fitted, rows / spread).coef_[0])
     length = float(np.sqrt(away @ away))
     # LIBSVM's weights sum to nu times the rows.
     return away if length > 1e-4 * share * len(rows) else None
 
 
-def _quiet(fitted: object, rows: Array, *more: NDArray[np.generic]) -> object:
+def fitted_anyway(estimator: Any, rows: Array, *more: NDArray[np.generic]) -> Any:
     """A fit whose direction is used even where it has not converged: the threshold alone must be right."""
     import warnings
 
@@ -101,4 +103,4 @@ def _quiet(fitted: object, rows: Array, *more: NDArray[np.generic]) -> object:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fitted.fit(rows, *more)  # type: ignore[attr-defined]
+        return estimator.fit(rows, *more)

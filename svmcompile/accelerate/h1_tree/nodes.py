@@ -21,6 +21,7 @@ class HalfSpace:
     threshold: float
     answer: int  # 1 or -1
     reach: float
+    closing: bool = False  # rows that earlier nodes answered held it back as well
 
     def holds(self, points: Array) -> Flags:
         return np.asarray(points @ self.plane > self.threshold)

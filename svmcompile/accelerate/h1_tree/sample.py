@@ -32,10 +32,10 @@ class Sample:
 
     def hard(self, answer: int) -> Flags:
         """Rows that no node with this answer may answer."""
-        wrong = self.signs != answer
+        wrong = np.asarray(self.signs != answer)
         if self.trust is None or self.band == 0:
             return wrong
-        return wrong | (answer * self.trust <= self.band)
+        return np.asarray(wrong | (answer * self.trust <= self.band))
 
     def gains(self, answer: int) -> Flags:
         """Rows that a node with this answer had better answer."""
@@ -47,6 +47,15 @@ class Sample:
         trust = None if self.trust is None else self.trust[rows]
         counted = None if self.counted is None else self.counted[rows]
         return Sample(self.points[rows], self.signs[rows], trust, counted, self.band)
+
+    def joined(self, other: Sample) -> Sample:
+        """These rows and others of their kind."""
+        both = [
+            None if a is None or b is None else np.concatenate([a, b])
+            for a, b in ((self.trust, other.trust), (self.counted, other.counted))
+        ]
+        points = np.concatenate([self.points, other.points])
+        return Sample(points, np.concatenate([self.signs, other.signs]), both[0], both[1], self.band)
 
     @property
     def real(self) -> Sample:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, projected, threshold
-from svmcompile.accelerate.h1_tree.sample import Sample
+from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList
 from svmcompile.accelerate.metric_tree.quantise import narrow
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.list_walk import Walk, walk_hits
 from svmcompile.ir.nodes import Order
 from svmcompile.kernel import Array
-from svmcompile.shift import nearest_float32
 
 OUT = "lists"
 NAMES = ("list_planes", "list_thresholds", "list_starts", "list_answers", "list_rest", "list_centre")
-ROUNDING = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,39 +65,3 @@ class Lists:
         rest = np.array([float(one.rest) for one in self.lists])
         tables = {"list_starts": self.starts, "list_answers": answers, "list_rest": rest}
         return walk_hits(self.node("x"), hits, tables, np.float64)
-
-
-def settled(found: PlaneList, sample: Sample, centre: Array, dtype: str) -> PlaneList:
-    """The list with planes as the tables will hold them, and thresholds set anew for these.
-
-    Thresholds keep a distance from hard rows that rounding in float32 cannot bridge.
-    """
-    if not found.nodes:
-        return found
-    stored = narrow(np.array([node.plane for node in found.nodes]), dtype, "planes")
-    planes = (
-        nearest_float32(stored.stored * stored.units[:, None])
-        if dtype == "f32"
-        else (stored.stored * stored.units[:, None])
-    )
-    nodes, left = [], sample
-    for node, plane in zip(found.nodes, planes, strict=True):
-        one = _settled(node, plane, left, centre)
-        nodes.append(one)
-        left = left.some(np.flatnonzero(~one.holds(left.points)))
-    return PlaneList(tuple(nodes), found.rest)
-
-
-def _settled(node: HalfSpace, plane: Array, left: Sample, centre: Array) -> HalfSpace:
-    along = projected(left.points, plane[None])[:, 0]
-    hard = left.hard(node.answer)
-    at, reach = threshold(along[hard], along[left.gains(node.answer)])
-    if reach == -np.inf:  # no hard row is left to hold it back
-        return HalfSpace(plane, node.threshold if at == -np.inf else at, node.answer, reach)
-    sizes = np.abs(left.points - centre) @ np.abs(plane)
-    slack = ROUNDING * (len(plane) + 8) * (float(sizes.max(initial=0.0)) + abs(at))
-    return HalfSpace(plane, max(at, reach + slack), node.answer, reach)
-
-
-def lists_of(lists: Sequence[PlaneList], order: Order) -> Lists:
-    return Lists(tuple(lists), order)
