@@ -18,6 +18,7 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
+    "dtsvm": "svmcompile.accelerate.dtsvm",
     "exact": "svmcompile.accelerate.exact",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
@@ -105,7 +106,8 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
 def _with_options(program: Any, parsed: Any) -> Program:
     """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
-    chosen_options = tuple((f.name, _plain(getattr(parsed, f.name))) for f in fields(parsed))
+    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
 

@@ -16,8 +16,8 @@ from svmcompile.ir.interpret import pair_indices, pair_sums
 from svmcompile.ir.trees import Indices
 from svmcompile.kernel import Array, Kernel
 
-# "sum": two classes in all, one score, above zero is the second. "vote" (the paper's 1A1): one sum per pair of
-# the leaf's classes, above zero counts for the first. "ovr" (1AO): one sum per class of the leaf, the largest wins.
+# "sum": two classes in all, one score, above zero is the second. "vote" (1A1): one sum per pair of the
+# leaf's classes, above zero counts for the first. "ovr" (1AO): one sum per class, the largest wins.
 LeafRule = Literal["sum", "vote", "ovr"]
 ITERATIONS_PER_ROW = 100
 LEAST_ITERATIONS = 100_000
@@ -43,10 +43,10 @@ class Leaf:
 
     classes: Indices  # [k], ascending
     size: int  # rows it was trained with
-    vectors: Array  # [n, d]; for "vote" grouped by class
+    vectors: Array  # [n, d], grouped by class
     weights: Array  # sum: [1, n]; vote: [k - 1, n], as LIBSVM has them; ovr: [k, n]
-    bias: Array  # sum: [1]; vote: [k (k - 1) / 2]; ovr: [k]
-    counts: tuple[int, ...]  # vote: vectors per class
+    bias: Array  # sum: [1]; vote: [k (k - 1) / 2]; ovr: [k], none for one class
+    counts: tuple[int, ...]  # vectors per class
     converged: bool = True
 
     @property
@@ -80,65 +80,62 @@ class Task:
     sample_weight: Array | None = field(default=None)
 
 
-def fit(task: Task) -> Leaf:
-    """The leaf's classifier."""
+def fit(task: Task, gram: Array | None = None) -> Leaf:
+    """The leaf's classifier; kernel values of its rows may be given, where several tasks share them."""
     classes, y = np.unique(task.y, return_inverse=True)
     if len(classes) == 1:
         return constant(int(classes[0]), len(task.X), task.X.shape[1], task.rule)
     machine = _fit_others if task.rule == "ovr" and len(classes) > 2 else _fit_pairs
-    return machine(task, classes, y)
+    return machine(task, classes, y, gram)
 
 
 def constant(label: int, size: int, n_features: int, rule: LeafRule) -> Leaf:
     """A leaf of one class."""
-    bias = {"sum": np.array([1.0 if label else -1.0]), "vote": np.zeros(0), "ovr": np.zeros(1)}[rule]
-    rows = {"sum": 1, "vote": 0, "ovr": 1}[rule]
-    counts = (0,) if rule == "vote" else ()
-    return Leaf(
-        np.array([label], np.intp), size, np.zeros((0, n_features)), np.zeros((rows, 0)), bias, counts
-    )
+    bias = np.array([1.0 if label else -1.0]) if rule == "sum" else np.zeros(0)
+    none = np.zeros((0, n_features))
+    return Leaf(np.array([label], np.intp), size, none, np.zeros((len(bias), 0)), bias, (0,))
 
 
-def _fit_pairs(task: Task, classes: Indices, y: Indices) -> Leaf:
+def _fit_pairs(task: Task, classes: Indices, y: Indices, gram: Array | None) -> Leaf:
     """LIBSVM's own pairs; scikit-learn turns the sign of a single pair towards the second class."""
-    model = _svc(task, classes, task.X, y)
+    model = _svc(task, classes, y, gram)
     weights, bias = np.asarray(model.dual_coef_), np.asarray(model.intercept_)
     if len(classes) == 2 and task.rule == "vote":
         weights, bias = -weights, -bias
     elif len(classes) == 2 and task.rule == "ovr":  # the second problem mirrors the first
         weights, bias = np.concatenate([-weights, weights]), np.concatenate([-bias, bias])
-    counts = tuple(int(count) for count in model.n_support_) if task.rule == "vote" else ()
     return Leaf(
         classes.astype(np.intp),
         len(y),
         np.asarray(task.X[model.support_], dtype=np.float64),
         weights,
         bias,
-        counts,
+        tuple(int(count) for count in model.n_support_),
         not model.fit_status_,
     )
 
 
-def _fit_others(task: Task, classes: Indices, y: Indices) -> Leaf:
+def _fit_others(task: Task, classes: Indices, y: Indices, gram: Array | None) -> Leaf:
     """One class against the others, for each."""
-    models = [_svc(task, classes[[label]], task.X, y == label) for label in range(len(classes))]
-    support = np.unique(np.concatenate([model.support_ for model in models]))
-    weights = np.zeros((len(classes), len(support)))
+    models = [_svc(task, classes[[label]], y == label, gram) for label in range(len(classes))]
+    weights = np.zeros((len(classes), len(y)))
     for row, model in zip(weights, models, strict=True):
-        row[np.searchsorted(support, model.support_)] = model.dual_coef_[0]
+        row[model.support_] = model.dual_coef_[0]
+    support = np.argsort(y, kind="stable")
+    support = support[weights[:, support].any(axis=0)]
     return Leaf(
         classes.astype(np.intp),
         len(y),
         np.asarray(task.X[support], dtype=np.float64),
-        weights,
+        weights[:, support],
         np.array([model.intercept_[0] for model in models]),
-        (),
+        tuple(np.bincount(y[support], minlength=len(classes)).tolist()),
         not any(model.fit_status_ for model in models),
     )
 
 
-def _svc(task: Task, classes: Indices, X: NDArray[Any], y: NDArray[Any]) -> Any:
-    """LIBSVM on some rows; it stops in the end even where it does not converge."""
+def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> Any:
+    """LIBSVM on the leaf's rows; it stops in the end even where it does not converge."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
@@ -146,17 +143,17 @@ def _svc(task: Task, classes: Indices, X: NDArray[Any], y: NDArray[Any]) -> Any:
     per_class = {i: given[label] for i, label in enumerate(classes)} if given and len(classes) > 1 else None
     model = SVC(
         C=task.theta.C,
-        kernel=kernel.kind,
+        kernel=kernel.kind if gram is None else "precomputed",
         gamma=kernel.gamma,
         coef0=kernel.coef0,
         degree=kernel.degree,
         class_weight=per_class,
         cache_size=CACHE_MB,
-        max_iter=task.max_iter or max(LEAST_ITERATIONS, ITERATIONS_PER_ROW * len(X)),
+        max_iter=task.max_iter or max(LEAST_ITERATIONS, ITERATIONS_PER_ROW * len(y)),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # reported by `converged`
-        return model.fit(X, y, sample_weight=task.sample_weight)
+        return model.fit(task.X if gram is None else gram, y, sample_weight=task.sample_weight)
 
 
 def sums(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
@@ -170,7 +167,7 @@ def _sums_block(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
     if not len(leaf.vectors):
         return np.zeros((len(rows), len(leaf.bias)))
     values = kernel.values(np.asarray(rows, dtype=np.float64), leaf.vectors)
-    if leaf.counts:
+    if len(leaf.weights) == len(leaf.classes) - 1:
         return np.asarray(pair_sums(values, leaf.weights.T, leaf.counts))
     return np.asarray(values @ leaf.weights.T)
 
