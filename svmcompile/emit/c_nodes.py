@@ -13,6 +13,9 @@ import numpy as np
 
 from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
+from svmcompile.emit.c_leaves import is_host as leaves_are_host
+from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_trees import TREES, dots, idle_tables, lazy_name, tree_context, unit_text
 from svmcompile.emit.c_vectors import instruction_sets
@@ -89,6 +92,7 @@ PACKED = (ir.PackedSum, ir.PackedPath)
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
+    ir.PackedLeaves: ("kernel",),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
@@ -98,15 +102,14 @@ SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity":
 
 def helpers(program: Program) -> dict[str, bool]:
     """Which helper functions the nodes call."""
+    packed = [node for node in program.body if _is_packed(node, program)]
     shapes = {
         node.shape
         for node in program.body
-        if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+        if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
-    dense = any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given")
-        for node in program.body
-    )
+    dense = any(isinstance(node, ir.Affine) for node in program.body)
+    dense = dense or any(node.shape != "given" for node in packed)
     trees = dots(program)
     return {
         "dot": dense or "dot" in trees,
@@ -118,10 +121,19 @@ def helpers(program: Program) -> dict[str, bool]:
     }
 
 
+def _is_packed(node: Node, program: Program) -> TypeGuard[ir.PackedSum | ir.PackedPath | ir.PackedLeaves]:
+    """Whether a node computes its kernel values one by one."""
+    return isinstance(node, PACKED) or (
+        isinstance(node, ir.PackedLeaves) and not leaves_are_host(node, program)
+    )
+
+
 def has_intrinsics(node: Node, program: Program) -> bool:
     """Whether a node's macro goes beyond GCC's vector extensions where the processor has more to offer."""
     if isinstance(node, ir.TiledSum) and program.tables[node.vectors].dtype == np.float16:
         return True
+    if isinstance(node, ir.PackedLeaves):
+        return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -132,10 +144,12 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum, ir.SparseSum))]
+    kinds = (*PACKED, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
+    sums = [node for node in program.body if isinstance(node, kinds)]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
+    constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
     return constants.union(*(idle_tables(node, program) for node in program.body))
 
 
@@ -179,7 +193,9 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if _takes_vectors(node, program):
+    if isinstance(node, ir.PackedLeaves):
+        known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
+    elif _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
@@ -220,7 +236,9 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
     }
 
 
-def _shape_call(node: ir.PackedSum | ir.PackedPath | ir.SparseSum, name: str) -> dict[str, str]:
+def _shape_call(
+    node: ir.PackedSum | ir.PackedPath | ir.SparseSum | ir.PackedLeaves, name: str
+) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
     return {
@@ -294,6 +312,18 @@ def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str
         "numbers": NUMBERS[number],
         "block_size": BLOCK,
         **sparse_layout(node, program, number),
+    }
+
+
+@_own.register
+def _(node: ir.PackedLeaves, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = program.number or "f64"
+    return {
+        **_shape_call(node, name),
+        **leaves_context(node, program, types, number),
+        "values": "x, row",
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import CheckError
+from svmcompile.ir import leaf_rules  # noqa: F401  registers its nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program

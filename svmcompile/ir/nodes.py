@@ -7,8 +7,8 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`. The ONNX backend emits from math nodes, the C backend from machine
-nodes.
+`machine.py`, sums that belong to the leaves of a tree in `leaf_sums.py`. The ONNX
+backend emits from math nodes, the C backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -27,8 +27,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
-  a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
 * h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
   claims the row, as an index, then `Choose`.
 * anytime, certified: `Bound(out, x, stages, margins, otherwise)`: stages
@@ -47,11 +45,14 @@ from typing import ClassVar, Union, get_args
 
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
+from svmcompile.ir.kinds import LeafRule as LeafRule
 from svmcompile.ir.kinds import Level as Level
 from svmcompile.ir.kinds import Rule as Rule
 from svmcompile.ir.kinds import Shape as Shape
 from svmcompile.ir.kinds import Type as Type
 from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.leaf_sums import LeafSums as LeafSums
+from svmcompile.ir.leaf_sums import PackedLeaves as PackedLeaves
 from svmcompile.ir.machine import PackedPath as PackedPath
 from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
@@ -298,7 +299,7 @@ class Threshold:
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    OvrScores, Vote, ArgMax, Threshold,
+    LeafSums, PackedLeaves, OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
@@ -12,30 +11,23 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import inverted_problems, vectors_and_lanes
+from svmcompile.ir.needs import Tables as Tables
+from svmcompile.ir.needs import Types as Types
+from svmcompile.ir.needs import features as _features
+from svmcompile.ir.needs import need as _need
+from svmcompile.ir.needs import rising as _rising
+from svmcompile.ir.needs import shapes as _shape
+from svmcompile.ir.needs import sound_degree as _degree
+from svmcompile.ir.needs import sound_kernel as _kernel
+from svmcompile.ir.needs import within as _within
 from svmcompile.ir.nodes import Kind, Node, Type
 from svmcompile.ir.trees import leaf_depths, node_depths
-from svmcompile.kernel import Kernel
-
-Tables = Mapping[str, NDArray[Any]]
-Types = dict[str, Type]
-
-MAX_DEGREE = 1 << 16
 
 
 @singledispatch
 def result_type(node: Node, types: Types, tables: Tables) -> Type:
     """The type a node gives; ValueError if its operands or tables do not fit."""
     raise TypeError(f"no type rule for {type(node).__name__}")
-
-
-def _need(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-def _shape(tables: Tables, **expected: tuple[str, tuple[int, ...]]) -> None:
-    for field, (name, shape) in expected.items():
-        _need(tables[name].shape == shape, f"{field} @{name} is {tables[name].shape}, expected {shape}")
 
 
 def _float32(tables: Tables, name: str) -> None:
@@ -45,25 +37,11 @@ def _float32(tables: Tables, name: str) -> None:
     _need(bool(same.all()), f"@{name} holds numbers that are not float32")
 
 
-def _features(node: Any, types: Types) -> int:
-    _need(types[node.x].kind is Kind.FEATURES, f"%{node.x} is not features")
-    return types[node.x].width
-
-
 def _sums(tables: Tables, bias: str) -> int:
     """How many sums there are: one per bias."""
     sums = int(tables[bias].shape[0])
     _need(sums > 0, f"bias @{bias} is empty")
     return sums
-
-
-def _kernel(kernel: Kernel) -> None:
-    _need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
-    _degree(kernel.degree)
-
-
-def _degree(degree: int) -> None:
-    _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
 def _vector_width(node: ir.KernelSum | ir.PairSum | ir.PathSum, types: Types, tables: Tables) -> int:
@@ -281,15 +259,6 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
     _within(tables[node.sums], m, "a sum")
     _float32(tables, node.centre)
     return Type(Kind.SCORES, m)
-
-
-def _rising(starts: NDArray[Any], functions: int) -> None:
-    rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
-    _need(bool(rising), "starts do not rise from zero to the number of functions")
-
-
-def _within(indices: NDArray[Any], end: int, what: str) -> None:
-    _need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
 
 
 @result_type.register(ir.PathSum)

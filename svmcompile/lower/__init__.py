@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
+from svmcompile.ir.nodes import (
+    KernelSum,
+    LeafSums,
+    Node,
+    PairSum,
+    PathSum,
+    index_tables,
+    operands,
+    table_names,
+)  # fmt: skip
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.packed import pack
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
@@ -57,6 +67,9 @@ def lower(
                     made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
             tables |= made
+        elif isinstance(node, LeafSums):
+            nodes, made = pack_leaves(program, node, number, profile)
+            body, tables = [*body, *nodes], tables | made
         else:
             body.append(node)
             tables |= {name: program.tables[name] for name in table_names(node)}
