@@ -22,7 +22,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters are the training options of the method `dtsvm` (`svmcompile methods`). `C` and `gamma` are a
     number, several, or text such as "0.1..1e5"; where there are several, held-out rows choose. After `fit`,
-    `program_` is the compiled form: `svmcompile.emit` makes C or ONNX of it, `svmcompile.compile` gives it back.
+    `program_` is the compiled form, of which `svmcompile.emit` makes C or ONNX.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refit: bool = _DEFAULT.refit,
         scale: bool = _DEFAULT.scale,
         min_leaf: int = _DEFAULT.min_leaf,
-        max_iter: int = _DEFAULT.max_iter,
+        iterations: int = _DEFAULT.iterations,
         seed: int = _DEFAULT.seed,
         jobs: int = _DEFAULT.jobs,
         checkpoint: str = _DEFAULT.checkpoint,
@@ -52,7 +52,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef0, self.degree = coef0, degree
         self.ceiling, self.growth, self.max_ceiling = ceiling, growth, max_ceiling
         self.top, self.gain, self.validation, self.refit = top, gain, validation, refit
-        self.scale, self.min_leaf, self.max_iter = scale, min_leaf, max_iter
+        self.scale, self.min_leaf, self.iterations = scale, min_leaf, iterations
         self.seed, self.jobs, self.checkpoint = seed, jobs, checkpoint
 
     def fit(self, X: Any, y: Any) -> DTSVMClassifier:
@@ -80,14 +80,10 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.program_.decision_function(_validated(self, X))
 
 
-def _validated(estimator: Any, X: Any, y: Any = None) -> Any:
+def _validated(estimator: Any, X: Any, *y: Any) -> Any:
     """scikit-learn's own checks, under their name before and after release 1.6."""
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:
-        return estimator._validate_data(X, *(() if y is None else (y,)), reset=y is not None)
-    return (
-        validate_data(estimator, X, y, reset=True)
-        if y is not None
-        else validate_data(estimator, X, reset=False)
-    )
+        return estimator._validate_data(X, *y, reset=bool(y))
+    return validate_data(estimator, X, *y, reset=bool(y))

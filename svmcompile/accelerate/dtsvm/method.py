@@ -66,7 +66,7 @@ def _notes(trained: Trained, n_rows: int) -> tuple[str, ...]:
     if unconverged:
         notes.append(
             f"LIBSVM stopped before it converged in {unconverged} of {len(trained.model.leaves)} leaves; "
-            "a larger max_iter or a smaller C helps"
+            "more iterations or a smaller C helps"
         )
     if trained.model.tree.n_leaves == 1:
         notes.append("the tree has one leaf: the program is one SVM over all rows")

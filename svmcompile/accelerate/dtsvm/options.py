@@ -71,7 +71,7 @@ class TrainOptions:
     refit: bool = True  # what was chosen is trained again on all rows
     scale: bool = True  # features to 0..1 before the kernel
     min_leaf: int = 20  # smaller mixed leaves join the leaf beside them
-    max_iter: int = 0  # of LIBSVM for each problem; 0: 100 times its rows, at least 100,000
+    iterations: int = 0  # of LIBSVM for each problem; 0: 100 times its rows, at least 100,000
     seed: int = 0  # of the holdout and of ties between splits
     jobs: int = field(default=0, metadata=HOW)  # processes; 0: joblib's own setting; -1: all cores
     checkpoint: str = field(default="", metadata=HOW)  # folder that keeps finished leaves
@@ -86,7 +86,7 @@ class TrainOptions:
                 f"dtsvm: kernel={self.kernel!r} cannot be trained; known: {', '.join(kernels)}"
             )
         least = {"ceiling": 1, "growth": 2, "max_ceiling": 0, "top": 1, "gain": 0, "min_leaf": 0}
-        for name, low in (least | {"max_iter": 0, "degree": 1, "seed": 0, "jobs": -1}).items():
+        for name, low in (least | {"iterations": 0, "degree": 1, "seed": 0, "jobs": -1}).items():
             if not getattr(self, name) >= low:
                 raise OptionError(f"dtsvm: {name} must be at least {low}, got {getattr(self, name)}")
         if not 0 < self.validation < 1:

@@ -98,7 +98,7 @@ def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Work
         return tree_partition(cut, rows.X, rows.held_X)
 
     rule = leaf_rule(options.mode, n_classes)
-    return Search(rows, partition, rule, options.max_iter, workers), tree
+    return Search(rows, partition, rule, options.iterations, workers), tree
 
 
 def cut_tree(
@@ -119,7 +119,7 @@ def fitted(
     rows = rows_by_leaf(tree.leaves(X), tree.n_leaves)
 
     def task(at: int) -> Task:
-        return Task(scaling(X[rows[at]]), y[rows[at]], theta, rule, options.max_iter)
+        return Task(scaling(X[rows[at]]), y[rows[at]], theta, rule, options.iterations)
 
     leaves = workers.results("training leaves", fit, Leaf, task, [len(own) for own in rows])
     return Decomposition(tree, tuple(leaves), theta, rule, scaling)
