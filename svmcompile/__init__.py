@@ -34,13 +34,15 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerifyError,
     )
+    from svmcompile.estimator import DTSVMClassifier
     from svmcompile.ir.program import Claim, Program
-    from svmcompile.pipeline import compile, emit, load, verify, write
+    from svmcompile.pipeline import compile, emit, load, train, verify, write
 
 # Imported on first use, so that `svmcompile --help` does not wait for numpy.
 _HOMES = {
-    "svmcompile.pipeline": ("compile", "emit", "load", "verify", "write"),
+    "svmcompile.pipeline": ("compile", "emit", "load", "train", "verify", "write"),
     "svmcompile.ir.program": ("Claim", "Program"),
+    "svmcompile.estimator": ("DTSVMClassifier",),
     "svmcompile.errors": (
         "CheckError",
         "EmitError",
@@ -55,6 +57,7 @@ _HOMES = {
 __all__ = [
     "CheckError",
     "Claim",
+    "DTSVMClassifier",
     "EmitError",
     "OptionError",
     "Program",
@@ -67,6 +70,7 @@ __all__ = [
     "compile",
     "emit",
     "load",
+    "train",
     "verify",
     "write",
 ]

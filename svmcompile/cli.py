@@ -125,6 +125,26 @@ def compile(
 
 
 @app.command()
+def train(
+    data: DataFile,
+    output: Annotated[Path, typer.Option("-o", "--output", help=".svmc file", show_default=False)],
+    method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "dtsvm",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="a training option, KEY=VALUE (repeatable)")
+    ] = None,
+    label: Label = None,
+    as_json: Json = False,
+) -> None:
+    """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
+    from svmcompile import jobs, show
+    from svmcompile.progress import showing
+
+    with showing(lambda what, total: show.progress(what, total, as_json)):
+        report = jobs.train_model(method, data, label, output, _settings(set_ or []))
+    _print(as_json, report, lambda: show.trained(report))
+
+
+@app.command()
 def inspect(
     thing: Annotated[Path, typer.Argument(help="a model, a .svmc program or an output folder")],
     features: Features = None,

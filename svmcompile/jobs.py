@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from svmcompile import pipeline
 from svmcompile.accelerate import METHODS, method
-from svmcompile.data import Data, PredictionWriter, count_rows, iter_data
+from svmcompile.data import Data, PredictionWriter, count_rows, iter_data, read_data
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
@@ -88,6 +90,36 @@ def _evaluate(
     figures = pipeline.evaluate(program, number, original, Data(data.X, labels))
     # Rows that a program was fitted to flatter it; the report says so.
     return figures | {"fitted_to_these_rows": program.claim is not Claim.EXACT}
+
+
+def train_model(
+    method: str, data: Path, label: str | None, output: Path, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Train a program on a data file and store it; the report."""
+    if output.suffix != ".svmc":
+        raise OptionError(f"{output}: a trained program is stored as .svmc; name it so")
+    rows = read_data(data, label=label)
+    program = pipeline.train_data(rows, method, options)
+    report = _training_report(program, rows)
+    program.save(output)
+    return report | {"output": str(output)}
+
+
+def _training_report(program: Program, rows: Data) -> dict[str, Any]:
+    some = slice(None, None, -(-len(rows.X) // pipeline.SOME_ROWS))
+    X, y = rows.X[some], np.asarray(rows.y)[some]
+    cost = program.cost().as_dict() | {
+        key: value for key, value in program.cost(X).as_dict().items() if key.startswith("mean_")
+    }
+    return {
+        **_program_facts(program),
+        "n_rows": len(rows.X),
+        "cost": cost,
+        "accuracy": float((program.predict(X) == y).mean()),
+        "accuracy_rows": len(X),
+        "fitted_to_these_rows": True,
+        "details": dict(program.origin.details),
+    }
 
 
 def inspect(thing: Path, trust_pickle: bool, n_features: int | None) -> tuple[dict[str, Any], str]:
@@ -208,6 +240,8 @@ def list_methods() -> list[dict[str, Any]]:
             "needs_data": found.needs_data,
             "summary": found.summary,
             "options": [asdict(option) for option in found.option_list],
+            "trains": found.train is not None,
+            "train_options": [asdict(option) for option in found.train_option_list],
         }
         for name, found in ((name, method(name)) for name in METHODS)
     ]

@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate import accelerate
+from svmcompile.accelerate import train as train_method
 from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.interpret import interpret
-from svmcompile.ir.nodes import PackedSum, SparseSum, TiledSum, index_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
-from svmcompile.rows import as_rows
+from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
+from svmcompile.rows import as_rows, table_rows
 from svmcompile.svm import SVM
 
 Files = dict[str, str | bytes]
@@ -34,9 +34,8 @@ Watcher = Callable[[str, Program], None]
 TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host")
-MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
-ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
+SOME_ROWS = 10_000  # of those trained on tell the mean cost
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -53,10 +52,15 @@ def compile(  # the name users know; the builtin is not needed here
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
-    is for LIBSVM files, which do not store it.
+    is for LIBSVM files, which do not store it. A `DTSVMClassifier` has its program already.
     """
     from svmcompile.read import read
 
+    own = getattr(source, "program_", None)
+    if isinstance(own, Program):
+        if method != "exact" or options:
+            raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
+        return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 
@@ -65,9 +69,29 @@ def compile_svm(
     svm: SVM, method: str, data: Data | None, options: Mapping[str, Any], watch: Watcher | None = None
 ) -> Program:
     """The program of an SVM that has been read."""
-    program = accelerate(svm, data, method, options)
+    return _finished(accelerate(svm, data, method, options), svm, data, watch)
+
+
+def train(
+    X: Any, y: Any, *, method: str = "dtsvm", watch: Watcher | None = None, **options: Any
+) -> Program:
+    """Train a program on labelled rows, without an SVM; `svmcompile methods` lists options and methods."""
+    return train_data(labelled_data(X, y), method, options, watch)
+
+
+def train_data(
+    data: Data, method: str, options: Mapping[str, Any], watch: Watcher | None = None
+) -> Program:
+    """The program a method trains on data that has been read."""
+    program = train_method(method, data, options)
+    some = slice(None, None, -(-len(data.X) // SOME_ROWS) or 1)
+    return _finished(program, None, Data(data.X[some]), watch)
+
+
+def _finished(program: Program, svm: SVM | None, data: Data | None, watch: Watcher | None) -> Program:
+    """What every program gets, whatever method made it."""
     if watch:
-        watch(method, program)
+        watch(program.origin.method, program)
     program = optimise(program, watch)
     if data is not None and any(is_adaptive(node) for node in program.body):
         program = _with_mean_cost(program, data)
@@ -89,10 +113,20 @@ def as_data(svm: SVM, X: Any, y: Any) -> Data | None:
             raise OptionError("y was given without X")
         return None
     rows = as_rows(X, svm.n_features, svm.feature_names)
-    labels = None if y is None else np.asarray(y).ravel()
-    if labels is not None and len(labels) != len(rows):
+    return Data(rows, None if y is None else _labels_for(rows, y))
+
+
+def labelled_data(X: Any, y: Any) -> Data:
+    """Rows and labels to train on, as given from Python."""
+    rows, names = table_rows(X)
+    return Data(rows, None if y is None else _labels_for(rows, y), names)
+
+
+def _labels_for(rows: NDArray[Any], y: Any) -> NDArray[Any]:
+    labels = np.asarray(y).ravel()
+    if len(labels) != len(rows):
         raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")
-    return Data(rows, labels)
+    return labels
 
 
 def emit(
@@ -173,85 +207,6 @@ def _emit_onnx(program: Program, name: str, number: Number) -> Files:
     from svmcompile.emit.onnx import emit as emit_onnx
 
     return dict(emit_onnx(program, name, number))
-
-
-def describe(
-    program: Program, emitted: Program, name: str, targets: tuple[str, ...], number: Number, profile: str
-) -> dict[str, Any]:
-    """The report: what was made, from what, and what it costs."""
-    origin = program.origin
-    return {
-        "name": name,
-        "source": {"kind": origin.source, "sha256": origin.sha256},
-        "method": origin.method,
-        "options": dict(origin.options),
-        "claim": origin.claim.value,
-        "target": targets[0] if len(targets) == 1 else list(targets),
-        "precision": number,
-        "profile": profile,
-        "n_features": program.n_features,
-        "n_classes": program.n_classes,
-        "n_support_vectors": origin.n_support_vectors,
-        "cost": _cost(emitted),
-        "passes": [
-            {
-                "name": saving.by,
-                "flops": {"before": saving.flops[0], "after": saving.flops[1]},
-                "table_bytes": {"before": saving.table_bytes[0], "after": saving.table_bytes[1]},
-            }
-            for saving in origin.savings
-        ],
-        "notes": list(origin.notes),
-        "details": dict(origin.details),
-    }
-
-
-def stored_vectors(emitted: Program) -> dict[str, Any] | None:
-    """How C stores the support vectors, in how many bytes; None where there are none, or no C."""
-    sums = [node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum))]
-    if not sums:
-        return None
-    sparse = [node for node in sums if isinstance(node, SparseSum)]
-    names = [
-        name
-        for node in sums
-        for name in ((*index_tables(node), node.values) if isinstance(node, SparseSum) else (node.vectors,))
-    ]
-    return {
-        "storage": "sparse" if len(sparse) == len(sums) else "mixed" if sparse else "dense",
-        "bytes": sum(int(emitted.tables[name].nbytes) for name in names),
-    }
-
-
-def _cost(emitted: Program) -> dict[str, Any]:
-    """The cost of what was emitted; C knows its tables and scratch better than a program does."""
-    cost: dict[str, Any] = emitted.cost().as_dict()
-    known = emitted.origin.details.get("mean_cost", {})
-    cost |= {key: known[key] for key in MEAN_COSTS if key in known}
-    if emitted.number:
-        from svmcompile.emit.c_nodes import emitted_tables
-        from svmcompile.emit.c_scratch import scratch_bytes
-
-        cost["scratch_bytes"] = scratch_bytes(emitted)
-        cost["table_bytes"] = sum(emitted.tables[name].nbytes for name in emitted_tables(emitted))
-    return cost
-
-
-def rounding_notes(program: Program, number: Number) -> list[str]:
-    """A warning where rounding is not small beside the scores of the probe rows."""
-    if not program.probes.size:
-        return []
-    meant, found = (interpret(p, program.probes) for p in (program, lower(program, number)))
-    scores = next(iter(meant))
-    worst = float(np.abs(meant[scores] - found[scores]).max())
-    typical = float(np.median(np.abs(meant[scores])))
-    if worst <= ROUNDING_WARNING * typical:
-        return []
-    return [
-        f"{number} rounding moves decision values of the probe rows by up to {worst:.2g} "
-        f"(typical value {typical:.2g}); "
-        + ("use f64, or scale the features" if number == "f32" else "scale the features before training")
-    ]
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:

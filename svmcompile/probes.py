@@ -18,8 +18,8 @@ CANDIDATES = 64
 BISECTIONS = 10  # a boundary point is known to a thousandth of the way between two rows
 
 
-def probe_rows(program: Program, svm: SVM, data: Data | None) -> Array:
-    """Rows of the data, or the support vectors themselves; half are moved to a boundary.
+def probe_rows(program: Program, svm: SVM | None, data: Data | None) -> Array:
+    """Rows of the data, or the SVM's vectors themselves; half are moved to a boundary.
 
     Values are float32 numbers, so that both precisions see the same row.
     """
@@ -32,9 +32,10 @@ def probe_rows(program: Program, svm: SVM, data: Data | None) -> Array:
     return nearest_float32(np.concatenate([near, _spread(pool, wanted - len(near))]))
 
 
-def _candidates(svm: SVM, data: Data | None) -> Array:
-    if data is not None and len(data.X):
+def _candidates(svm: SVM | None, data: Data | None) -> Array:
+    if data is not None and (len(data.X) or svm is None):
         return np.asarray(data.X, dtype=np.float64)
+    assert svm is not None, "rows come from data where there is no SVM"
     if svm.kernel.kind == "precomputed":  # any row of kernel values will do
         return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
     rows = svm.vectors

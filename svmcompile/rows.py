@@ -25,6 +25,14 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
     return rows
 
 
+def table_rows(data: Any) -> tuple[NDArray[np.floating[Any]], tuple[str, ...]]:
+    """Rows of any width as `as_rows` gives them, and the column names of a frame whose names are text."""
+    columns = list(getattr(data, "columns", ()))
+    names = tuple(columns) if columns and all(isinstance(name, str) for name in columns) else ()
+    shape = np.shape(data)
+    return as_rows(data, shape[1] if len(shape) == 2 else 0), names
+
+
 def _as_array(data: Any, feature_names: tuple[str, ...]) -> NDArray[Any]:
     """Lists, frames and sparse matrices as an array."""
     if feature_names and hasattr(data, "columns") and hasattr(data, "to_numpy"):

@@ -80,6 +80,29 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
 
 
+def trained(report: dict[str, Any]) -> None:
+    """What `train` made."""
+    cost, details = report["cost"], report["details"]
+    table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
+    table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
+    table.add_row(
+        "accuracy", f"{report['accuracy']:.4f} of {report['accuracy_rows']:,} rows it was fitted to"
+    )
+    for key, value in details.items():
+        if isinstance(value, (bool, int, float, str)):
+            table.add_row(key.replace("_", " "), f"{value:.5g}" if isinstance(value, float) else str(value))
+    table.add_row(
+        "kernels per row",
+        f"{cost['mean_kernel_evaluations']:,.1f}, at most {cost['max_kernel_evaluations']:,}",
+    )
+    table.add_row("flops per row", f"{cost['mean_flops']:,.0f}")
+    table.add_row("tables", size(cost["table_bytes"]))
+    console.print(table)
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")
+    console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
+
+
 def facts(found: dict[str, Any], listing: str) -> None:
     """What `inspect` found."""
     models = found.get("models") or {"": found}
@@ -137,15 +160,21 @@ def methods(found: list[dict[str, Any]]) -> None:
     """The methods, generated from the code."""
     table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
     for one in found:
-        options = ", ".join(f"{option['name']}={option['default']}" for option in one["options"])
+        options = _options(one["options"])
+        if one["trains"]:
+            options += f"\ntraining: {_options(one['train_options'])}"
         table.add_row(
             one["name"],
             one["claim"],
             "yes" if one["needs_data"] else "no",
             one["summary"],
-            options or "none",
+            options,
         )
     console.print(table)
+
+
+def _options(found: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
 
 
 def demo(result: dict[str, Any]) -> None:

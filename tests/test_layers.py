@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[1] / "svmcompile"
 STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench"}
 # The only modules that may put stages together.
 DRIVERS = {
-    "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__",
+    "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
+    "estimator",
 }  # fmt: skip
 HEAVY = (
     "numpy",

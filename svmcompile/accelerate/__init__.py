@@ -1,6 +1,6 @@
 """accelerate: an SVM (and data, where a method needs some) becomes a Program.
 
-A new method is one module here and one line in METHODS.
+Methods that train make one of labelled data alone. A new method is one module here and one line in METHODS.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
+    "dtsvm": "svmcompile.accelerate.dtsvm",
     "exact": "svmcompile.accelerate.exact",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
@@ -43,6 +44,8 @@ class Method:
     claim: Claim
     needs_data: bool
     needs_vectors: bool = True  # False if kernel values are all it asks for
+    train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
+    train_options: type | None = None
 
     @property
     def summary(self) -> str:
@@ -50,7 +53,15 @@ class Method:
 
     @property
     def option_list(self) -> list[Option]:
-        return [Option(f.name, str(f.type), _plain(f.default)) for f in fields(self.options)]
+        return _listed(self.options)
+
+    @property
+    def train_option_list(self) -> list[Option]:
+        return _listed(self.train_options) if self.train_options else []
+
+
+def _listed(options: type) -> list[Option]:
+    return [Option(f.name, str(f.type), _plain(f.default)) for f in fields(options)]
 
 
 def method(name: str) -> Method:
@@ -73,10 +84,30 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"method {name!r} computes kernels of its own, which a precomputed kernel does not allow; "
             f"methods that do without: {able}"
         )
-    parsed = _parse_options(name, chosen, options)
-    program = chosen.run(svm, data, parsed)
+    parsed = parse_options(name, chosen.options, options)
+    return _with_options(chosen.run(svm, data, parsed), parsed)
+
+
+def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
+    """The program a method makes of labelled rows, without an SVM."""
+    chosen = method(name)
+    if chosen.train is None or chosen.train_options is None:
+        able = ", ".join(other for other in METHODS if method(other).train) or "none"
+        raise OptionError(f"method {name!r} needs a trained SVM; methods that train: {able}")
+    if data.y is None:
+        raise OptionError(
+            f"method {name!r} trains on labels and there are none; pass y (Python), "
+            "or name the label column with --label"
+        )
+    parsed = parse_options(name, chosen.train_options, options)
+    return _with_options(chosen.train(data, parsed), parsed)
+
+
+def _with_options(program: Any, parsed: Any) -> Program:
+    """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
-    chosen_options = tuple((f.name, _plain(getattr(parsed, f.name))) for f in fields(parsed))
+    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
 
@@ -86,9 +117,9 @@ def _plain(value: Any) -> Scalar:
     return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _parse_options(name: str, chosen: Method, given: Mapping[str, Any]) -> Any:
+def parse_options(name: str, wanted: type, given: Mapping[str, Any]) -> Any:
     """The option dataclass from names and values; strings are converted to the declared type."""
-    known = {field.name: field for field in fields(chosen.options)}
+    known = {field.name: field for field in fields(wanted)}
     unknown = sorted(set(given) - set(known))
     if unknown:
         listed = ", ".join(known) or "none"
@@ -98,7 +129,7 @@ def _parse_options(name: str, chosen: Method, given: Mapping[str, Any]) -> Any:
         default = known[key].default
         assert default is not MISSING, "every option has a default"
         values[key] = _convert(name, key, value, type(default))
-    return chosen.options(**values)
+    return wanted(**values)
 
 
 def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:

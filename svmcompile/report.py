@@ -1,0 +1,94 @@
+"""The report of an emitted program: what was made, from what, what it costs, what rounding does to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.nodes import PackedSum, SparseSum, TiledSum, index_tables
+from svmcompile.ir.program import Number, Program
+from svmcompile.lower import lower
+
+MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
+ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
+
+
+def describe(
+    program: Program, emitted: Program, name: str, targets: tuple[str, ...], number: Number, profile: str
+) -> dict[str, Any]:
+    """The report: what was made, from what, and what it costs."""
+    origin = program.origin
+    return {
+        "name": name,
+        "source": {"kind": origin.source, "sha256": origin.sha256},
+        "method": origin.method,
+        "options": dict(origin.options),
+        "claim": origin.claim.value,
+        "target": targets[0] if len(targets) == 1 else list(targets),
+        "precision": number,
+        "profile": profile,
+        "n_features": program.n_features,
+        "n_classes": program.n_classes,
+        "n_support_vectors": origin.n_support_vectors,
+        "cost": _cost(emitted),
+        "passes": [
+            {
+                "name": saving.by,
+                "flops": {"before": saving.flops[0], "after": saving.flops[1]},
+                "table_bytes": {"before": saving.table_bytes[0], "after": saving.table_bytes[1]},
+            }
+            for saving in origin.savings
+        ],
+        "notes": list(origin.notes),
+        "details": dict(origin.details),
+    }
+
+
+def stored_vectors(emitted: Program) -> dict[str, Any] | None:
+    """How C stores the support vectors, in how many bytes; None where there are none, or no C."""
+    sums = [node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum))]
+    if not sums:
+        return None
+    sparse = [node for node in sums if isinstance(node, SparseSum)]
+    names = [
+        name
+        for node in sums
+        for name in ((*index_tables(node), node.values) if isinstance(node, SparseSum) else (node.vectors,))
+    ]
+    return {
+        "storage": "sparse" if len(sparse) == len(sums) else "mixed" if sparse else "dense",
+        "bytes": sum(int(emitted.tables[name].nbytes) for name in names),
+    }
+
+
+def _cost(emitted: Program) -> dict[str, Any]:
+    """The cost of what was emitted; C knows its tables and scratch better than a program does."""
+    cost: dict[str, Any] = emitted.cost().as_dict()
+    known = emitted.origin.details.get("mean_cost", {})
+    cost |= {key: known[key] for key in MEAN_COSTS if key in known}
+    if emitted.number:
+        from svmcompile.emit.c_nodes import emitted_tables
+        from svmcompile.emit.c_scratch import scratch_bytes
+
+        cost["scratch_bytes"] = scratch_bytes(emitted)
+        cost["table_bytes"] = sum(emitted.tables[name].nbytes for name in emitted_tables(emitted))
+    return cost
+
+
+def rounding_notes(program: Program, number: Number) -> list[str]:
+    """A warning where rounding is not small beside the scores of the probe rows."""
+    if not program.probes.size:
+        return []
+    meant, found = (interpret(p, program.probes) for p in (program, lower(program, number)))
+    scores = next(iter(meant))
+    worst = float(np.abs(meant[scores] - found[scores]).max())
+    typical = float(np.median(np.abs(meant[scores])))
+    if worst <= ROUNDING_WARNING * typical:
+        return []
+    return [
+        f"{number} rounding moves decision values of the probe rows by up to {worst:.2g} "
+        f"(typical value {typical:.2g}); "
+        + ("use f64, or scale the features" if number == "f32" else "scale the features before training")
+    ]
