@@ -18,8 +18,8 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
-    "dtsvm": "svmcompile.accelerate.dtsvm",
     "exact": "svmcompile.accelerate.exact",
+    "dtsvm": "svmcompile.accelerate.dtsvm",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
