@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from svmcompile.emit.c_host import power_steps
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS, Shape, vector_names
 from svmcompile.emit.literals import real
@@ -78,12 +80,13 @@ def leaf_instruction_sets(
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
     lanes, size = int(program.tables[node.vectors].shape[2]), 4 if number == "f32" else 8
+    most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
     one_sum = node.rule == "sum"
     made = []
     for isa in INSTRUCTION_SETS:
         per_block = lanes * size // isa.bytes
         shape = Shape(per_block, int(one_sum), per_block)
-        sizes = [2**power for power in range(isa.row_blocks.bit_length() - 1, -1, -1)]
+        sizes = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
         made.append(
             vector_names(isa, size, function, name)
             | {
