@@ -132,10 +132,12 @@ def tables(results: list[dict[str, Any]]) -> Iterator[str]:
     title = "Tables 7 and 11: ceiling chosen, training rows in pure leaves, seconds of the search"
     yield table(title, CEILINGS, map(ceiling_line, results))
     letters = [line for one in results if one["name"] == "letter" for line in letter_lines(one)]
-    yield table("Tables 9 and 10: letter by ceiling", LETTER, letters)
+    if letters:
+        yield table("Tables 9 and 10: letter by ceiling", LETTER, letters)
     rivals = [one for one in results if "rdsvm" in one]
-    title = "Rivals: test percent, training seconds with all search, NESV"
-    yield table(title, RIVALS, map(rivals_line, rivals))
+    if rivals:
+        title = "Rivals: test percent, training seconds with all search, NESV"
+        yield table(title, RIVALS, map(rivals_line, rivals))
 
 
 def name_of(one: dict[str, Any]) -> str:
