@@ -28,12 +28,12 @@ Model = Annotated[
     Path, typer.Argument(help="LIBSVM text, skops, joblib/pickle or .svmc file", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(help="a folder that `compile` wrote", show_default=False)]
-DataFile = Annotated[
-    Path, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet", show_default=False)
+FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight or .parquet"
+DataFile = Annotated[Path, typer.Option("--data", help=FORMATS, show_default=False)]
+DataFiles = Annotated[
+    Path, typer.Option("--data", help=f"{FORMATS}, or a folder of such files", show_default=False)
 ]
-OptionalData = Annotated[
-    Path | None, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet")
-]
+OptionalData = Annotated[Path | None, typer.Option("--data", help=FORMATS)]
 Label = Annotated[
     str | None, typer.Option(help="label column of a .csv or .parquet file, by name or number")
 ]
@@ -129,7 +129,7 @@ def compile(
 
 @app.command()
 def train(
-    data: DataFile,
+    data: DataFiles,
     output: Annotated[Path, typer.Option("-o", "--output", help=".svmc file", show_default=False)],
     method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "dtsvm",
     set_: Annotated[
@@ -183,7 +183,7 @@ def verify(
 @app.command()
 def predict(
     folder: Folder,
-    data: DataFile,
+    data: DataFiles,
     output: Annotated[
         Path, typer.Option("-o", "--output", help=".csv, .npy, .npz or .parquet", show_default=False)
     ],

@@ -44,6 +44,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scale: bool = _DEFAULT.scale,
         min_leaf: int = _DEFAULT.min_leaf,
         iterations: int = _DEFAULT.iterations,
+        risk: bool = _DEFAULT.risk,
         seed: int = _DEFAULT.seed,
         jobs: int = _DEFAULT.jobs,
         checkpoint: str = _DEFAULT.checkpoint,
@@ -53,7 +54,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ceiling, self.growth, self.max_ceiling = ceiling, growth, max_ceiling
         self.top, self.gain, self.validation, self.refit = top, gain, validation, refit
         self.scale, self.min_leaf, self.iterations = scale, min_leaf, iterations
-        self.seed, self.jobs, self.checkpoint = seed, jobs, checkpoint
+        self.risk, self.seed, self.jobs, self.checkpoint = risk, seed, jobs, checkpoint
 
     def fit(self, X: Any, y: Any) -> DTSVMClassifier:
         """Search, train and compile."""

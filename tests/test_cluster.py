@@ -29,7 +29,14 @@ GIVEN = {"C": "1,10", "gamma": "0.5,2", "ceiling": 150, "max_ceiling": 600}
 @pytest.fixture(scope="module")
 def rows():
     return make_classification(
-        1500, 6, n_informative=5, n_redundant=1, n_classes=3, n_clusters_per_class=2, flip_y=0.02, random_state=0
+        1500,
+        6,
+        n_informative=5,
+        n_redundant=1,
+        n_classes=3,
+        n_clusters_per_class=2,
+        flip_y=0.02,
+        random_state=0,
     )
 
 

@@ -88,13 +88,13 @@ def test_a_second_start_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
         calls.append(task)
         return fit(task)
 
-    monkeypatch.setattr("svmcompile.accelerate.dtsvm.trainer.fit", counted)
+    monkeypatch.setattr("svmcompile.accelerate.dtsvm.trainer.fit_leaf", counted)
     with pytest.raises(KeyboardInterrupt):
         train_classifier(X, y, 4, given)
     kept = list((tmp_path / "kept").glob("leaf-*.npz"))
     assert 3 <= len(kept) <= 4  # the last one may not have been handed over yet
     monkeypatch.setattr(
-        "svmcompile.accelerate.dtsvm.trainer.fit", lambda task: (calls.append(task), fit(task))[1]
+        "svmcompile.accelerate.dtsvm.trainer.fit_leaf", lambda task: (calls.append(task), fit(task))[1]
     )
     again = train_classifier(X, y, 4, given)
     assert len(calls) == 4 + again.model.tree.n_leaves - len(kept)

@@ -6,7 +6,7 @@ Classes are numbers, ascending; a leaf knows only those of its own rows (section
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +48,7 @@ class Leaf:
     bias: Array  # sum: [1]; vote: [k (k - 1) / 2]; ovr: [k], none for one class
     counts: tuple[int, ...]  # vectors per class
     converged: bool = True
+    risk: float = 0.0  # its share of the error bound, where the task asks for it
 
     @property
     def is_pure(self) -> bool:
@@ -77,7 +78,8 @@ class Task:
     theta: Theta
     rule: LeafRule
     max_iter: int = 0  # 0: ITERATIONS_PER_ROW times the rows
-    sample_weight: Array | None = field(default=None)
+    sample_weight: Array | None = None
+    judged: bool = False  # the leaf's `risk` is wanted
 
 
 def fit(task: Task, gram: Array | None = None) -> Leaf:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.assemble import assembled
 from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.accelerate.dtsvm.risk import terms
 from svmcompile.accelerate.dtsvm.trainer import Trained, train_classifier
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
@@ -31,7 +32,7 @@ def train(data: Data, options: TrainOptions) -> Program:
     trained = train_classifier(X, y.astype(np.intp), len(labels), options)
     recorded = {f.name: str(getattr(options, f.name)) for f in fields(options) if not f.metadata}
     sha256 = digest({"X": X, "y": y, "classes": labels.values, "options": sorted(recorded.items())})
-    details = details_of(trained, X)
+    details = details_of(trained, X, options.risk)
     return assembled(
         trained.model, labels, data.feature_names, sha256, notes=_notes(trained, len(X)), details=details
     )
@@ -46,7 +47,7 @@ def _finite(X: NDArray[Any]) -> NDArray[Any]:
     return X
 
 
-def details_of(trained: Trained, X: NDArray[Any]) -> dict[str, Any]:
+def details_of(trained: Trained, X: NDArray[Any], risk: bool) -> dict[str, Any]:
     """What the report shows: the model, and everything the search tried."""
     model = trained.model
     details = {
@@ -54,6 +55,9 @@ def details_of(trained: Trained, X: NDArray[Any]) -> dict[str, Any]:
         "kernel": model.theta.kernel.text(),
         **model.figures(X[:: -(-len(X) // SOME_ROWS)]),
     }
+    if risk:
+        L, R = model.tree.n_leaves, sum(leaf.risk for leaf in model.leaves)
+        details |= terms(R, L, sum(leaf.size for leaf in model.leaves), X.shape[1])
     if trained.chosen:
         details |= {"ceiling": trained.chosen.ceiling, "validation_accuracy": trained.chosen.accuracy}
         details["search"] = [one.as_dict() for one in trained.tried]

@@ -7,14 +7,21 @@ rho^2 = 1 for RBF, else the largest k(x, x)). The bound's constant is unknown: t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, sums
+from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, sums
 from svmcompile.ir.interpret import pair_indices, pair_weights
 from svmcompile.ir.trees import Indices
 from svmcompile.kernel import Array, Kernel
+
+
+def fit_leaf(task: Task) -> Leaf:
+    """The leaf's classifier, with its risk where the task asks for it."""
+    leaf = fit(task)
+    return replace(leaf, risk=leaf_risk(leaf, task)) if task.judged else leaf
 
 
 def leaf_risk(leaf: Leaf, task: Task) -> float:

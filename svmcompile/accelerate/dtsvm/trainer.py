@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.checkpoint import Checkpoint
-from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit
+from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta
 from svmcompile.accelerate.dtsvm.model import Decomposition, Scaling, rows_by_leaf
 from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.partition import Partition, tree_partition, without_small_leaves
+from svmcompile.accelerate.dtsvm.risk import fit_leaf
 from svmcompile.accelerate.dtsvm.search import Plan, Rows, Search, Tried
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
 from svmcompile.accelerate.dtsvm.work import Workers
@@ -119,7 +120,8 @@ def fitted(
     rows = rows_by_leaf(tree.leaves(X), tree.n_leaves)
 
     def task(at: int) -> Task:
-        return Task(scaling(X[rows[at]]), y[rows[at]], theta, rule, options.iterations)
+        own = rows[at]
+        return Task(scaling(X[own]), y[own], theta, rule, options.iterations, judged=options.risk)
 
-    leaves = workers.results("training leaves", fit, Leaf, task, [len(own) for own in rows])
+    leaves = workers.results("training leaves", fit_leaf, Leaf, task, [len(own) for own in rows])
     return Decomposition(tree, tuple(leaves), theta, rule, scaling)
