@@ -88,7 +88,7 @@ class Given:
         """The SVM as the one leaf of all rows, with sums that are meant as those of leaves are."""
         svm, sign = self.svm, self.sign if self.keeps_scores else 1.0
         classes = np.arange(self.n_classes)
-        counts = svm.counts or (svm.n_vectors,)
+        counts = svm.counts or (0,) * (self.n_classes - 1) + (svm.n_vectors,)  # sums do not ask for them
         return Leaf(
             classes, len(self.X), svm.vectors, sign * svm.coefficients, sign * svm.intercepts, counts
         )

@@ -70,6 +70,7 @@ class Tried:
     leaves: int
     agreement: float
     proven: float  # agreement that holds with the confidence asked for
+    accuracy: float | None
     nesv_unique: float
     flops: float
     will_do: bool
@@ -82,6 +83,7 @@ class Tried:
             "leaves": self.leaves,
             "agreement": round(self.agreement, 6),
             "proven_agreement": round(self.proven, 6),
+            "accuracy": None if self.accuracy is None else round(self.accuracy, 6),
             "nesv_unique": round(self.nesv_unique, 4),
             "flops": round(self.flops, 1),
             "meets_target": self.will_do,
@@ -147,9 +149,7 @@ def choose(given: Given, y: Indices, theta: Theta, options: ReuseOptions) -> Cho
     kept, held = holdout(len(y), options.validation, options.seed)
     trainer = Trainer(given.X[kept], given.z[kept], y[kept], given.n_classes, theta, given.rule, options)
     judge = _Judge(given, held, theta, options)
-    most = kernel_sum_flops(
-        theta.kernel, given.svm.n_vectors, given.X.shape[1], len(given.svm.coefficients)
-    )
+    most = exact_flops(given.svm)
     best: Tried | None = None
     tried: list[Tried] = []
     tree = trainer.grown(options.ceiling or LEAST_CEILING)
@@ -187,7 +187,8 @@ class _Judge:
     def judged(self, cut: Cut) -> Tried:
         X, z = self.given.X[self.held], self.given.z[self.held]
         rule, n = self.given.rule, len(self.held)
-        wrong = int((cut.classes(X, z, self.theta, rule) != self.given.predicted[self.held]).sum())
+        found, truth = cut.classes(X, z, self.theta, rule), self.given.truth
+        wrong = int((found != self.given.predicted[self.held]).sum())
         share = np.bincount(cut.tree.leaves(X), minlength=cut.tree.n_leaves) / n
         return Tried(
             cut.ceiling,
@@ -195,6 +196,7 @@ class _Judge:
             cut.tree.n_leaves,
             1 - wrong / n,
             1 - upper_bound(wrong, n, self.options.confidence),
+            None if truth is None else float((found == truth[self.held]).mean()),
             float(share @ np.array([leaf.unique_vectors for leaf in cut.leaves])),
             cut.flops(X, self.theta, rule),
             wrong <= allowed_errors(n, self.options.target, self.options.confidence),

@@ -51,10 +51,8 @@ def _reused(given: Given, options: ReuseOptions) -> Program:
     cut = trainer.cut(trainer.grown(choice.chosen.ceiling), choice.chosen.ceiling, choice.chosen.delta)
     if cut.tree.n_leaves == 1:
         return _unchanged(given, choice, options, True, details)
-    details |= _figures(given, cut, theta, y) | {"held_out_rows": choice.held, **choice.chosen.as_dict()}
-    details["leaves"] = cut.tree.n_leaves  # of the tree over all rows, not of the one that was judged
-    if given.truth is not None:
-        details["accuracy_of_given"] = float((given.predicted == given.truth).mean())
+    details |= {"ceiling": cut.ceiling, "delta": cut.delta, **_figures(given, cut, theta, y)}
+    details["held_out"] = {"rows": choice.held, **choice.chosen.as_dict()}
     notes = _notes(choice, options, cut.leaves)
     return leaf_program(given, Parts(cut.tree, cut.leaves, given.svm.kernel, "x"), notes, details)
 
