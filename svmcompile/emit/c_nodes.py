@@ -13,6 +13,9 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
+from svmcompile.emit.c_leaves import is_host as leaves_are_host
+from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_taylor import taylor_context
@@ -103,12 +106,14 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "sparse": (ir.SparseSum,),
     "trees": TREES,
     "lists": LISTS,
+    "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
+    ir.PackedLeaves: ("kernel",),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
@@ -136,15 +141,15 @@ def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
 
 def _uses(body: list[Node], program: Program) -> dict[str, bool]:
     """Which helper functions some nodes of one number type call."""
+    packed = [node for node in body if _is_packed(node, program)]
     shapes = {
         node.shape
         for node in body
-        if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+        if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     taylor = any(isinstance(node, ir.TaylorSum) for node in body)
-    dense = taylor or any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
-    )
+    dense = taylor or any(isinstance(node, ir.Affine) for node in body)
+    dense = dense or any(node.shape != "given" for node in packed)
     trees = dots(body, program)
     return {
         "dot": dense or "dot" in trees,
@@ -156,10 +161,19 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
     }
 
 
+def _is_packed(node: Node, program: Program) -> TypeGuard[ir.PackedSum | ir.PackedPath | ir.PackedLeaves]:
+    """Whether a node computes its kernel values one by one."""
+    return isinstance(node, PACKED) or (
+        isinstance(node, ir.PackedLeaves) and not leaves_are_host(node, program)
+    )
+
+
 def has_intrinsics(node: Node, program: Program) -> bool:
     """Whether a node's macro goes beyond GCC's vector extensions where the processor has more to offer."""
     if isinstance(node, ir.TiledSum) and program.tables[node.vectors].dtype == np.float16:
         return True
+    if isinstance(node, ir.PackedLeaves):
+        return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -170,10 +184,12 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum, ir.SparseSum))]
+    kinds = (*PACKED, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
+    sums = [node for node in program.body if isinstance(node, kinds)]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
+    constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
     return constants.union(*(idle_tables(node, program) for node in program.body))
 
 
@@ -218,7 +234,9 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if _takes_vectors(node, program):
+    if isinstance(node, ir.PackedLeaves):
+        known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
+    elif _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
@@ -265,7 +283,10 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
 
 
 def _shape_call(
-    node: ir.PackedSum | ir.PackedPath | ir.SparseSum, program: Program, types: Types, name: str
+    node: ir.PackedSum | ir.PackedPath | ir.SparseSum | ir.PackedLeaves,
+    program: Program,
+    types: Types,
+    name: str,
 ) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
@@ -341,6 +362,18 @@ def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str
         "numbers": NUMBERS[number],
         "block_size": BLOCK,
         **sparse_layout(node, program, number),
+    }
+
+
+@_own.register
+def _(node: ir.PackedLeaves, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    return {
+        **_shape_call(node, program, types, name),
+        **leaves_context(node, program, types, number),
+        "values": "x, row",
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
     }
 
 

@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
@@ -71,6 +72,11 @@ def _(node: ir.PackedSum, program: Program, types: Types) -> int:
 def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     levels = int(leaf_depths(program.tables[node.children]).max())
     return DOUBLE * types[node.out].width + _size(node, program, types) * levels
+
+
+@own_arrays.register
+def _(node: ir.PackedLeaves, program: Program, types: Types) -> int:
+    return scratch_of_leaves(node, program)
 
 
 @own_arrays.register(ir.PlaneRoute)

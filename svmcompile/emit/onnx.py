@@ -22,6 +22,7 @@ from svmcompile import __version__
 from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_guard,
     onnx_heads,
+    onnx_leaf_sums,
     onnx_leaves,
     onnx_lists,
     onnx_paths,

@@ -14,6 +14,7 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.check import check, infer_types
 from svmcompile.ir.nodes import (
     KernelSum,
+    LeafSums,
     Node,
     PairSum,
     PathSum,
@@ -26,6 +27,7 @@ from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import node_number, reads_wide
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import pack
 from svmcompile.lower.storage import Storage
@@ -72,6 +74,9 @@ def lower(
                     made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
             tables |= made
+        elif isinstance(node, LeafSums):
+            nodes, made = pack_leaves(program, node, number, profile)
+            body, tables = [*body, *nodes], tables | made
         else:
             read = {name: program.tables[name] for name in table_names(node)}
             if isinstance(node, PlaneLists) and profile == "host":
