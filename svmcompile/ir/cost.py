@@ -19,6 +19,7 @@ from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.unstaged import unstaged
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
@@ -95,7 +96,8 @@ def _values(program: Program, rows: Any) -> Values:
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
     routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote))
+    bounded = (ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote)
+    return isinstance(node, (*routes, *bounded, ir.Guard))
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -113,6 +115,9 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
 
 def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.StagedSum, ir.StagedVote)):
+        math, made = unstaged(node, tables)
+        return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
@@ -245,6 +250,13 @@ def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values
     kernel = node.kernel
     per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
     return Work(met, met * per_value + others)
+
+
+@work.register(ir.StagedSum)
+@work.register(ir.StagedVote)
+def _(node: ir.StagedSum | ir.StagedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    math, made = unstaged(node, tables)
+    return work(math, types, made, values)
 
 
 def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:
