@@ -27,6 +27,7 @@ from svmcompile.emit.c_trees import (
 from svmcompile.emit.c_staged import (
     STAGED,
     host_staged,
+    idle_staged,
     is_staged_host,
     staged_context,
     staged_helpers,
@@ -116,7 +117,8 @@ def inlined_tables(program: Program) -> set[str]:
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
-    return constants.union(*(idle_tables(node, program) for node in program.body))
+    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
+    return constants.union(*idle)
 
 
 def emitted_tables(program: Program) -> list[str]:

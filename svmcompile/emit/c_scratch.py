@@ -47,7 +47,7 @@ def _deepest(program: Program, types: Types, goal: str) -> int:
         for node in nodes
         for value in lazy_operands(node)
     ]
-    return sum(held) + max(below)
+    return sum(held) + max(below, default=0)
 
 
 def _size(node: Node, program: Program, types: Types) -> int:

@@ -28,16 +28,29 @@ def is_staged_host(node: Staged, program: Program) -> bool:
     return int(program.tables[node.vectors].shape[2]) > 1
 
 
+def idle_staged(node: Node, program: Program) -> set[str]:
+    """Tables of a bounded node that its code does not read."""
+    if isinstance(node, ir.StagedVote):
+        return {node.places}
+    if not isinstance(node, ir.StagedSum):
+        return set()
+    ends = program.tables[node.ends]
+    idle = {
+        node.coordinates: node.rank == 0,
+        node.projection: not (ends <= node.rank).any(),
+        node.estimates: not (ends > node.rank).any(),
+        node.rounding: node.tolerance >= 0,
+    }
+    return {name for name, is_idle in idle.items() if is_idle}
+
+
 def staged_helpers(body: list[Node], program: Program) -> dict[str, bool]:
     """Which helper functions bounded sums call in plain code."""
-    plain = [node for node in body if isinstance(node, STAGED) and not is_staged_host(node, program)]
+    staged = [node for node in body if isinstance(node, STAGED)]
+    plain = [node for node in staged if not is_staged_host(node, program)]
     rbf = any(node.kernel.kind == "rbf" for node in plain)
-    return {
-        "dot": bool(plain),
-        "distance": rbf,
-        "exp2": rbf,
-        "power": any(node.kernel.kind == "poly" for node in body if isinstance(node, STAGED)),
-    }
+    power = any(node.kernel.kind == "poly" for node in staged)
+    return {"dot": bool(plain) or power, "distance": rbf, "exp2": rbf, "power": power}
 
 
 def staged_context(node: Staged, program: Program, number: Number, name: str, helper: str) -> dict[str, Any]:
@@ -48,7 +61,7 @@ def staged_context(node: Staged, program: Program, number: Number, name: str, he
         "row": row_parameters(program, name),
         "helper": helper,
         "is_float": number == "f32",
-        "smallest": real(float(np.finfo(np.float32).tiny), number),
+        "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
         "rbf": kernel.kind == "rbf",
         "shape": "exp2" if kernel.kind == "rbf" else "power",
         "scale": real(-kernel.gamma * math.log2(math.e), number),

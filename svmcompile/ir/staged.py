@@ -18,7 +18,7 @@ from svmcompile.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class StagedSum:
-    """`BoundedSum` in blocks; see above."""
+    """`BoundedSum` in blocks; see above. One that gives values has the program's input for `exact`."""
 
     level: ClassVar = Level.MACHINE
     out: Value

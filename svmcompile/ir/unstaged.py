@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.bounded import BoundedSum, BoundedVote
 from svmcompile.ir.meaning import Env, run
-from svmcompile.ir.nodes import Type
+from svmcompile.ir.nodes import Kind, Type
 from svmcompile.ir.rules import Types, _need, result_type
 from svmcompile.ir.staged import StagedSum, StagedVote
 from svmcompile.ir.stages import lower_triangle
@@ -105,7 +105,8 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
     _need(len(tables[node.coordinates]) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
     _need(len(tables[node.projection]) == max(1, size), "the projection does not fit")
     math, made = unstaged(node, tables)
-    return result_type(math, types, made)
+    exact = types[node.exact] if node.tolerance < 0 else Type(Kind.SCORES, 1)
+    return result_type(math, {**types, node.exact: exact}, made)
 
 
 @result_type.register

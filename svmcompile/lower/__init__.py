@@ -103,10 +103,14 @@ def _cast_tables(machine: Program) -> Tables:
 
 
 def _without_unused(program: Program, body: list[Node]) -> list[Node]:
-    """Drops scalings that went into a packed sum."""
-    read = {name for node in body for name in operands(node)}
-    read |= {output.value for output in program.outputs}
-    return [node for node in body if node.out in read]
+    """Drops scalings that went into a sum, and exact sums of values that need none."""
+    read = {output.value for output in program.outputs}
+    kept: list[Node] = []
+    for node in reversed(body):
+        if node.out in read:
+            kept.append(node)
+            read.update(operands(node))
+    return kept[::-1]
 
 
 def _narrowest(table: NDArray[Any]) -> NDArray[Any]:

@@ -135,7 +135,8 @@ def _sum(
         node.vectors, node.weights, node.bias, node.ends, node.coordinates, node.projection,
         node.estimates, node.residuals, node.slacks, node.margins, node.rounding,
     )  # fmt: skip
-    found = StagedSum(node.out, x, node.exact, *fields, node.reach, node.tolerance, rank, node.kernel)
+    exact = node.exact if node.tolerance < 0 else program.input.name
+    found = StagedSum(node.out, x, exact, *fields, node.reach, node.tolerance, rank, node.kernel)
     return found, made
 
 
