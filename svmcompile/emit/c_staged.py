@@ -106,6 +106,7 @@ def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
     return {
         "classes": len(node.counts),
         "pairs": len(sizes),
+        "tolerance": "",
         "most": int(sizes.max()),
         "block": node.block,
         "quad": node.quad,
