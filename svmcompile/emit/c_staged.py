@@ -125,5 +125,19 @@ def host_staged(node: Staged, program: Program, number: Number, function: str, n
     for isa in plain_instruction_sets(size, function, name):
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
-        made.append(isa | {"per_block": per_block, "chains": chains, "many": max(1, 8 // per_block)})
+        isa |= {"per_block": per_block, "chains": chains, "many": max(1, 8 // per_block)}
+        if isinstance(node, ir.StagedVote):
+            isa |= _rows(node, program, isa)
+        made.append(isa)
     return made
+
+
+def _rows(node: ir.StagedVote, program: Program, isa: dict[str, Any]) -> dict[str, int]:
+    """Vectors along the rows of the basis, and room for the kernel values of one stage."""
+    row_bytes = min(32, isa["bytes"])  # rows are filled up to so many
+    values = min(node.block, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))
+    return {
+        "row_bytes": row_bytes,
+        "row_lanes": isa["lanes"] * row_bytes // isa["bytes"],
+        "room": values + -values % isa["lanes"],
+    }
