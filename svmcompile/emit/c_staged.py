@@ -20,6 +20,7 @@ STAGED = (ir.StagedSum, ir.StagedVote)
 Staged = ir.StagedSum | ir.StagedVote
 BLOCK = 32  # kernel values summed up in the number type before they go to double
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
+MOST_VECTORS = 8  # of kernel values that are made together
 MOST_CHAINS = 4  # sums that do not wait for each other
 
 
@@ -125,7 +126,7 @@ def host_staged(node: Staged, program: Program, number: Number, function: str, n
     for isa in plain_instruction_sets(size, function, name):
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
-        isa |= {"per_block": per_block, "chains": chains, "many": max(1, 8 // per_block)}
+        isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
         if isinstance(node, ir.StagedVote):
             isa |= _rows(node, program, isa)
         made.append(isa)

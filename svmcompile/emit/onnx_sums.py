@@ -22,7 +22,7 @@ def kernel_sums(values: Values, node: ir.KernelSum) -> str:
 def pair_sums(values: Values, node: ir.PairSum) -> str:
     """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
     weights, counts = values.tables[node.weights], node.counts
-    if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or _is_affine(node.kernel):
+    if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
         return _sums(values, node, pair_weights(weights, counts))
     kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
     parts = _sums_by_class(values, kernel, weights, counts)
@@ -37,7 +37,7 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
     x, vectors, bias = values.names[node.x], values.tables[node.vectors], values.tables[node.bias]
     if node.kernel.kind == "linear":
         sums = values.product(values.wide(x), weights @ vectors, bias)
-    elif _is_affine(node.kernel) or not len(vectors):  # every kernel value is one
+    elif is_affine(node.kernel) or not len(vectors):  # every kernel value is one
         sums = values.graph.constant(bias + weights.sum(axis=1))
     else:
         kernel = kernel_values(values, x, vectors, node.kernel)
@@ -47,7 +47,7 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
     return values.poisoned(x, vectors.shape[1], sums)
 
 
-def _is_affine(kernel: Kernel) -> bool:
+def is_affine(kernel: Kernel) -> bool:
     """Is a sum of such kernels an affine function, so that no kernel value need be computed?"""
     return (
         kernel.kind == "linear"

@@ -19,7 +19,7 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, Prepare, Scale, StagedSum, StagedVote
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import lower_triangle
+from svmcompile.ir.stages import estimate_of
 from svmcompile.ir.unstaged import in_blocks
 from svmcompile.kernel import Array
 from svmcompile.lower.packed import LIMITS
@@ -114,7 +114,7 @@ def _sum(
         places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
     turns, stages = asked.at(places, rank)
     estimates = [
-        _filled(_estimate(node, tables, int(turn)), int(place))
+        _filled(estimate_of(node, tables, int(turn)), int(place))
         for turn, place in zip(turns, stages.ends, strict=True)
         if place > rank
     ]
@@ -138,16 +138,6 @@ def _sum(
     exact = node.exact if node.tolerance < 0 else program.input.name
     found = StagedSum(node.out, x, exact, *fields, node.reach, node.tolerance, rank, node.kernel)
     return found, made
-
-
-def _estimate(node: BoundedSum, tables: Any, stage: int) -> Array:
-    """Weights of kernel values that give the score of a stage."""
-    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
-    end, rank = int(ends[stage]), len(projection)
-    if end <= rank:
-        return np.asarray(projection[:end] @ lower_triangle(tables[node.coordinates], end))
-    at = int(ends[:stage][ends[:stage] > rank].sum())
-    return np.asarray(tables[node.estimates][at : at + end])
 
 
 def _vote(
