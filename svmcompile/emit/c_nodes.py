@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from functools import singledispatch
 from itertools import accumulate
@@ -13,8 +12,21 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
 from svmcompile.emit.c_sparse import is_host, sparse_layout
+from svmcompile.emit.c_staged import (
+    STAGED,
+    host_staged,
+    idle_staged,
+    is_staged_host,
+    staged_context,
+    staged_helpers,
+    staged_template,
+    sum_context,
+    vote_context,
+)
+from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
     dots,
@@ -24,22 +36,12 @@ from svmcompile.emit.c_trees import (
     tree_context,
     unit_text,
 )
-from svmcompile.emit.c_staged import (
-    STAGED,
-    host_staged,
-    idle_staged,
-    is_staged_host,
-    staged_context,
-    staged_helpers,
-    sum_context,
-    vote_context,
-)
 from svmcompile.emit.c_vectors import instruction_sets
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands, table_names
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
@@ -47,6 +49,15 @@ from svmcompile.ir.wide import node_number, value_number
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
 PACKED = (ir.PackedSum, ir.PackedPath)
+# Files of templates, by what they have macros for; the others are in nodes.j2.
+TEMPLATES: dict[str, tuple[type[Node], ...]] = {
+    "host": (ir.TiledSum,),
+    "paths": (ir.PackedPath,),
+    "sparse": (ir.SparseSum,),
+    "trees": TREES,
+    "lists": LISTS,
+    "taylor": (ir.OneLeaf, ir.TaylorSum),
+}
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
@@ -56,6 +67,8 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PlaneRoute: ("plane",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.PlaneLists: ("list",),
+    ir.TiledLists: ("list", "group"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -68,7 +81,9 @@ def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
             "prefix": helper_prefix(name, number, program),
             "real": c_real(number),
             "numbers": NUMBERS[number],
-            "uses": _uses([node for node, own in zip(program.body, numbers) if own == number], program),
+            "uses": _uses(
+                [node for node in program.body if node_number(node, program, types) == number], program
+            ),
         }
         for number in dict.fromkeys([program.number or "f64", *numbers])
     ]
@@ -81,9 +96,9 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         for node in body
         if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
-    dense = any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given")
-        for node in body
+    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
+    dense = taylor or any(
+        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
     )
     trees, staged = dots(body, program), staged_helpers(body, program)
     return {
@@ -91,7 +106,7 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         "distance": staged["distance"],
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
-        "exp2": bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
+        "exp2": taylor or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
         "tanh": "tanh" in shapes,
         "power": "power" in shapes or staged["power"],
     }
@@ -134,8 +149,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
-        "is_tree": isinstance(node, TREES),
-        "is_staged": isinstance(node, STAGED),
+        "template": f"c/{_template(node, program)}.j2",
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -152,7 +166,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         prefix = helper_prefix(name, number, program)
@@ -170,6 +184,13 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     if _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
+
+
+def _template(node: Node, program: Program) -> str:
+    """The file that has the node's macro."""
+    if isinstance(node, STAGED):
+        return staged_template(node, program)
+    return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 
 def _table_fields(node: Node) -> dict[str, str]:
@@ -305,12 +326,25 @@ def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, A
     return {"classes": types[node.scores].width, "lowest": LOWEST[node_number(node, program, types)]}
 
 
+@_own.register(ir.OneLeaf)
+@_own.register(ir.TaylorSum)
+def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    return taylor_context(node, program, types, name, prefix)
+
+
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     return tree_context(node, program, types, name)
 
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+
+
+@_own.register(ir.PlaneLists)
+@_own.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return list_context(node, program, types, name)
 
 
 @_own.register

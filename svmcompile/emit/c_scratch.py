@@ -78,9 +78,21 @@ def _(node: ir.PackedPath, program: Program, types: Types) -> int:
 
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
-def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+@own_arrays.register(ir.PlaneLists)
+@own_arrays.register(ir.TiledLists)
+def _(
+    node: ir.PlaneRoute | ir.LeafAffine | ir.PlaneLists | ir.TiledLists, program: Program, types: Types
+) -> int:
+    lanes = int(program.tables[node.planes].shape[2]) if isinstance(node, ir.TiledLists) else 0
     centred = program.tables[node.centre].any()
-    return _size(node, program, types) * types[node.x].width if centred else 0
+    return _size(node, program, types) * (lanes + (types[node.x].width if centred else 0))
+
+
+@own_arrays.register
+def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
+    return _size(node, program, types) * types[node.x].width + (
+        DOUBLE if types[node.exact].wide else _size(node, program, types)
+    )
 
 
 @own_arrays.register
@@ -107,7 +119,12 @@ def _(node: ir.Vote, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.TiledSum, program: Program, types: Types) -> int:
     dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
-    return DOUBLE * types[node.out].width + dots + _gathered(node, program, types) + _picks(node, program, types)
+    return (
+        DOUBLE * types[node.out].width
+        + dots
+        + _gathered(node, program, types)
+        + _picks(node, program, types)
+    )
 
 
 @own_arrays.register
@@ -135,7 +152,7 @@ def _(node: ir.StagedVote, program: Program, types: Types) -> int:
     state = (INT + 1) * classes + len(tables[node.bias]) + (1 + size) * tables[node.places].size
     if not is_staged_host(node, program):
         return state + size * most
-    vectors, rows = tables[node.weights].shape[1], len(tables[node.places])
+    vectors, rows = int(tables[node.weights].shape[1]), len(tables[node.places])
     row = tables[node.basis].size // rows
     stage = min(node.block, most) + -min(node.block, most) % (BLOCK_BYTES // size)
     return state + classes + size * (row + vectors + most + stage) + SIZE * stage + INT

@@ -29,6 +29,12 @@ def is_staged_host(node: Staged, program: Program) -> bool:
     return int(program.tables[node.vectors].shape[2]) > 1
 
 
+def staged_template(node: Staged, program: Program) -> str:
+    """The file that has the node's macro."""
+    kind = "vote" if isinstance(node, ir.StagedVote) else "staged"
+    return f"host_{kind}" if is_staged_host(node, program) else kind
+
+
 def idle_staged(node: Node, program: Program) -> set[str]:
     """Tables of a bounded node that its code does not read."""
     if isinstance(node, ir.StagedVote):
@@ -54,7 +60,9 @@ def staged_helpers(body: list[Node], program: Program) -> dict[str, bool]:
     return {"dot": bool(plain) or power, "distance": rbf, "exp2": rbf, "power": power}
 
 
-def staged_context(node: Staged, program: Program, number: Number, name: str, helper: str) -> dict[str, Any]:
+def staged_context(
+    node: Staged, program: Program, number: Number, name: str, helper: str
+) -> dict[str, Any]:
     """What both kinds of bounded nodes have."""
     blocks, _, lanes = program.tables[node.vectors].shape
     kernel = node.kernel
@@ -119,7 +127,9 @@ def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
     }
 
 
-def host_staged(node: Staged, program: Program, number: Number, function: str, name: str) -> list[dict[str, Any]]:
+def host_staged(
+    node: Staged, program: Program, number: Number, function: str, name: str
+) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
     size = 4 if number == "f32" else 8
     made = []

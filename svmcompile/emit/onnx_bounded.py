@@ -49,7 +49,8 @@ def _(node: ir.BoundedSum, values: Values) -> str:
 
 def _chunks(ends: Array) -> list[int]:
     """The stages that end chunks: growing, the last among them."""
-    kept, wanted = [], float(FIRST_CHUNK)
+    kept: list[int] = []
+    wanted = float(FIRST_CHUNK)
     for stage, end in enumerate(ends.tolist()):
         if end >= wanted and len(kept) < MOST_CHUNKS - 1:
             kept.append(stage)
@@ -142,7 +143,8 @@ class _Sum:
             q, score = graph.ops("Split", both, values.integers(has, 1), outputs=2, axis=1)
             rest = graph.op("Sub", rows.own, graph.op("ReduceSumSquare", q, axes=(1,), keepdims=1))
         residual, slack, margin = (
-            values.scalar(float(tables[name][stage])) for name in (node.residuals, node.slacks, node.margins)
+            values.scalar(float(tables[name][stage]))
+            for name in (node.residuals, node.slacks, node.margins)
         )
         slack = graph.op("Mul", slack, graph.op("Mul", rows.size, rows.size))
         left = graph.op("Add", graph.op("Max", rest, values.scalar(0.0)), slack)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, unstaged  # noqa: F401  register their nodes
+from svmcompile.ir import bounded_rules, list_rules, taylor_rules, unstaged  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
@@ -113,7 +113,11 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
 
 def _signs(program: Program) -> set[str]:
     """Sums that are computed no further than their sign needs."""
-    return {node.out for node in program.body if isinstance(node, ir.BoundedSum) and node.tolerance < 0}
+    return {
+        node.out
+        for node in program.body
+        if isinstance(node, ir.TaylorSum) or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
+    }
 
 
 def _check_unused(program: Program, problems: list[str]) -> None:
@@ -148,6 +152,6 @@ def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
         return {node.vectors: (np.dtype(np.int32),)}
     if isinstance(node, ir.TiledSum):
         return {node.vectors: (half,)}
-    if isinstance(node, ir.PlaneRoute):
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists, ir.TiledLists)):
         return {node.planes: (half, byte)}
     return {node.weights: (half, byte)} if isinstance(node, ir.LeafAffine) else {}

@@ -14,10 +14,13 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.kernel import Kernel
@@ -96,8 +99,8 @@ def _values(program: Program, rows: Any) -> Values:
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
     routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    bounded = (ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote)
-    return isinstance(node, (*routes, *bounded, ir.Guard))
+    bounded = (ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote, ir.TaylorSum)
+    return isinstance(node, (*routes, *bounded, ir.PlaneLists, ir.TiledLists, ir.Guard))
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -120,6 +123,8 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TaylorSum) and values is not None:
+        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -207,6 +212,20 @@ def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: 
     return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
 
 
+@work.register(ir.PlaneLists)
+@work.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    tests = float(most_tests(node, tables) if values is None else _mean_tests(node, values[node.x], tables))
+    return Work(0, d + tests * (2 * d + 1))
+
+
+def _mean_tests(node: ir.PlaneLists | ir.TiledLists, x: NDArray[Any], tables: Tables) -> float:
+    step = max(1, CHUNK_VALUES // len(tables[node.answers]))
+    blocks = [x[at : at + step] - tables[node.centre] for at in range(0, len(x), step)]
+    return float(np.concatenate([walk_lists(node, block, tables).tests for block in blocks]).mean())
+
+
 @work.register
 def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) -> Work:
     functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
@@ -264,7 +283,26 @@ def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables)
 
 
 @work.register
-def _(node: ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
+def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -> Work:
+    upto = taylor_flops(node, types, tables)
+    if values is None:
+        return Work(0, float(upto[-1]))
+    sure = _taylor_sure(node, values, tables)
+    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
+    return Work(0, float(upto[last].mean()))
+
+
+def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    x, leaf = values[node.x], values[node.leaf]
+    step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
+    starts = range(0, len(x), step) or range(1)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
+    return np.concatenate(parts)
+
+
+@work.register(ir.OneLeaf)
+@work.register(ir.Widen)
+def _(node: ir.OneLeaf | ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 0)
 
 

@@ -51,7 +51,7 @@ def triangle_size(size: int, lanes: int) -> int:
 def rows_of(vectors: NDArray[Any]) -> NDArray[Any]:
     """Vectors [blocks, d, lanes] as rows."""
     blocks, d, lanes = vectors.shape
-    return vectors.transpose(0, 2, 1).reshape(blocks * lanes, d)
+    return np.asarray(vectors.transpose(0, 2, 1).reshape(blocks * lanes, d))
 
 
 def unstaged(
@@ -101,7 +101,10 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
     _need(tables[node.vectors].ndim == 3 and node.rank >= 0, "vectors are not in blocks")
     lanes = tables[node.vectors].shape[2]
     size = node.rank + -node.rank % lanes
-    _need(bool((tables[node.ends] % lanes == 0).all()), "a stage does not end with a block")
+    _need(
+        bool((tables[node.ends].astype(np.int64) % int(lanes) == 0).all()),
+        "a stage does not end with a block",
+    )
     _need(len(tables[node.coordinates]) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
     _need(len(tables[node.projection]) == max(1, size), "the projection does not fit")
     math, made = unstaged(node, tables)

@@ -19,6 +19,7 @@ from svmcompile.ir.nodes import (
     Node,
     PairSum,
     PathSum,
+    PlaneLists,
     index_tables,
     operands,
     table_names,
@@ -27,6 +28,7 @@ from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import node_number
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
 from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
@@ -66,6 +68,9 @@ def lower(
             nodes, made = stage(program, node, own, profile)
         else:
             nodes, made = [node], {name: program.tables[name] for name in table_names(node)}
+            if isinstance(node, PlaneLists) and profile == "host":
+                lists, made = tile_lists(node, made, own)
+                nodes = [lists]
         body += nodes
         tables |= made
     body = _without_unused(program, body)

@@ -1,4 +1,4 @@
-"""Bounded sums as `StagedSum` and `StagedVote`: stages end with blocks of lanes, vectors and triangles lie so.
+"""Bounded sums as `StagedSum` and `StagedVote`: stages, vectors and triangles in blocks of lanes.
 
 A stage may come later than the math node asks, never earlier. What a row keeps
 of the kernel's space only shrinks with more coordinates, and rounding only
@@ -59,7 +59,7 @@ def _prepare(program: Program, node: Bounded, number: Number) -> tuple[Prepare, 
     if isinstance(scale, Scale) and (rbf or not program.tables[scale.offset].any()):
         x = scale.x
         shift, factor, moved = (program.tables[t] for t in (scale.shift, scale.factor, scale.offset))
-    names = [fresh(node.out, end, program.tables) for end in ("shift", "factor")]
+    names = fresh(node.out, "shift", program.tables), fresh(node.out, "factor", program.tables)
     out = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
     limit = LIMITS[number] if rbf else LARGEST[number]
     if rbf and np.abs(program.tables[node.vectors]).max() > limit / 10:
@@ -157,7 +157,8 @@ def _vote(
         **_bounds(
             node,
             tables,
-            *(np.concatenate([getattr(p.stages, f) for p in parts]) for f in ("residuals", "slacks")),
+            np.concatenate([part.stages.residuals for part in parts]),
+            np.concatenate([part.stages.slacks for part in parts]),
             np.concatenate([part.stages.margins for part in parts]),
             number,
         ),
@@ -242,7 +243,8 @@ def _class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
     """Vector numbers with each class filled up to whole blocks by -1."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     parts = [
-        np.concatenate([np.arange(a, b), np.full((a - b) % lanes, -1)]) for a, b in pairwise(starts.tolist())
+        np.concatenate([np.arange(a, b), np.full((a - b) % lanes, -1)])
+        for a, b in pairwise(starts.tolist())
     ]
     return np.concatenate(parts).astype(np.int64)
 
@@ -255,7 +257,7 @@ def _filled(table: NDArray[Any], length: int) -> Array:
 def _in_lanes(vectors: Array, lanes: int) -> Array:
     """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
     filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
-    return filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1)
+    return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
 
 
 def _wide_rows(rows: Array, lanes: int) -> Array:
