@@ -101,10 +101,8 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
     _need(tables[node.vectors].ndim == 3 and node.rank >= 0, "vectors are not in blocks")
     lanes = tables[node.vectors].shape[2]
     size = node.rank + -node.rank % lanes
-    _need(
-        bool((tables[node.ends].astype(np.int64) % int(lanes) == 0).all()),
-        "a stage does not end with a block",
-    )
+    whole = all(int(end) % lanes == 0 for end in tables[node.ends])
+    _need(whole, "a stage does not end with a block")
     _need(len(tables[node.coordinates]) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
     _need(len(tables[node.projection]) == max(1, size), "the projection does not fit")
     math, made = unstaged(node, tables)
@@ -116,7 +114,7 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
 def _(node: StagedVote, types: Types, tables: Tables) -> Type:
     _need(tables[node.vectors].ndim == 3 and node.quad > 0, "vectors are not in blocks")
     sizes = np.diff(tables[node.starts].astype(np.int64))
-    whole = bool((sizes % node.quad == 0).all()) and node.block % node.quad == 0
+    whole = all(int(size) % node.quad == 0 for size in sizes) and node.block % node.quad == 0
     _need(whole, "stages or coordinates do not end with a quad")
     numbers = sum(triangle_size(int(size), node.quad) for size in sizes)
     _need(len(tables[node.coordinates]) == numbers, "coordinates do not fit")
