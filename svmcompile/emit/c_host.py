@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir.inverted import vectors_and_lanes
-from svmcompile.ir.nodes import Prepare, SparseSum, TiledSum, lazy_operands
+from svmcompile.ir.nodes import Prepare, SparseSum, TiledSum, Widen, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import SPARSE_ZEROS
 
@@ -78,8 +78,8 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
 
 
 def goes_alone(program: Program) -> bool:
-    """Whether rows take different ways, so that each goes by itself."""
-    return any(lazy_operands(node) for node in program.body)
+    """Whether rows take different ways or change their number type, so that each goes by itself."""
+    return any(lazy_operands(node) or isinstance(node, Widen) for node in program.body)
 
 
 def takes_sparse(node: TiledSum, program: Program) -> bool:

@@ -23,6 +23,7 @@ from svmcompile.ir.rules import Types
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.unstaged import unstaged
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
@@ -37,7 +38,8 @@ KERNEL_SHAPES = {
 SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
-    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
+    ir.TaylorSum,
 )  # fmt: skip
 
 
@@ -120,6 +122,9 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
 
 def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.StagedSum, ir.StagedVote)):
+        math, made = unstaged(node, tables)
+        return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
@@ -280,6 +285,13 @@ def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values
     kernel = node.kernel
     per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
     return Work(met, met * per_value + others)
+
+
+@work.register(ir.StagedSum)
+@work.register(ir.StagedVote)
+def _(node: ir.StagedSum | ir.StagedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    math, made = unstaged(node, tables)
+    return work(math, types, made, values)
 
 
 def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:

@@ -7,10 +7,10 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, sums that stop as soon as they are sure in `bounded.py`, lists of
-half-spaces in `lists.py`, sums that belong to the leaves of a tree in
-`leaf_sums.py`. The ONNX backend emits from math nodes, the C backend from machine
-nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py` and
+`staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
+tree in `leaf_sums.py`. The ONNX backend emits from math nodes, the C backend from
+machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -62,6 +62,8 @@ from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
 from svmcompile.ir.machine import SparseSum as SparseSum
 from svmcompile.ir.machine import TiledSum as TiledSum
+from svmcompile.ir.staged import StagedSum as StagedSum
+from svmcompile.ir.staged import StagedVote as StagedVote
 from svmcompile.ir.taylor import OneLeaf as OneLeaf
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.kernel import Kernel
@@ -305,7 +307,8 @@ class Threshold:
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists,
+    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
+    PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
