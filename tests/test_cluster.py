@@ -16,7 +16,7 @@ from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.trainer import train_classifier
 from svmcompile.cluster import connected, predict_partitions
 from svmcompile.data import partition_files, read_partitions
-from svmcompile.jobs import train_model
+from svmcompile.jobs import predict_file, train_model
 from svmcompile.progress import showing
 
 pytest.importorskip("distributed", reason="extra dask is not installed")
@@ -99,6 +99,9 @@ def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet,
         local = sc.load(folder)
         np.testing.assert_array_equal(found["label"], local.predict(X))
         np.testing.assert_array_equal(found["scores"], local.decision_function(X))
+    alone = tmp_path / "alone.npz"
+    predict_file(folder, parquet, alone, "kind", None, None, scores=True, n_jobs=1, quiet=True)
+    assert alone.read_bytes() == output.read_bytes()
 
 
 def test_a_folder_of_libsvm_files_is_one_set(tmp_path):
