@@ -126,6 +126,24 @@ def test_files_that_do_not_belong_together_are_named(tmp_path):
         read_partitions(tmp_path / "empty")
 
 
+def test_a_cluster_that_is_there_is_used(rows):
+    from distributed import LocalCluster
+
+    X, y = rows
+    options = parse_options("dtsvm", TrainOptions, {"C": 1, "gamma": 1, "ceiling": 300, "max_ceiling": 300})
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        with connected(cluster.scheduler_address):
+            shared = train_classifier(X, y, 3, options)
+        assert len(cluster.workers) == 1  # ours no longer, theirs still
+    same_leaves(train_classifier(X, y, 3, options), shared)
+
+
+def test_an_address_where_nobody_answers_is_named(monkeypatch):
+    monkeypatch.setattr("svmcompile.cluster.CONNECT_SECONDS", 1)
+    with pytest.raises(sc.OptionError, match="no scheduler answers there"), connected("tcp://127.0.0.1:9"):
+        pass
+
+
 @pytest.mark.parametrize("where", ["local:0", "local:many", "local:"])
 def test_a_cluster_of_no_processes_is_refused(where):
     with pytest.raises(sc.OptionError, match="expected local:N"), connected(where):
