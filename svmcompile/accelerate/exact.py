@@ -95,10 +95,22 @@ class Builder:
         outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
         if svm.label_rule is not LabelRule.NONE:
             outputs.append(Output("label", "label"))
+        return self.program(tuple(outputs), method, claim, notes, **origin)
+
+    def program(
+        self,
+        outputs: tuple[Output, ...],
+        method: str,
+        claim: Claim,
+        notes: tuple[str, ...] = (),
+        **origin: Any,
+    ) -> Program:
+        """The program as collected, whose heads stand already."""
+        svm = self.svm
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),
-            outputs=tuple(outputs),
+            outputs=outputs,
             tables=self.tables,
             labels=svm.labels,
             origin=Origin(

@@ -130,7 +130,7 @@ class Graph:
 
 
 class Body(Graph):
-    """The inside of a loop with one state, `argument`; `count` numbers its runs, constants stand outside."""
+    """The inside of a loop with one state, `argument`; `count` numbers its runs; constants are outside."""
 
     def __init__(self, outer: Graph, prefix: str) -> None:
         super().__init__(prefix)

@@ -9,16 +9,10 @@ from __future__ import annotations
 from svmcompile.accelerate import Method
 from svmcompile.accelerate.dtsvm.method import train
 from svmcompile.accelerate.dtsvm.options import TrainOptions
-from svmcompile.data import Data
-from svmcompile.errors import UnsupportedError
-from svmcompile.ir.program import Claim, Program
-from svmcompile.svm import SVM
-
-
-def _from_svm(svm: SVM, data: Data | None, options: TrainOptions) -> Program:
-    raise UnsupportedError("dtsvm trains on labelled data; run `svmcompile train`, or sc.train in Python")
-
+from svmcompile.accelerate.dtsvm.reuse_method import in_front_of
+from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
+from svmcompile.ir.program import Claim
 
 METHOD = Method(
-    _from_svm, TrainOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=TrainOptions
+    in_front_of, ReuseOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=TrainOptions
 )
