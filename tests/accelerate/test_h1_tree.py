@@ -115,11 +115,11 @@ def test_no_nodes_leave_the_svm_as_it_is():
 def test_rows_the_svm_is_not_sure_of_do_not_exit():
     X, _, model = waves()
     program = sc.compile(model, method=METHOD, X=X[:1500], tau=0.8, recalibrate=0, target=0.9999)
-    shift = program.origin.details["exits"]["shift"]
-    assert shift is None or shift >= 0 or program.origin.details["exits"]["agreement"] == 1
+    assert (program.origin.details["exits"]["shift"] or 0) >= 0
     lists = interpret_values(program, X[:1500], {"lists"})["lists"][:, 0]
     sure = np.abs(model.decision_function(X[:1500]))[lists != 0]
-    assert np.quantile(sure, 0.02) > 0.4
+    assert 0.3 < (lists != 0).mean() < 1
+    assert np.quantile(sure, 0.02) > 0.6  # rows held out may be a little less sure
 
 
 @pytest.mark.parametrize("end", ["label", "svm"])
