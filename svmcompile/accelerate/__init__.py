@@ -18,6 +18,7 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
+    "anytime": "svmcompile.accelerate.anytime",
     "exact": "svmcompile.accelerate.exact",
     "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",

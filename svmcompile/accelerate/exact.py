@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,9 @@ from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, OutputName, Program
 from svmcompile.shift import split_shift
-from svmcompile.svm import SVM, ClipStep, LabelRule
+from svmcompile.svm import SVM, ClipStep, LabelRule, ScaleStep
+
+Steps = tuple[ScaleStep | ClipStep, ...]
 
 THRESHOLDS = {  # label rule -> (positive, hit, miss)
     LabelRule.POSITIVE_SECOND: (True, 1, 0),
@@ -45,12 +48,13 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
-    def preprocess(self, own: str = "", x: str = "x") -> str:
+    def preprocess(self, own: str = "", x: str = "x", steps: Steps | None = None) -> str:
         """Nodes for the preprocessing steps of the row `x`; the name of the value the kernel sees.
 
-        A reader with steps of its own, under names that start with `own`, can take them in.
+        A reader with steps of its own, under names that start with `own`, can take them in. The steps
+        are the SVM's unless others are given.
         """
-        for index, step in enumerate(self.svm.steps):
+        for index, step in enumerate(self.svm.steps if steps is None else steps):
             out = f"{own}z{index}"
             if isinstance(step, ClipStep):
                 self.body.append(ir.Clip(out, x, step.low, step.high))
@@ -99,6 +103,18 @@ class Builder:
         outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
         if svm.label_rule is not LabelRule.NONE:
             outputs.append(Output("label", "label"))
+        return self.program(outputs, method, claim, notes, **origin)
+
+    def program(
+        self,
+        outputs: Sequence[Output],
+        method: str,
+        claim: Claim,
+        notes: tuple[str, ...] = (),
+        **origin: Any,
+    ) -> Program:
+        """The program of the nodes so far."""
+        svm = self.svm
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),

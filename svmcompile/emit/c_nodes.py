@@ -15,6 +15,7 @@ from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
+from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
     dots,
@@ -95,6 +96,15 @@ NUMBERS: dict[Number, dict[str, Any]] = {
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
 PACKED = (ir.PackedSum, ir.PackedPath)
+# Files of templates, by what they have macros for; the others are in nodes.j2.
+TEMPLATES: dict[str, tuple[type[Node], ...]] = {
+    "host": (ir.TiledSum,),
+    "paths": (ir.PackedPath,),
+    "sparse": (ir.SparseSum,),
+    "trees": TREES,
+    "lists": LISTS,
+    "taylor": (ir.OneLeaf, ir.TaylorSum),
+}
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
@@ -116,7 +126,9 @@ def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
             "prefix": helper_prefix(name, number, program),
             "real": c_real(number),
             "numbers": NUMBERS[number],
-            "uses": _uses([node for node, own in zip(program.body, numbers) if own == number], program),
+            "uses": _uses(
+                [node for node in program.body if node_number(node, program, types) == number], program
+            ),
         }
         for number in dict.fromkeys([program.number or "f64", *numbers])
     ]
@@ -129,7 +141,8 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         for node in body
         if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
-    dense = any(
+    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
+    dense = taylor or any(
         isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
     )
     trees = dots(body, program)
@@ -137,7 +150,7 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         "dot": dense or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
-        "exp2": bool(shapes & {"exp2", "tanh"}),
+        "exp2": taylor or bool(shapes & {"exp2", "tanh"}),
         "tanh": "tanh" in shapes,
         "power": "power" in shapes,
     }
@@ -177,8 +190,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
-        "is_tree": isinstance(node, TREES),
-        "is_list": isinstance(node, LISTS),
+        "template": f"c/{_template(node)}.j2",
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -195,7 +207,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, ir.Guard):
+    if isinstance(node, (ir.Guard, ir.TaylorSum)):
         known["lazy"] = lazy_name(node.exact, symbols)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
@@ -209,6 +221,11 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     if _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
+
+
+def _template(node: Node) -> str:
+    """The file that has the node's macro."""
+    return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 
 def _table_fields(node: Node) -> dict[str, str]:
@@ -342,6 +359,13 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
     return {"classes": types[node.scores].width, "lowest": LOWEST[node_number(node, program, types)]}
+
+
+@_own.register(ir.OneLeaf)
+@_own.register(ir.TaylorSum)
+def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    return taylor_context(node, program, types, name, prefix)
 
 
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

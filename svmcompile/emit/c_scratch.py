@@ -86,6 +86,13 @@ def _(
 
 
 @own_arrays.register
+def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
+    return _size(node, program, types) * types[node.x].width + (
+        DOUBLE if types[node.exact].wide else _size(node, program, types)
+    )
+
+
+@own_arrays.register
 def _(node: ir.Guard, program: Program, types: Types) -> int:
     return INT * classes_of(types[node.score].width) if node.rule == "vote" else 0
 

@@ -25,6 +25,7 @@ from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_leaves,
     onnx_lists,
     onnx_paths,
+    onnx_taylor,
     onnx_trees,
 )
 from svmcompile.emit.onnx_build import build, build_needed

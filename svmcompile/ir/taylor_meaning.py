@@ -41,7 +41,9 @@ def taylor_orders(
     polynomial = tables[node.constants][leaf] + (h * tables[node.slopes][leaf]).sum(axis=1)
     sums = [polynomial]
     if orders > 1:
-        sums.append(polynomial + _quadratic(h, tables[node.squares][leaf]))
+        sums.append(sums[-1] + _quadratic(h, tables[node.squares][leaf]))
+    if orders > 2:
+        sums.append(sums[-1] + _cubic(h, tables[node.cubes], leaf))
     scores = np.exp(-u)[:, None] * np.stack(sums, axis=1) + tables[node.bias]
     low, high = (tables[name][:, leaf, cell].T for name in (node.lows, node.highs))
     sure = inside[:, None] & ((scores + low > 0) | (scores + high < 0))
@@ -49,5 +51,16 @@ def taylor_orders(
 
 
 def _quadratic(h: Array, squares: Array) -> Array:
-    first, second = np.triu_indices(h.shape[1])
+    """Forms of the rows, whose coefficients are lower triangles row by row."""
+    second, first = np.tril_indices(h.shape[1])
     return np.asarray((h[:, first] * h[:, second] * squares).sum(axis=1))
+
+
+def _cubic(h: Array, cubes: Array, leaf: NDArray[Any]) -> Array:
+    """Forms of the rows' leaves: for each h_c a quadratic form of those up to it."""
+    out, at = np.zeros(len(h)), 0
+    for c in range(h.shape[1]):
+        size = (c + 1) * (c + 2) // 2
+        out += h[:, c] * _quadratic(h[:, : c + 1], cubes[:, at : at + size][leaf])
+        at += size
+    return out

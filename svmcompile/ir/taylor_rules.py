@@ -26,13 +26,14 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
     _need(math.isfinite(node.gamma) and node.gamma >= 0, "gamma makes no sense")
     _need(tables[node.lows].ndim == 3 and tables[node.lows].size > 0, "lows are missing")
     orders, _, cells = tables[node.lows].shape
-    _need(orders in (1, 2), f"order {orders} is none of 1 and 2")
+    _need(orders in (1, 2, 3), f"order {orders} is none of 1, 2 and 3")
     _shape(
         tables,
         centres=(node.centres, (leaves, d)),
         constants=(node.constants, (leaves,)),
         slopes=(node.slopes, (leaves, d)),
-        squares=(node.squares, (leaves, d * (d + 1) // 2) if orders == 2 else (1,)),
+        squares=(node.squares, (leaves, d * (d + 1) // 2) if orders > 1 else (1,)),
+        cubes=(node.cubes, (leaves, d * (d + 1) * (d + 2) // 6) if orders > 2 else (1,)),
         steps=(node.steps, (leaves,)),
         lows=(node.lows, (orders, leaves, cells)),
         highs=(node.highs, (orders, leaves, cells)),
@@ -48,4 +49,6 @@ def taylor_flops(node: ir.TaylorSum, types: Types, tables: Tables) -> np.ndarray
     """Flops up to each order."""
     d = types[node.x].width
     first = 5 * d + 24
-    return np.array([first, first + d * (d + 3) + 6][: tables[node.lows].shape[0]], dtype=np.float64)
+    second = first + d * (d + 3) + 6
+    third = second + d * (d + 1) * (d + 2) // 3 + d * (d + 1) + 6
+    return np.array([first, second, third][: tables[node.lows].shape[0]], dtype=np.float64)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.squares import can_sharpen, cubic_bound, quartic_window
 from svmcompile.kernel import Array
 
 MOST_VECTORS = 2500  # above, orders whose halves have more features than this are left to the residual
@@ -47,13 +48,26 @@ def spectra(points: Array, weights: Array, norm: float, orders: int) -> Spectra:
         while len(halves) <= n - k:
             half = _half(points, len(halves))
             if half is None:
+                _sharpen(points, weights, low, high)
                 return _with_residuals(points, weights, norm, low, high)
             halves.append(half)
         bottom, top = _window(halves[k], halves[n - k], weights, even=n % 2 == 0)
         size = SAFETY * float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** n)
         low.append((bottom - size) / math.factorial(n))
         high.append((top + size) / math.factorial(n))
+    _sharpen(points, weights, low, high)
     return _with_residuals(points, weights, norm, low, high)
+
+
+def _sharpen(points: Array, weights: Array, low: list[float], high: list[float]) -> None:
+    """Replace the windows of orders 3 and 4 by narrower ones, where those can be afforded."""
+    if len(low) <= 3 or not can_sharpen(points.shape[1]):
+        return
+    cubic = cubic_bound(points, weights)
+    low[3], high[3] = max(low[3], -cubic), min(high[3], cubic)
+    if len(low) > 4:
+        bottom, top = quartic_window(points, weights)
+        low[4], high[4] = max(low[4], bottom), min(high[4], top)
 
 
 def _half(points: Array, degree: int) -> Array | None:
@@ -77,6 +91,8 @@ def _root(gram: Array) -> Array:
 def _window(left: Array, right: Array, weights: Array, even: bool) -> tuple[float, float]:
     """The least and the largest value of the form on the unit sphere, or bounds on them; zero is within."""
     matrix = left.T @ (weights[:, None] * right)
+    if not matrix.size:  # every vector is at the centre
+        return 0.0, 0.0
     if even:
         values = np.linalg.eigvalsh(matrix)
         return min(0.0, float(values[0])), max(0.0, float(values[-1]))
