@@ -20,6 +20,7 @@ from svmcompile.svm import SVM
 METHODS: dict[str, str] = {
     "anytime": "svmcompile.accelerate.anytime",
     "exact": "svmcompile.accelerate.exact",
+    "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",

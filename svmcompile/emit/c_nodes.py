@@ -13,6 +13,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
@@ -95,7 +96,15 @@ NUMBERS: dict[Number, dict[str, Any]] = {
 }  # fmt: skip
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
 PACKED = (ir.PackedSum, ir.PackedPath)
-TAYLOR = (ir.OneLeaf, ir.TaylorSum)
+# Files of templates, by what they have macros for; the others are in nodes.j2.
+TEMPLATES: dict[str, tuple[type[Node], ...]] = {
+    "host": (ir.TiledSum,),
+    "paths": (ir.PackedPath,),
+    "sparse": (ir.SparseSum,),
+    "trees": TREES,
+    "lists": LISTS,
+    "taylor": (ir.OneLeaf, ir.TaylorSum),
+}
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
@@ -103,6 +112,8 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.PlaneLists: ("list",),
+    ir.TiledLists: ("list", "group"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -179,8 +190,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
-        "is_tree": isinstance(node, TREES),
-        "is_taylor": isinstance(node, TAYLOR),
+        "template": f"c/{_template(node)}.j2",
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -211,6 +221,11 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     if _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
+
+
+def _template(node: Node) -> str:
+    """The file that has the node's macro."""
+    return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 
 def _table_fields(node: Node) -> dict[str, str]:
@@ -359,6 +374,12 @@ def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, An
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+
+
+@_own.register(ir.PlaneLists)
+@_own.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return list_context(node, program, types, name)
 
 
 @_own.register

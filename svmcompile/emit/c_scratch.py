@@ -75,9 +75,14 @@ def _(node: ir.PackedPath, program: Program, types: Types) -> int:
 
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
-def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+@own_arrays.register(ir.PlaneLists)
+@own_arrays.register(ir.TiledLists)
+def _(
+    node: ir.PlaneRoute | ir.LeafAffine | ir.PlaneLists | ir.TiledLists, program: Program, types: Types
+) -> int:
+    lanes = int(program.tables[node.planes].shape[2]) if isinstance(node, ir.TiledLists) else 0
     centred = program.tables[node.centre].any()
-    return _size(node, program, types) * types[node.x].width if centred else 0
+    return _size(node, program, types) * (lanes + (types[node.x].width if centred else 0))
 
 
 @own_arrays.register

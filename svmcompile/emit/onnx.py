@@ -23,6 +23,7 @@ from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_guard,
     onnx_heads,
     onnx_leaves,
+    onnx_lists,
     onnx_paths,
     onnx_taylor,
     onnx_trees,

@@ -155,14 +155,14 @@ def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
             error[:, c] += pairs.error[:, column]
             size[:, c] += np.abs(pairs.value[:, column])
     rounding = a.u * node.n_classes * (size + 2 * np.abs(value) + 4)
-    return value, error / 3 + rounding, (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, error / 3 + rounding, pairs.near_zero.any(axis=1)
 
 
 @propagate.register
 def _(node: ir.Vote, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     pairs = env[node.pairs]
-    return value, np.zeros(len(value)), (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, np.zeros(len(value)), pairs.near_zero.any(axis=1)
 
 
 @propagate.register
@@ -180,4 +180,4 @@ def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.Threshold, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     score = env[node.score]
-    return value, np.zeros(len(value)), np.abs(score.value[:, 0]) <= score.error[:, 0]
+    return value, np.zeros(len(value)), score.near_zero[:, 0]

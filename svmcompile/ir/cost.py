@@ -14,6 +14,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
@@ -97,7 +98,8 @@ def _values(program: Program, rows: Any) -> Values:
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
     routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
+    lists = (ir.PlaneLists, ir.TiledLists)
+    return isinstance(node, (*routes, *lists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -204,6 +206,20 @@ def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: 
     tests = _mean_or_most(leaf_depths(tables[node.children]), node.out, values)
     d = types[node.x].width
     return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
+
+
+@work.register(ir.PlaneLists)
+@work.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    tests = float(most_tests(node, tables) if values is None else _mean_tests(node, values[node.x], tables))
+    return Work(0, d + tests * (2 * d + 1))
+
+
+def _mean_tests(node: ir.PlaneLists | ir.TiledLists, x: NDArray[Any], tables: Tables) -> float:
+    step = max(1, CHUNK_VALUES // len(tables[node.answers]))
+    blocks = [x[at : at + step] - tables[node.centre] for at in range(0, len(x), step)]
+    return float(np.concatenate([walk_lists(node, block, tables).tests for block in blocks]).mean())
 
 
 @work.register

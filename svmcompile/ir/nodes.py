@@ -7,8 +7,9 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, sums that stop as soon as they are sure in `bounded.py`. The ONNX
-backend emits from math nodes, the C backend from machine nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py`, lists of
+half-spaces in `lists.py`. The ONNX backend emits from math nodes, the C backend
+from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -29,8 +30,6 @@ How the coming methods map to this set:
 
 * dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
   a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
-* h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
-  claims the row, as an index, then `Choose`.
 * certified: `TaylorSum` of higher orders before a `BoundedSum`.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
@@ -49,10 +48,13 @@ from svmcompile.ir.bounded import Widen as Widen
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import Level as Level
+from svmcompile.ir.kinds import Order as Order
 from svmcompile.ir.kinds import Rule as Rule
 from svmcompile.ir.kinds import Shape as Shape
 from svmcompile.ir.kinds import Type as Type
 from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.lists import PlaneLists as PlaneLists
+from svmcompile.ir.lists import TiledLists as TiledLists
 from svmcompile.ir.machine import PackedPath as PackedPath
 from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
@@ -301,7 +303,8 @@ class Threshold:
 Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, OvrScores, Vote, ArgMax, Threshold,
+    Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists, OvrScores, Vote, ArgMax,
+    Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

@@ -285,7 +285,7 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
 
 def _rising(starts: NDArray[Any], functions: int) -> None:
     rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
-    _need(bool(rising), "starts do not rise from zero to the number of functions")
+    _need(bool(rising), "starts do not rise from zero to the number of entries")
 
 
 def _within(indices: NDArray[Any], end: int, what: str) -> None:
