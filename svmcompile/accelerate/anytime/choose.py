@@ -90,10 +90,10 @@ def judged(form: Form, decided: NDArray[np.bool_], members: Members, price: Pric
     sure = decided.any(axis=1)
     stage = np.where(sure, decided.argmax(axis=1), len(after) - 1)
     met = int(members.in_basis[form.k_max])
-    rest = price.direct(members.vectors - met) + price.row(met)
+    rest = price.term * (members.vectors - met) + price.row(met)
     cost = after[stage] + np.where(sure, 0.0, rest)
     steps = np.where(sure, form.ends[stage], form.k_max + members.vectors - met)
-    exact = price.direct(members.vectors)
+    exact = price.exact * members.vectors
     return Choice(form, float(cost.mean()), exact, float(steps.mean()), float(1 - sure.mean()))
 
 
