@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
+import svmcompile.ir.leaf_rules
+import svmcompile.ir.list_rules
+import svmcompile.ir.taylor_rules
+import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, list_rules, taylor_rules  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program

@@ -191,6 +191,7 @@ def test_options_that_make_no_sense_are_refused() -> None:
     for options in (
         {"ordering": "best"}, {"tune": "gpu"}, {"block": -1}, {"k_max": -1}, {"r_coords": "-2"},
         {"sample": 0}, {"pivot_tol": 0.0}, {"pivot_tol": 1.0}, {"tolerance": 0.0},
+        {"tolerance": float("nan")},
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(options))):
             sc.compile(model, method="anytime", X=X, **options)
