@@ -75,7 +75,7 @@ def compile_model(
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         data = data_for(svm)
-        program = pipeline.compile_svm(svm, wanted.method, data, wanted.options, watch)
+        program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
         if data is not None:
             figures = _evaluate(program, model, svm, data, wanted)
     elif wanted.method != "exact" or wanted.options:
@@ -89,6 +89,12 @@ def compile_model(
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     return json.loads(files[f"{name}.json"]), sizes
+
+
+def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:
+    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
+    known = {option.name for option in method(wanted.method).option_list}
+    return {"tune": wanted.profile, **wanted.options} if "tune" in known else wanted.options
 
 
 def _evaluate(
