@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, taylor_rules  # noqa: F401  register their nodes
+from svmcompile.ir import bounded_rules, features_rules, taylor_rules  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
