@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
+from svmcompile.emit.c_features import FEATURES, cosine_numbers, feature_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_taylor import taylor_context
@@ -80,7 +81,7 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
         ("from_floor", EXP2_FROM_FLOOR),
     ):
         values[key] = [real(value, number) for value in polynomial[number]]
-    return values | own
+    return values | cosine_numbers(number) | own
 
 
 NUMBERS: dict[Number, dict[str, Any]] = {
@@ -142,6 +143,8 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         "exp2": taylor or bool(shapes & {"exp2", "tanh"}),
         "tanh": "tanh" in shapes,
         "power": "power" in shapes,
+        "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),
+        "cosine": any(isinstance(node, ir.Cosine) for node in body),
     }
 
 
@@ -181,6 +184,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "kind": type(node).__name__,
         "is_tree": isinstance(node, TREES),
         "is_taylor": isinstance(node, TAYLOR),
+        "is_feature": isinstance(node, FEATURES),
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -353,12 +357,19 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
+def _feature(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    return feature_context(node, program, types, prefix)
+
+
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     return tree_context(node, program, types, name)
 
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+for _kind in FEATURES:
+    _own.register(_kind, _feature)
 
 
 @_own.register

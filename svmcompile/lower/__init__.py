@@ -57,7 +57,7 @@ def lower(
             if inverted:
                 nodes, made = inverted
             elif profile == "host":
-                nodes, made = tile(nodes, made, own, program.n_features)
+                nodes, made = tile(nodes, made, own, types[node.x].width)
                 if halves and not wide:
                     made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
