@@ -368,8 +368,8 @@ def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, An
 
 for _kind in TREES:
     _own.register(_kind, _tree)
-for _kind in FEATURES:
-    _own.register(_kind, _feature)
+for _one in FEATURES:
+    _own.register(_one, _feature)
 
 
 @_own.register
