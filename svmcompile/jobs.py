@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +14,7 @@ import numpy as np
 
 from svmcompile import pipeline
 from svmcompile.accelerate import METHODS, method
-from svmcompile.data import Data, PredictionWriter, count_rows, iter_data, read_data
+from svmcompile.data import Data, PredictionWriter, count_rows, iter_data, read_data, read_partitions
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
@@ -93,14 +95,23 @@ def _evaluate(
 
 
 def train_model(
-    method: str, data: Path, label: str | None, output: Path, options: Mapping[str, Any]
+    method: str,
+    data: Path,
+    label: str | None,
+    output: Path,
+    options: Mapping[str, Any],
+    cluster: str | None,
 ) -> dict[str, Any]:
-    """Train a program on a data file and store it; the report."""
+    """Train a program on a data file, or on the files of a folder, and store it; the report."""
+    from svmcompile.cluster import connected
+
     if output.suffix != ".svmc":
         raise OptionError(f"{output}: a trained program is stored as .svmc; name it so")
-    rows = read_data(data, label=label)
-    program = pipeline.train_data(rows, method, options)
-    report = _training_report(program, rows)
+    begin = time.perf_counter()
+    with connected(cluster) if cluster else nullcontext():
+        rows = read_partitions(data, label=label) if data.is_dir() else read_data(data, label=label)
+        program = pipeline.train_data(rows, method, options)
+    report = _training_report(program, rows) | {"seconds": time.perf_counter() - begin}
     program.save(output)
     return report | {"output": str(output)}
 

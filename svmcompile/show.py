@@ -97,6 +97,7 @@ def trained(report: dict[str, Any]) -> None:
     )
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f}")
     table.add_row("tables", size(cost["table_bytes"]))
+    table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
     for note in report["notes"]:
         console.print(f"note: {escape(note)}")

@@ -14,6 +14,7 @@ STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
+    "estimator", "cluster",
 }  # fmt: skip
 HEAVY = (
     "numpy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, OutputName, Program
+from svmcompile.steps import Steps
 from svmcompile.svm import SVM, LabelRule
 
 THRESHOLDS = {  # label rule -> (positive, hit, miss)
@@ -45,13 +47,14 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
-    def preprocess(self, own: str = "", x: str = "x") -> str:
+    def preprocess(self, own: str = "", x: str = "x", steps: Steps | None = None) -> str:
         """Nodes for the preprocessing steps of the row `x`; the name of the value the kernel sees.
 
-        A reader with steps of its own, under names that start with `own`, can take them in.
+        A reader with steps of its own, under names that start with `own`, can take them in. The steps
+        are the SVM's unless others are given.
         """
         drawer = Drawer(self.body, self.table, self.indices, own)
-        return drawer.add_all(self.svm.steps, x)
+        return drawer.add_all(self.svm.steps if steps is None else steps, x)
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None) -> str:
         """Nodes for the SVM's own sums, every support vector met; the name of their value.
@@ -84,6 +87,18 @@ class Builder:
         outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
         if svm.label_rule is not LabelRule.NONE:
             outputs.append(Output("label", "label"))
+        return self.program(outputs, method, claim, notes, **origin)
+
+    def program(
+        self,
+        outputs: Sequence[Output],
+        method: str,
+        claim: Claim,
+        notes: tuple[str, ...] = (),
+        **origin: Any,
+    ) -> Program:
+        """The program of the nodes so far."""
+        svm = self.svm
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),

@@ -18,10 +18,11 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import SparseSum, TiledSum
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
 from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves)
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
@@ -87,7 +88,7 @@ def _context(
         "has_double": number == "f64" or any(found.wide for found in types.values()),
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
-        "aligned": profile == "host" and any(isinstance(n, (TiledSum, SparseSum)) for n in program.body),
+        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols),

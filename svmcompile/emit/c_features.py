@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from svmcompile.emit.literals import real
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.wide import node_number
 
 FEATURES = (
     ir.AsFeatures, ir.Pick, ir.Normalize, ir.Powers, ir.Cosine, ir.Fill, ir.Missing, ir.Join,
 )  # fmt: skip
-COSINE_TERMS: dict[Number, int] = {"f32": 7, "f64": 12}
-
-
-def cosine_numbers(number: Number) -> dict[str, Any]:
-    """Literals of the cosine: cos(2 pi f) = sum_k (-1)^k (2 pi f)^2k / (2k)! for f up to a quarter."""
-    terms = [
-        (-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k in range(COSINE_TERMS[number])
-    ]
-    return {
-        "cosine": [real(term, number) for term in terms],
-        "quarter": real(0.25, number),
-        "all_whole": real(2.0**24 if number == "f32" else 2.0**53, number),
-        "whole": "int32_t" if number == "f32" else "int64_t",
-        "cos_error": "3e-7" if number == "f32" else "6e-16",
-    }
 
 
 def feature_context(node: Node, program: Program, types: Types, prefix: str) -> dict[str, Any]:

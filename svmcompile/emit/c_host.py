@@ -52,7 +52,7 @@ def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number)
         "end_list": ", ".join(map(str, ends)),
         "per_end": "" if by_lane else f" * {lanes}",
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
-        "power_steps": _power_steps(node.degree),
+        "power_steps": power_steps(node.degree),
     }
 
 
@@ -105,7 +105,7 @@ def _ends(node: TiledSum | SparseSum, lanes: int, by_lane: bool) -> list[int]:
     return list(accumulate(-(-count // lanes) if by_lane else count for count in node.counts))
 
 
-def _power_steps(degree: int) -> list[str]:
+def power_steps(degree: int) -> list[str]:
     """Repeated squaring, in the order LIBSVM multiplies."""
     steps = []
     while degree > 0:

@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
@@ -73,11 +74,21 @@ def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     return DOUBLE * types[node.out].width + _size(node, program, types) * levels
 
 
+@own_arrays.register
+def _(node: ir.PackedLeaves, program: Program, types: Types) -> int:
+    return scratch_of_leaves(node, program)
+
+
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
-def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+@own_arrays.register(ir.PlaneLists)
+@own_arrays.register(ir.TiledLists)
+def _(
+    node: ir.PlaneRoute | ir.LeafAffine | ir.PlaneLists | ir.TiledLists, program: Program, types: Types
+) -> int:
+    lanes = int(program.tables[node.planes].shape[2]) if isinstance(node, ir.TiledLists) else 0
     centred = program.tables[node.centre].any()
-    return _size(node, program, types) * types[node.x].width if centred else 0
+    return _size(node, program, types) * (lanes + (types[node.x].width if centred else 0))
 
 
 @own_arrays.register

@@ -18,7 +18,7 @@ from svmcompile.ir.wide import node_number, value_number
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 MOST_CODED = 256  # tests that stand in the code
-CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products)
+CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.PlaneLists, ir.TiledLists)
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
 
 
@@ -96,7 +96,7 @@ def dots(body: Iterable[Node], program: Program) -> set[str]:
     """The helper functions trees need for their dot products."""
     found = set()
     for node in body:
-        if isinstance(node, ir.PlaneRoute):
+        if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
             found.add(dot_of(program.tables[node.planes]))
         elif isinstance(node, ir.LeafAffine):
             found.add(dot_of(program.tables[node.weights]))

@@ -66,7 +66,7 @@ def _quadratic(values: Values, node: ir.TaylorSum, h: str) -> str:
     """The quadratic form of the row's leaf, [rows, 1]."""
     graph, (leaves, d) = values.graph, values.tables[node.centres].shape
     full = np.zeros((leaves, d, d))
-    first, second = np.triu_indices(d)
+    second, first = np.tril_indices(d)
     full[:, first, second] = values.tables[node.squares]
     if leaves == 1:
         return values.row_dots(graph.op("MatMul", h, graph.constant(full[0])), h)
@@ -76,14 +76,14 @@ def _quadratic(values: Values, node: ir.TaylorSum, h: str) -> str:
 
 
 def _cubic(values: Values, node: ir.TaylorSum, h: str) -> str:
-    """The cubic form of the row's leaf, [rows, 1]: for each h_a a quadratic form of what follows."""
+    """The cubic form of the row's leaf, [rows, 1]: for each h_c a quadratic form of those up to it."""
     graph, (leaves, d) = values.graph, values.tables[node.centres].shape
     full = np.zeros((leaves, d, d, d))
     at = 0
-    for a in range(d):
-        for b in range(a, d):
-            full[:, a, b, b:] = values.tables[node.cubes][:, at : at + d - b]
-            at += d - b
+    for c in range(d):
+        second, first = np.tril_indices(c + 1)
+        full[:, c, first, second] = values.tables[node.cubes][:, at : at + len(first)]
+        at += len(first)
     flat = full.reshape(leaves, d * d, d)
     table = graph.constant(flat[:1] if leaves == 1 else flat)
     chosen = table if leaves == 1 else graph.op("Gather", table, values.names[node.leaf], axis=0)

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, features_rules, taylor_rules  # noqa: F401  register their nodes
+from svmcompile.ir import (  # noqa: F401  register their nodes
+    bounded_rules,
+    features_rules,
+    leaf_rules,
+    list_rules,
+    taylor_rules,
+)
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
@@ -152,6 +158,6 @@ def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
         return {node.vectors: (np.dtype(np.int32),)}
     if isinstance(node, ir.TiledSum):
         return {node.vectors: (half,)}
-    if isinstance(node, ir.PlaneRoute):
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists, ir.TiledLists)):
         return {node.planes: (half, byte)}
     return {node.weights: (half, byte)} if isinstance(node, ir.LeafAffine) else {}

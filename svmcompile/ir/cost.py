@@ -14,6 +14,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.leaf_layout import unique_vectors
+from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
@@ -33,6 +35,10 @@ KERNEL_SHAPES = {
     "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
 }  # fmt: skip
 SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
+ADAPTIVE = (
+    ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,7 @@ def _values(program: Program, rows: Any) -> Values:
 
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
-    routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
+    return isinstance(node, ADAPTIVE)
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -223,11 +228,35 @@ def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: 
     return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
 
 
+@work.register(ir.PlaneLists)
+@work.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    tests = float(most_tests(node, tables) if values is None else _mean_tests(node, values[node.x], tables))
+    return Work(0, d + tests * (2 * d + 1))
+
+
+def _mean_tests(node: ir.PlaneLists | ir.TiledLists, x: NDArray[Any], tables: Tables) -> float:
+    step = max(1, CHUNK_VALUES // len(tables[node.answers]))
+    blocks = [x[at : at + step] - tables[node.centre] for at in range(0, len(x), step)]
+    return float(np.concatenate([walk_lists(node, block, tables).tests for block in blocks]).mean())
+
+
 @work.register
 def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) -> Work:
     functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
     d = types[node.x].width
     return Work(0, d + functions * (2 * d + 2))
+
+
+@work.register(ir.LeafSums)
+@work.register(ir.PackedLeaves)
+def _(node: ir.LeafSums | ir.PackedLeaves, types: Types, tables: Tables, values: Values | None) -> Work:
+    vectors, columns = unique_vectors(node, tables)
+    shape, degree = _shape_of(node)
+    per_vector = 2 * types[node.x].width + _shape_flops(shape, degree) + 2 * columns
+    met, flops_met = (_mean_or_most(n, node.leaf, values) for n in (vectors, vectors * per_vector))
+    return Work(met, flops_met + types[node.out].width)
 
 
 @work.register(ir.PathSum)
@@ -240,13 +269,15 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables, values: Va
     else:
         leaf = _path_leaves(node, values[node.x], tables)
         met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
-    shape, degree = (
-        (KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
-        if isinstance(node, ir.PathSum)
-        else (node.shape, node.degree)
-    )
+    shape, degree = _shape_of(node)
     per_value = 2 * types[node.x].width + _shape_flops(shape, degree)
     return Work(met, met * per_value + levels * (1 + 2 * types[node.out].width))
+
+
+def _shape_of(node: ir.PathSum | ir.PackedPath | ir.LeafSums | ir.PackedLeaves) -> tuple[str, int]:
+    if isinstance(node, (ir.PathSum, ir.LeafSums)):
+        return KERNEL_SHAPES[node.kernel.kind], node.kernel.degree
+    return node.shape, node.degree
 
 
 def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> NDArray[np.intp]:

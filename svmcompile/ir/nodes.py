@@ -7,9 +7,10 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, sums that stop as soon as they are sure in `bounded.py`,
-preprocessing in `features.py`. The ONNX backend emits from math nodes, the C
-backend from machine nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py`, lists of
+half-spaces in `lists.py`, sums that belong to the leaves of a tree in
+`leaf_sums.py`, preprocessing in `features.py`. The ONNX backend emits from math
+nodes, the C backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -29,10 +30,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
-  a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
-* h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
-  claims the row, as an index, then `Choose`.
 * certified: `TaylorSum` of higher orders before a `BoundedSum`.
 * probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
   with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
@@ -58,12 +55,18 @@ from svmcompile.ir.features import Pick as Pick
 from svmcompile.ir.features import Powers as Powers
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
+from svmcompile.ir.kinds import LeafRule as LeafRule
 from svmcompile.ir.kinds import Level as Level
 from svmcompile.ir.kinds import Norm as Norm
+from svmcompile.ir.kinds import Order as Order
 from svmcompile.ir.kinds import Rule as Rule
 from svmcompile.ir.kinds import Shape as Shape
 from svmcompile.ir.kinds import Type as Type
 from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.leaf_sums import LeafSums as LeafSums
+from svmcompile.ir.leaf_sums import PackedLeaves as PackedLeaves
+from svmcompile.ir.lists import PlaneLists as PlaneLists
+from svmcompile.ir.lists import TiledLists as TiledLists
 from svmcompile.ir.machine import PackedPath as PackedPath
 from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
@@ -313,7 +316,8 @@ Node = Union[
     Scale, Clip, AsFeatures, Pick, Normalize, Powers, Cosine, Fill, Missing, Join,
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, OvrScores, Vote, ArgMax, Threshold,
+    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists,
+    OvrScores, Vote, ArgMax, Threshold,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

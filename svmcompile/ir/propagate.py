@@ -52,6 +52,11 @@ class Bounded:
     error: Array
     unstable: NDArray[np.bool_]
 
+    @property
+    def near_zero(self) -> NDArray[np.bool_]:
+        """Where the error may change the sign; a value without error is what it is, zero too."""
+        return np.asarray((np.abs(self.value) <= self.error) & (self.error > 0))
+
 
 Env = Mapping[str, Bounded]
 Result = tuple[NDArray[Any], Array, Any]  # value, error, rows made unstable

@@ -24,8 +24,8 @@ class TaylorSum:
     With h = x - centres[leaf], u = gamma |h|^2 and the cell floor(u steps[leaf]) of the row,
 
         score_1 = bias + exp(-u) (constants[leaf] + slopes[leaf] . h)
-        score_2 = score_1 + exp(-u) sum_{a <= b} squares[leaf, ab] h_a h_b
-        score_3 = score_2 + exp(-u) sum_{a <= b <= c} cubes[leaf, abc] h_a h_b h_c
+        score_2 = score_1 + exp(-u) sum_{a <= b} squares[leaf, ba] h_a h_b
+        score_3 = score_2 + exp(-u) sum_{a <= b <= c} cubes[leaf, cba] h_a h_b h_c
 
     Order p is sure where score_p + lows[p - 1, leaf, cell] > 0 or score_p + highs[p - 1, leaf, cell] < 0.
     The first score that is sure is given, else (and for rows beyond the last cell, or not finite) the
@@ -40,8 +40,8 @@ class TaylorSum:
     centres: Table  # [leaves, d], float32 numbers
     constants: Table  # [leaves]
     slopes: Table  # [leaves, d]
-    squares: Table  # [leaves, d (d + 1) / 2], upper triangle row by row; below order 2 a zero
-    cubes: Table  # [leaves, d (d + 1) (d + 2) / 6], in the same order; below order 3 a zero
+    squares: Table  # [leaves, d (d + 1) / 2], lower triangle row by row; below order 2 a zero
+    cubes: Table  # [leaves, d (d + 1) (d + 2) / 6], a larger triangle for each c; below order 3 a zero
     steps: Table  # [leaves], cells per unit of u
     lows: Table  # [order, leaves, cells]
     highs: Table  # [order, leaves, cells]

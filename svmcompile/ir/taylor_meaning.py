@@ -51,17 +51,16 @@ def taylor_orders(
 
 
 def _quadratic(h: Array, squares: Array) -> Array:
-    first, second = np.triu_indices(h.shape[1])
+    """Forms of the rows, whose coefficients are lower triangles row by row."""
+    second, first = np.tril_indices(h.shape[1])
     return np.asarray((h[:, first] * h[:, second] * squares).sum(axis=1))
 
 
 def _cubic(h: Array, cubes: Array, leaf: NDArray[Any]) -> Array:
-    """The cubic forms of the rows' leaves, a row of the packed cube at a time."""
-    d, at = h.shape[1], 0
-    out = np.zeros(len(h))
-    for a in range(d):
-        for b in range(a, d):
-            part = cubes[:, at : at + d - b][leaf]
-            out += h[:, a] * h[:, b] * (part * h[:, b:]).sum(axis=1)
-            at += d - b
+    """Forms of the rows' leaves: for each h_c a quadratic form of those up to it."""
+    out, at = np.zeros(len(h)), 0
+    for c in range(h.shape[1]):
+        size = (c + 1) * (c + 2) // 2
+        out += h[:, c] * _quadratic(h[:, : c + 1], cubes[:, at : at + size][leaf])
+        at += size
     return out

@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import check, infer_types
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
+from svmcompile.ir.nodes import (
+    KernelSum,
+    LeafSums,
+    Node,
+    PairSum,
+    PathSum,
+    PlaneLists,
+    index_tables,
+    operands,
+    table_names,
+)
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import node_number, reads_wide
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.leaves import pack_leaves
+from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import pack
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
@@ -62,9 +74,15 @@ def lower(
                     made[node.vectors] = made[node.vectors].astype(np.float16)
             body += nodes
             tables |= made
+        elif isinstance(node, LeafSums):
+            nodes, made = pack_leaves(program, node, number, profile)
+            body, tables = [*body, *nodes], tables | made
         else:
+            read = {name: program.tables[name] for name in table_names(node)}
+            if isinstance(node, PlaneLists) and profile == "host":
+                node, read = tile_lists(node, read, "f64" if reads_wide(node, types) else number)
             body.append(node)
-            tables |= {name: program.tables[name] for name in table_names(node)}
+            tables |= read
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
     return check(machine.replace(tables=_cast_tables(machine)))

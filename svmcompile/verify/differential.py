@@ -129,7 +129,9 @@ class _Expected:
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
         labels = np.asarray(original.predict(rows))
-        scores = labels.astype(np.float64) if program.labels is None else _scores(original, rows)
+        scores = labels.astype(np.float64) if program.labels is None else None
+        if program.output("scores"):
+            scores = _scores(original, rows)
         return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
 
 

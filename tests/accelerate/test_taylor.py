@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def test_remainders_hold_for_every_centre_near_and_far(X: Array, model: SVC, lea
         cell = (u * found.step).astype(int)
         inside = cell < 256
         assert inside.any()
-        first, second = np.triu_indices(h.shape[1])
+        second, first = np.tril_indices(h.shape[1])
         slope = found.constant + h @ found.slope
         square = slope + (h[:, first] * h[:, second]) @ found.squares
         for order, inner in enumerate([slope, square, square + _cubic(h, found.cubes)]):
@@ -60,7 +59,8 @@ def test_remainders_hold_for_every_centre_near_and_far(X: Array, model: SVC, lea
 
 
 def _cubic(h: Array, cubes: Array) -> Array:
-    triples = combinations_with_replacement(range(h.shape[1]), 3)
+    d = h.shape[1]
+    triples = [(a, b, c) for c in range(d) for b in range(c + 1) for a in range(b + 1)]
     return sum(cube * h[:, a] * h[:, b] * h[:, c] for cube, (a, b, c) in zip(cubes, triples, strict=True))
 
 

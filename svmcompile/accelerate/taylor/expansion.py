@@ -54,7 +54,7 @@ def expand(
     bounds = spectra(math.sqrt(2 * whole.gamma) * s, a, whole.norm, max(blocks, order))
     reach = whole.gamma * (BEYOND * max(farthest, 1e-30)) ** 2
     edges = np.linspace(0.0, reach, cells + 1)
-    first, second = np.triu_indices(len(centre))
+    second, first = np.tril_indices(len(centre))
     cubes = _cubes(s, whole.gamma, a) if order > 2 else np.zeros(1)
     margins = _margins(whole, centre, float(a.sum()), slope, form, cubes, BEYOND * farthest)
     tables = [remainders(bounds, p, edges) for p in range(1, order + 1)]
@@ -71,15 +71,14 @@ def expand(
 
 
 def _cubes(s: Array, gamma: float, a: Array) -> Array:
-    """Coefficients of h_a h_b h_c, a <= b <= c, one after the other."""
-    d = s.shape[1]
+    """Coefficients of h_a h_b h_c, a <= b <= c: for each c the lower triangle up to it."""
     parts = []
-    for first in range(d):
-        for second in range(first, d):
-            row = (4 / 3) * gamma**3 * ((a * s[:, first] * s[:, second]) @ s[:, second:])
-            times = np.full(d - second, 6.0 if first < second else 3.0)
-            times[0] = 3.0 if first < second else 1.0  # the ways to order the three factors
-            parts.append(row * times)
+    for c in range(s.shape[1]):
+        form = (4 / 3) * gamma**3 * (s[:, : c + 1].T @ ((a * s[:, c])[:, None] * s[:, : c + 1]))
+        second, first = np.tril_indices(c + 1)
+        orders = np.where(first == second, 3.0, 6.0)  # in how many ways the three factors can stand
+        orders = np.where(second == c, np.where(first == c, 1.0, 3.0), orders)
+        parts.append(form[first, second] * orders)
     return np.concatenate(parts)
 
 
