@@ -93,7 +93,7 @@ def chosen(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptio
         forest = grown(full, pairs_of(svm), growth, options, band, None)
         front = Front(forest, verdict_of(svm))
         trial = last_good(front.trials(choice.points, choice.classes, least), _errors(options, choice))
-        flops = trial.flops(svm.n_features, exact_flops(svm))
+        flops = trial.flops(svm.kernel_width, exact_flops(svm))
         fronts.append(front)
         tried.append(Tried(band, full is not rows, len(front.lists(0.0).nodes), trial, flops))
     best = fronts[int(np.argmin([one.flops for one in tried]))]
