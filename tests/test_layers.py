@@ -25,6 +25,8 @@ HEAVY = (
     "skops",
     "pandas",
     "pyarrow",
+    "joblib",
+    "distributed",
     "libsvm",
     "cffi",
     "jinja2",

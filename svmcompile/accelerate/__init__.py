@@ -18,8 +18,8 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
-    "anytime": "svmcompile.accelerate.anytime",
     "exact": "svmcompile.accelerate.exact",
+    "anytime": "svmcompile.accelerate.anytime",
     "dtsvm": "svmcompile.accelerate.dtsvm",
     "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import bounded_errors, leaf_bounds, tree_bounds  # noqa: F401  register their nodes
+from svmcompile.ir import bounded_errors, features_errors, leaf_bounds, tree_bounds  # noqa: F401  register
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, FLAT, pair_indices, pair_sums, run

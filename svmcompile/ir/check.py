@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
+import svmcompile.ir.features_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules

@@ -163,6 +163,23 @@ def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, value
     return Work(0, 2 * types[node.out].width)
 
 
+@work.register(ir.AsFeatures)
+@work.register(ir.Pick)
+@work.register(ir.Join)
+@work.register(ir.Fill)
+@work.register(ir.Missing)
+@work.register(ir.Cosine)
+@work.register(ir.Normalize)
+@work.register(ir.Powers)
+def _(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Moving numbers is no work."""
+    width = types[node.out].width
+    if isinstance(node, ir.Powers):
+        return Work(0, width * (tables[node.factors].shape[1] - 1))
+    per_feature = {ir.Fill: 1, ir.Missing: 1, ir.Normalize: 3, ir.Cosine: SHAPE_FLOPS["exp2"]}
+    return Work(0, width * per_feature.get(type(node), 0))
+
+
 @work.register(ir.KernelSum)
 @work.register(ir.PairSum)
 def _(node: ir.KernelSum | ir.PairSum, types: Types, tables: Tables, values: Values | None) -> Work:

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import bounded_meaning, list_meaning, taylor_meaning  # noqa: F401  register their nodes
+from svmcompile.ir import (  # noqa: F401  register their nodes
+    bounded_meaning,
+    features_meaning,
+    list_meaning,
+    taylor_meaning,
+)
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
