@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import bounded_errors, tree_bounds  # noqa: F401  register their nodes
+from svmcompile.ir import bounded_errors, chances_errors, tree_bounds  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
@@ -48,10 +48,14 @@ BLOCK = 32  # kernel values a backend may add up before it goes on in double
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the errors of scores (or values), and which rows may get another label."""
+    """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
+
+    A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
+    """
 
     scores: Array  # [rows, scores]
     unstable: NDArray[np.bool_]  # [rows]
+    probabilities: Array  # [rows, classes]; without columns where there are none
 
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -59,7 +63,8 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
     step = max(1, CHUNK_VALUES // max(max(table.shape) for table in program.tables.values()))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     parts = [_chunk(program, rows[at : at + step], number) for at in starts]
-    return Bounds(np.concatenate([p.scores for p in parts]), np.concatenate([p.unstable for p in parts]))
+    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
+    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -74,9 +79,11 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
                 unstable = unstable | env[name].unstable
             env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
     ends = [env[output.value] for output in program.outputs]
-    values = [env[output.value] for output in program.outputs if output.name != "label"]
-    scores = values[0].error if values else np.zeros((len(x), 0))
-    return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
+    errors = {output.name: env[output.value].error for output in program.outputs}
+    none = np.zeros((len(x), 0))
+    scores = errors.get("scores", errors.get("value", none))
+    unstable = np.logical_or.reduce([end.unstable for end in ends])
+    return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
 @propagate.register

@@ -7,8 +7,9 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, sums that stop as soon as they are sure in `bounded.py`. The ONNX
-backend emits from math nodes, the C backend from machine nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py`, heads that
+give probabilities in `chances.py`. The ONNX backend emits from math nodes, the C
+backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -32,8 +33,6 @@ How the coming methods map to this set:
 * h1-tree: `Chain(out, x, weights, thresholds)`: the first half-space that
   claims the row, as an index, then `Choose`.
 * certified: `TaylorSum` of higher orders before a `BoundedSum`.
-* probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
-  with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
   ones, in a program whose `number` is "q15" or "q7".
 """
@@ -46,6 +45,16 @@ from typing import ClassVar, Union, get_args
 from svmcompile.ir.bounded import BoundedSum as BoundedSum
 from svmcompile.ir.bounded import BoundedVote as BoundedVote
 from svmcompile.ir.bounded import Widen as Widen
+from svmcompile.ir.chances import Beside as Beside
+from svmcompile.ir.chances import Columns as Columns
+from svmcompile.ir.chances import Complement as Complement
+from svmcompile.ir.chances import Couple as Couple
+from svmcompile.ir.chances import Density as Density
+from svmcompile.ir.chances import Isotonic as Isotonic
+from svmcompile.ir.chances import Mean as Mean
+from svmcompile.ir.chances import Shares as Shares
+from svmcompile.ir.chances import Shifted as Shifted
+from svmcompile.ir.chances import Sigmoid as Sigmoid
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import Level as Level
@@ -279,7 +288,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ArgMax:
-    """Index of the largest score, first index wins; NaN counts as minus infinity."""
+    """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
     level: ClassVar = Level.BOTH
     out: Value
@@ -302,6 +311,7 @@ Node = Union[
     Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, OvrScores, Vote, ArgMax, Threshold,
+    Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

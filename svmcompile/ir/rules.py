@@ -384,7 +384,7 @@ def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.ArgMax, types: Types, tables: Tables) -> Type:
-    _need(types[node.scores].kind is Kind.SCORES, "needs scores")
+    _need(types[node.scores].kind in (Kind.SCORES, Kind.PROBABILITIES), "needs scores or probabilities")
     return Type(Kind.LABEL, types[node.scores].width)
 
 
