@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmcompile.ir.trace import Trace
 
 Number = Literal["f32", "f64"]
-OutputName = Literal["label", "scores", "value"]
+OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
 
 
 class Claim(str, Enum):
@@ -155,6 +155,12 @@ class Program:
         from svmcompile.ir.interpret import predict_proba
 
         return predict_proba(self, rows)
+
+    def score_samples(self, rows: Any) -> NDArray[np.float64]:
+        """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
+        from svmcompile.ir.interpret import score_samples
+
+        return score_samples(self, rows)
 
     def cost(self, rows: Any = None) -> Cost:
         """Work per row and memory; `rows` matter where the work depends on the input."""

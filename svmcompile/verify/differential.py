@@ -139,7 +139,7 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    return Bounds(share * own.scores, own.unstable)
+    return Bounds(share * own.scores, own.unstable, share * own.probabilities)
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
