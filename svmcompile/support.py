@@ -32,7 +32,7 @@ from svmcompile.read.transformers import COMBINED, TRANSFORMERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-VARIANTS: dict[str, dict[str, Any]] = {"SVC": {"probability": True}}  # arguments that may give more
+VARIANTS: dict[str, dict[str, Any]] = {}  # arguments that may give more
 
 
 @dataclass(frozen=True, slots=True)
