@@ -293,9 +293,10 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
+    exact = accelerate(svm, None, "exact", {})
     if original is not None:
-        return original.name, original
-    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
+        return original.name, replace(original, exact=exact)
+    return f"interpreter of {svm.source.kind}", exact
 
 
 def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:
