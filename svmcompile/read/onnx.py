@@ -92,7 +92,8 @@ def _with_tail(graph: Graph, svm: SVM, tail: Tail) -> SVM:
         if not tail.sign:
             return svm
         labels = Labels((-1, 1), np.dtype(np.int64).str)
-        return replace(svm, label_rule=LabelRule.POSITIVE_SECOND, labels=labels)
+        offset = -float(svm.intercepts[0])
+        return replace(svm, label_rule=LabelRule.POSITIVE_SECOND, labels=labels, sample_offset=offset)
     svm = replace(svm, labels=_cast_labels(graph, svm.labels, tail))
     notes: tuple[str, ...] = (NO_PROBABILITIES,) if svm.platt else ()
     if not svm.counts:
