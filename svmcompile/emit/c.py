@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
-from svmcompile.emit.c_api import functions, public_functions, real_of
+from svmcompile.emit.c_api import c_real, functions, public_functions
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
+from svmcompile.emit.c_staged import STAGED
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
@@ -19,12 +20,12 @@ from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves)
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, *STAGED)  # read whole vectors from their tables
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -44,7 +45,8 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "exp2 tanh power dot kernel".split()
+    "exp2 tanh power root cosine dot kernel "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
 ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
 
@@ -74,7 +76,7 @@ def _context(
         "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
-        "real": "float" if number == "f32" else "double",
+        "real": c_real(number),
         "constants": _constants(program, asked),
         "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
         "labels": labels,
@@ -83,8 +85,8 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "uses": c_nodes.helpers(program),
-        "numbers": c_nodes.NUMBERS[number],
+        "helpers": c_nodes.helpers(program, types, name),
+        "has_double": number == "f64" or any(found.wide for found in types.values()),
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
         "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
@@ -158,23 +160,25 @@ def _integer(value: int, kind: str) -> str:
     return str(value) if value in INT32 else f"INT64_C({value})"
 
 
-def _table_text(table: NDArray[Any], number: str, bulk: bool) -> str:
+def _table_text(table: NDArray[Any], bulk: bool) -> str:
     if bulk:
         return literals.octets(table)
     if table.dtype.kind in "iu":
         return literals.wrap([str(value) for value in table.ravel().tolist()])
-    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, number)
+    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, _number(table))
 
 
-def _c_type(table: NDArray[Any], number: str) -> str:
+def _number(table: NDArray[Any]) -> Number:
+    return "f32" if table.dtype == np.float32 else "f64"
+
+
+def _c_type(table: NDArray[Any]) -> str:
     if table.dtype.kind in "iu":
         return f"{table.dtype}_t"
-    return "uint16_t" if table.dtype == np.float16 else number
+    return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
 def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
-    number = program.number
-    assert number
     tables = []
     for name in c_nodes.emitted_tables(program):
         table = program.tables[name]
@@ -188,8 +192,8 @@ def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "type": _c_type(table, real_of(program)),
-                "text": _table_text(table, number, bulk),
+                "type": _c_type(table),
+                "text": _table_text(table, bulk),
             }
         )
     return tables

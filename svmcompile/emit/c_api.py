@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from svmcompile.emit.names import KEYWORDS, Names
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.wide import value_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,12 @@ def _scores_comment(width: int) -> str:
 
 def real_of(program: Program) -> str:
     """The C type of the program's numbers."""
-    return "float" if program.number == "f32" else "double"
+    return c_real(program.number or "f64")
+
+
+def c_real(number: Number) -> str:
+    """The C type of a number type."""
+    return "float" if number == "f32" else "double"
 
 
 def predict_of(program: Program, name: str) -> str:
@@ -155,7 +161,8 @@ def body(
             buffer[node.out] = target
         else:
             buffer[node.out] = local(node.out)
-            buffers.append(f"{buffer[node.out]}[{types[node.out].width}]")
+            real = c_real(value_number(node.out, program, types))
+            buffers.append(f"{real} {buffer[node.out]}[{types[node.out].width}]")
         calls.append(f"{function}({arguments}, {buffer[node.out]})")
     if not target and types[goal].kind is not Kind.LABEL:
         calls.append(f"return {buffer[goal]}[0]")

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+import numpy as np
+
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
+from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.wide import node_number, value_number
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
+BYTES: dict[Number, int] = {"f32": 4, "f64": 8}
 ARRAYS = (Kind.FEATURES, Kind.SCORES)
 
 
@@ -35,18 +40,23 @@ def scratch_bytes(program: Program) -> int:
 def _deepest(program: Program, types: Types, goal: str) -> int:
     """Bytes at the deepest point of the function that computes a value from a row."""
     nodes = needed(program, goal, {program.input.name})
-    held = [types[node.out].width for node in nodes if types[node.out].kind in ARRAYS]
+    held = [
+        types[node.out].width * BYTES[value_number(node.out, program, types)]
+        for node in nodes
+        if types[node.out].kind in ARRAYS
+    ]
     below = [own_arrays(node, program, types) for node in nodes]
     below += [
         own_arrays(node, program, types) + _deepest(program, types, value)
         for node in nodes
         for value in lazy_operands(node)
     ]
-    return _size(program) * sum(held) + max(below)
+    return sum(held) + max(below, default=0)
 
 
-def _size(program: Program) -> int:
-    return 4 if program.number == "f32" else 8
+def _size(node: Node, program: Program, types: Types) -> int:
+    """Bytes of a number in a node's own function."""
+    return BYTES[node_number(node, program, types)]
 
 
 @singledispatch
@@ -58,13 +68,13 @@ def own_arrays(node: Node, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.PackedSum, program: Program, types: Types) -> int:
     columns = int(program.tables[node.weights].shape[1])
-    return DOUBLE * types[node.out].width + _size(program) * columns
+    return DOUBLE * types[node.out].width + _size(node, program, types) * columns
 
 
 @own_arrays.register
 def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     levels = int(leaf_depths(program.tables[node.children]).max())
-    return DOUBLE * types[node.out].width + _size(program) * levels
+    return DOUBLE * types[node.out].width + _size(node, program, types) * levels
 
 
 @own_arrays.register
@@ -74,9 +84,21 @@ def _(node: ir.PackedLeaves, program: Program, types: Types) -> int:
 
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
-def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+@own_arrays.register(ir.PlaneLists)
+@own_arrays.register(ir.TiledLists)
+def _(
+    node: ir.PlaneRoute | ir.LeafAffine | ir.PlaneLists | ir.TiledLists, program: Program, types: Types
+) -> int:
+    lanes = int(program.tables[node.planes].shape[2]) if isinstance(node, ir.TiledLists) else 0
     centred = program.tables[node.centre].any()
-    return _size(program) * types[node.x].width if centred else 0
+    return _size(node, program, types) * (lanes + (types[node.x].width if centred else 0))
+
+
+@own_arrays.register
+def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
+    return _size(node, program, types) * types[node.x].width + (
+        DOUBLE if types[node.exact].wide else _size(node, program, types)
+    )
 
 
 @own_arrays.register
@@ -87,12 +109,12 @@ def _(node: ir.Guard, program: Program, types: Types) -> int:
 @own_arrays.register(ir.Affine)
 @own_arrays.register(ir.Quadratic)
 def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types) -> int:
-    return _size(program) * types[node.x].width
+    return _size(node, program, types) * types[node.x].width
 
 
 @own_arrays.register
 def _(node: ir.OvrScores, program: Program, types: Types) -> int:
-    return _size(program) * node.n_classes
+    return _size(node, program, types) * node.n_classes
 
 
 @own_arrays.register
@@ -103,36 +125,63 @@ def _(node: ir.Vote, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.TiledSum, program: Program, types: Types) -> int:
     dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
-    return DOUBLE * types[node.out].width + dots + _gathered(node, program) + _picks(node, program)
+    return (
+        DOUBLE * types[node.out].width
+        + dots
+        + _gathered(node, program, types)
+        + _picks(node, program, types)
+    )
 
 
 @own_arrays.register
 def _(node: ir.SparseSum, program: Program, types: Types) -> int:
     vectors, _ = vectors_and_lanes(program.tables[node.weights])
-    size, columns = _size(program), int(program.tables[node.weights].shape[1])
-    gathered = _gathered(node, program) if is_host(node, program) else size * columns
+    size, columns = _size(node, program, types), int(program.tables[node.weights].shape[1])
+    gathered = _gathered(node, program, types) if is_host(node, program) else size * columns
     found = DOUBLE * types[node.out].width + PICKS * (INT + size) + gathered
     return found + size * min(node.segment, vectors)
 
 
-def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program) -> int:
+@own_arrays.register
+def _(node: ir.StagedSum, program: Program, types: Types) -> int:
+    size, kept = _size(node, program, types), int(program.tables[node.ends][-1])
+    if not is_staged_host(node, program):
+        return size * kept
+    found = 2 * size + 2 * DOUBLE  # score, whether it is sure, and sums of all vectors
+    return size * kept + found + MOST_VECTORS * max(isa.bytes for isa in INSTRUCTION_SETS)
+
+
+@own_arrays.register
+def _(node: ir.StagedVote, program: Program, types: Types) -> int:
+    size, tables, classes = _size(node, program, types), program.tables, len(node.counts)
+    most = int(np.diff(tables[node.starts].astype(np.int64)).max())
+    state = (INT + 1) * classes + len(tables[node.bias]) + (1 + size) * tables[node.places].size
+    if not is_staged_host(node, program):
+        return state + size * most
+    vectors, rows = int(tables[node.weights].shape[1]), len(tables[node.places])
+    row = tables[node.basis].size // rows
+    stage = min(node.block, most) + -min(node.block, most) % (BLOCK_BYTES // size)
+    return state + classes + size * (row + vectors + most + stage) + SIZE * stage + INT
+
+
+def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program, types: Types) -> int:
     """Bytes of one row's sums, and of those in double that they go to."""
     weights = program.tables[node.weights]
-    lanes = BLOCK_BYTES // _size(program) if weights.ndim == 3 else 1
-    return int(weights.shape[1]) * lanes * (_size(program) + DOUBLE)
+    lanes = BLOCK_BYTES // _size(node, program, types) if weights.ndim == 3 else 1
+    return int(weights.shape[1]) * lanes * (_size(node, program, types) + DOUBLE)
 
 
-def _picks(node: ir.TiledSum, program: Program) -> int:
+def _picks(node: ir.TiledSum, program: Program, types: Types) -> int:
     """Bytes of one row's non-zero features, where they are looked for."""
     width = program.tables[node.vectors].shape[1]
-    return int(width) * (INT + _size(program)) if takes_sparse(node, program) else 0
+    return int(width) * (INT + _size(node, program, types)) if takes_sparse(node, program) else 0
 
 
 def _batch(node: ir.TiledSum, program: Program, types: Types) -> int:
     """Bytes of a chunk of rows on its way through a tiled sum."""
-    size, width, sums = _size(program), types[node.x].width, types[node.out].width
+    size, width, sums = _size(node, program, types), types[node.x].width, types[node.out].width
     rows = chunk_rows(node, program, program.number or "f64")
     tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
-    packed = max(size * width, _picks(node, program))
-    per_row = packed + size + _gathered(node, program) + (DOUBLE + size) * sums
+    packed = max(size * width, _picks(node, program, types))
+    per_row = packed + size + _gathered(node, program, types) + (DOUBLE + size) * sums
     return rows * per_row + (rows * SIZE if takes_sparse(node, program) else 0) + size * width + tile

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from svmcompile.emit.c_api import Body, body, real_of, row_argument, row_parameters
+from svmcompile.emit.c_api import Body, body, c_real, row_argument, row_parameters
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, lazy_operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.nodes import Kind, Node, lazy_operands
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
+from svmcompile.ir.wide import node_number, value_number
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 MOST_CODED = 256  # tests that stand in the code
-CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products)
+CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.PlaneLists, ir.TiledLists)
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
 
 
@@ -28,9 +29,10 @@ def is_coded(node: Node, program: Program) -> bool:
     )
 
 
-def coded_tests(node: ir.AxisRoute | ir.PlaneRoute, program: Program) -> list[dict[str, Any]]:
+def coded_tests(
+    node: ir.AxisRoute | ir.PlaneRoute, program: Program, number: Number
+) -> list[dict[str, Any]]:
     """The tests of a tree in an order in which the left child comes next."""
-    number = program.number or "f64"
     children, thresholds = program.tables[node.children].tolist(), program.tables[node.thresholds]
     tests: list[dict[str, Any]] = []
     waiting = [0]
@@ -85,11 +87,16 @@ def dot_of(table: Any) -> str:
     return DOTS.get(str(table.dtype), "dot")
 
 
-def dots(program: Program) -> set[str]:
+def helper_prefix(name: str, number: Number, program: Program) -> str:
+    """What the names of helper functions start with; those in double have their own in a float program."""
+    return name if number == program.number else f"{name}_wide"
+
+
+def dots(body: Iterable[Node], program: Program) -> set[str]:
     """The helper functions trees need for their dot products."""
     found = set()
-    for node in program.body:
-        if isinstance(node, ir.PlaneRoute):
+    for node in body:
+        if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
             found.add(dot_of(program.tables[node.planes]))
         elif isinstance(node, ir.LeafAffine):
             found.add(dot_of(program.tables[node.weights]))
@@ -98,13 +105,18 @@ def dots(program: Program) -> set[str]:
 
 def lazy_bodies(program: Program, types: Types, symbols: Names, name: str) -> dict[str, Body]:
     """By node, the function that computes what only some rows need."""
-    number = real_of(program)
+    row = row_parameters(program, name)
     found = {}
     for node in program.body:
         for value in lazy_operands(node):
-            out = f"{number} out[{types[value].width}]"
-            row = row_parameters(program, name)
-            declaration = f"static void {lazy_name(value, symbols)}({row}, {out})"
+            if value == program.input.name:  # of a sum that never needs the exact one
+                continue
+            function = lazy_name(value, symbols)
+            if types[value].kind is Kind.LABEL:
+                found[node.out] = body(program, types, symbols, value, f"static int {function}({row})")
+                continue
+            out = f"{c_real(value_number(value, program, types))} out[{types[value].width}]"
+            declaration = f"static void {function}({row}, {out})"
             found[node.out] = body(program, types, symbols, value, declaration, "out")
     return found
 
@@ -115,17 +127,17 @@ def lazy_name(value: str, symbols: Names) -> str:
 
 def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     """The fields the macros of trees read beside those every node has."""
-    number = program.number or "f64"
-    idle = idle_tables(node, program)
+    number = node_number(node, program, types)
+    idle, helper = idle_tables(node, program), helper_prefix(name, number, program)
     found: dict[str, Any] = {"has_centre": getattr(node, "centre", "") not in idle}
     if isinstance(node, (ir.AxisRoute, ir.PlaneRoute)):
         found["nodes"] = types[node.out].width - 1
-        found["tests"] = coded_tests(node, program) if is_coded(node, program) else []
+        found["tests"] = coded_tests(node, program, number) if is_coded(node, program) else []
     if isinstance(node, ir.PlaneRoute):
-        found["dot"] = f"{name}_{dot_of(program.tables[node.planes])}"
+        found["dot"] = f"{helper}_{dot_of(program.tables[node.planes])}"
     if isinstance(node, ir.LeafAffine):
         found |= {
-            "dot": f"{name}_{dot_of(program.tables[node.weights])}",
+            "dot": f"{helper}_{dot_of(program.tables[node.weights])}",
             "sums_count": types[node.out].width,
             "single": is_single(node, program),
             "complete": is_complete(node, program),

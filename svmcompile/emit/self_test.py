@@ -34,8 +34,8 @@ class SelfTest:
             return cls(rows, empty, None, empty[:, 0])
         bounds = error_bounds(program, rows, number)
         outputs = interpret(program, rows)
-        none = np.zeros((len(rows), 0))  # of a program that gives labels only
-        scores = next((outputs[key] for key in ("scores", "value") if key in outputs), none)
+        none = np.zeros((len(rows), 0))  # of a program that gives labels alone
+        scores = outputs.get("scores", outputs.get("value", none))
         # Sums of expected value, error and tolerance must not overflow in the number type.
         largest = float(np.finfo(np.float32 if number == "f32" else np.float64).max) / 8
         fits = (np.abs(scores) < largest) & (bounds.scores < largest)  # false for NaN

@@ -22,8 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import leaf_bounds, tree_bounds  # noqa: F401  register their nodes
+import svmcompile.ir.bounded_errors  # registers its nodes, as do the next
+import svmcompile.ir.chances_errors
+import svmcompile.ir.features_errors
+import svmcompile.ir.leaf_bounds
+import svmcompile.ir.tree_bounds  # noqa: F401
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, FLAT, pair_indices, pair_sums, run
 from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.program import Number, Program
@@ -44,10 +49,14 @@ SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leave
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the errors of scores (or values), and which rows may get another label."""
+    """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
+
+    A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
+    """
 
     scores: Array  # [rows, scores]
     unstable: NDArray[np.bool_]  # [rows]
+    probabilities: Array  # [rows, classes]; without columns where there are none
 
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -57,22 +66,27 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
     step = max(1, CHUNK_VALUES // max([*sizes, program.n_features]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     parts = [_chunk(program, rows[at : at + step], number) for at in starts]
-    return Bounds(np.concatenate([p.scores for p in parts]), np.concatenate([p.unstable for p in parts]))
+    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
+    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     x = rows.astype(np.float64)
     env = {program.input.name: Bounded(x, np.zeros_like(x), np.zeros(len(x), dtype=bool))}
+    types = infer_types(program)
     with np.errstate(all="ignore"):
         for node in program.body:
-            value, error, unstable = propagate(node, env, program.tables, ARITHMETIC[number])
+            arithmetic = ARITHMETIC["f64" if in_double(node, types) else number]
+            value, error, unstable = propagate(node, env, program.tables, arithmetic)
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
             env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
     ends = [env[output.value] for output in program.outputs]
-    values = [env[output.value] for output in program.outputs if output.name != "label"]
-    scores = values[0].error if values else np.zeros((len(x), 0))
-    return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
+    errors = {output.name: env[output.value].error for output in program.outputs}
+    none = np.zeros((len(x), 0))
+    scores = errors.get("scores", errors.get("value", none))
+    unstable = np.logical_or.reduce([end.unstable for end in ends])
+    return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
 @propagate.register
@@ -149,14 +163,14 @@ def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
             error[:, c] += pairs.error[:, column]
             size[:, c] += np.abs(pairs.value[:, column])
     rounding = a.u * node.n_classes * (size + 2 * np.abs(value) + 4)
-    return value, error / 3 + rounding, (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, error / 3 + rounding, pairs.near_zero.any(axis=1)
 
 
 @propagate.register
 def _(node: ir.Vote, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     pairs = env[node.pairs]
-    return value, np.zeros(len(value)), (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, np.zeros(len(value)), pairs.near_zero.any(axis=1)
 
 
 @propagate.register
@@ -176,4 +190,4 @@ def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.Threshold, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     score = env[node.score]
-    return value, np.zeros(len(value)), np.abs(score.value[:, 0]) <= score.error[:, 0]
+    return value, np.zeros(len(value)), score.near_zero[:, 0]

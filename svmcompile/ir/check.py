@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
+import svmcompile.ir.chances_rules
+import svmcompile.ir.features_rules
+import svmcompile.ir.leaf_rules
+import svmcompile.ir.list_rules
+import svmcompile.ir.taylor_rules
+import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
-from svmcompile.ir import leaf_rules  # noqa: F401  registers its nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, result_type
 
 MAX_NAME = 40
+BY_CLASS = ("label", "probabilities")  # outputs as wide as there are classes
+ALONE = ("value", "samples")  # outputs of one number
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")  # names become parts of C identifiers
 
 
@@ -25,7 +34,7 @@ def check(program: Program) -> Program:
     _check_input(program, problems)
     _check_outputs(program, types, problems)
     _check_unused(program, problems)
-    _check_tables(program, problems)
+    _check_tables(program, types, problems)
     if problems:
         raise CheckError("the program is not well formed: " + "; ".join(problems))
     return program
@@ -52,10 +61,26 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
             found.append(f"{where}: {', '.join(missing)} not defined")
             continue
         try:
-            types[node.out] = result_type(node, types, program.tables)
+            types[node.out] = _widened(node, types, result_type(node, types, program.tables))
         except (ValueError, IndexError) as error:
             found.append(f"{where}: {error}")
     return types
+
+
+def _widened(node: Node, types: Types, found: Type) -> Type:
+    """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
+    wide = isinstance(node, ir.Widen) or in_double(node, types)
+    return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES))
+
+
+def in_double(node: Node, types: Types) -> bool:
+    """Whether a node computes in double whatever the program's number type."""
+    return any(types[name].wide for name in ir.operands(node) if name not in ir.lazy_operands(node))
+
+
+def wide_tables(program: Program, types: Types) -> set[str]:
+    """The tables of nodes that compute in double."""
+    return {name for node in program.body if in_double(node, types) for name in ir.table_names(node)}
 
 
 def _check_input(program: Program, problems: list[str]) -> None:
@@ -69,7 +94,13 @@ def _check_input(program: Program, problems: list[str]) -> None:
 
 
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
-    wanted = {"label": Kind.LABEL, "scores": Kind.SCORES, "value": Kind.SCORES}
+    wanted = {
+        "label": Kind.LABEL,
+        "scores": Kind.SCORES,
+        "value": Kind.SCORES,
+        "samples": Kind.SCORES,
+        "probabilities": Kind.PROBABILITIES,
+    }
     for output in program.outputs:
         if output.name not in wanted:
             problems.append(f"unknown output {output.name!r}")
@@ -77,10 +108,13 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
             problems.append(f"output {output.name}: %{output.value} is not defined")
         elif types[output.value].kind is not wanted[output.name]:
             problems.append(f"output {output.name}: %{output.value} is {types[output.value].kind.value}")
-        elif output.name == "label" and types[output.value].width != program.n_classes:
-            problems.append(f"output label: {program.n_classes} labels for {types[output.value].width}")
-        elif output.name == "value" and types[output.value].width != 1:
-            problems.append("output value: must have width 1")
+        elif output.name in BY_CLASS and types[output.value].width != program.n_classes:
+            width = types[output.value].width
+            problems.append(f"output {output.name}: {program.n_classes} labels for {width}")
+        elif output.name != "label" and output.value in _signs(program):
+            problems.append(f"output {output.name}: %{output.value} is known by its sign alone")
+        elif output.name in ALONE and types[output.value].width != 1:
+            problems.append(f"output {output.name}: must have width 1")
     names = [output.name for output in program.outputs]
     if not names:
         problems.append("no outputs")
@@ -92,6 +126,15 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
         problems.append(f"{kind} gives {main!r} and never {other!r}")
 
 
+def _signs(program: Program) -> set[str]:
+    """Sums that are computed no further than their sign needs."""
+    return {
+        node.out
+        for node in program.body
+        if isinstance(node, ir.TaylorSum) or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
+    }
+
+
 def _check_unused(program: Program, problems: list[str]) -> None:
     """Every value and every table has a reader."""
     read = {output.value for output in program.outputs}
@@ -101,11 +144,13 @@ def _check_unused(program: Program, problems: list[str]) -> None:
     problems += [f"table @{name} is not used" for name in program.tables if name not in tables]
 
 
-def _check_tables(program: Program, problems: list[str]) -> None:
-    dtype = {None: np.float64, "f64": np.float64, "f32": np.float32}[program.number]
+def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
+    narrow = {None: np.float64, "f64": np.float64, "f32": np.float32}[program.number]
+    wide = set() if problems else wide_tables(program, types)
     indices = {name for node in program.body for name in ir.index_tables(node)}
     small = {name: kinds for node in program.body for name, kinds in _small_tables(node).items()}
     for name, table in program.tables.items():
+        dtype = np.float64 if name in wide else narrow
         if name in indices:
             if table.dtype.kind not in "iu":
                 problems.append(f"table @{name} is {table.dtype}, expected whole numbers")
@@ -122,6 +167,6 @@ def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
         return {node.vectors: (np.dtype(np.int32),)}
     if isinstance(node, ir.TiledSum):
         return {node.vectors: (half,)}
-    if isinstance(node, ir.PlaneRoute):
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists, ir.TiledLists)):
         return {node.planes: (half, byte)}
     return {node.weights: (half, byte)} if isinstance(node, ir.LeafAffine) else {}

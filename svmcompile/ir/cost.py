@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import chances_cost  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
 from svmcompile.ir.leaf_layout import unique_vectors
+from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.unstaged import unstaged
+from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
-Tables = Mapping[str, NDArray[Any]]
-Values = Mapping[str, NDArray[Any]]
-
-# Flops of one kernel value beside its dot product: a polynomial of degree 5 and
-# the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
-SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
-    ir.Guard,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
+    ir.TaylorSum,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a row costs in one node, on average over the rows given or at most."""
-
-    kernel_evaluations: float
-    flops: float
-
-    def __rmul__(self, share: float) -> Work:
-        return Work(share * self.kernel_evaluations, share * self.flops)
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +54,15 @@ def cost(program: Program, rows: Any = None) -> Cost:
     types = infer_types(program)
     most = _total(program, types, None)
     mean = most if rows is None else _total(program, types, _values(program, rows))
-    size = 4 if program.number == "f32" else 8
-    widths = [types[node.out].width for node in program.body if types[node.out].kind is not Kind.INDEX]
+    held = [types[node.out] for node in program.body if types[node.out].kind is not Kind.INDEX]
+    narrow = 4 if program.number == "f32" else 8
     return Cost(
         mean_kernel_evaluations=float(mean.kernel_evaluations),
         max_kernel_evaluations=int(most.kernel_evaluations),
         mean_flops=float(mean.flops),
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
-        scratch_bytes=size * sum(widths),
+        scratch_bytes=sum((8 if kind.wide else narrow) * kind.width for kind in held),
     )
 
 
@@ -109,13 +92,20 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
         share = shares.get(node.out, 0.0)
         total = total + share * work(node, types, program.tables, values)
         for name in operands(node):
-            lazy = _lazy_share(node, values) if name in lazy_operands(node) else 1.0
+            lazy = _lazy_share(node, values, program.tables) if name in lazy_operands(node) else 1.0
             shares[name] = max(shares.get(name, 0.0), share * lazy)
     return total
 
 
-def _lazy_share(node: Node, values: Values | None) -> float:
+def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.StagedSum, ir.StagedVote)):
+        math, made = unstaged(node, tables)
+        return _lazy_share(math, values, made)
+    if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
+        return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TaylorSum) and values is not None:
+        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -137,17 +127,28 @@ def _shape_flops(shape: str, degree: int) -> int:
     return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
 
 
-@singledispatch
-def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
-    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
-    raise TypeError(f"no cost for {type(node).__name__}")
-
-
 @work.register(ir.Scale)
 @work.register(ir.Clip)
 @work.register(ir.Prepare)
 def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.out].width)
+
+
+@work.register(ir.AsFeatures)
+@work.register(ir.Pick)
+@work.register(ir.Join)
+@work.register(ir.Fill)
+@work.register(ir.Missing)
+@work.register(ir.Cosine)
+@work.register(ir.Normalize)
+@work.register(ir.Powers)
+def _(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Moving numbers is no work."""
+    width = types[node.out].width
+    if isinstance(node, ir.Powers):
+        return Work(0, width * (tables[node.factors].shape[1] - 1))
+    per_feature = {ir.Fill: 1, ir.Missing: 1, ir.Normalize: 3, ir.Cosine: SHAPE_FLOPS["exp2"]}
+    return Work(0, width * per_feature.get(type(node), 0))
 
 
 @work.register(ir.KernelSum)
@@ -203,6 +204,20 @@ def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: 
     return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
 
 
+@work.register(ir.PlaneLists)
+@work.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    tests = float(most_tests(node, tables) if values is None else _mean_tests(node, values[node.x], tables))
+    return Work(0, d + tests * (2 * d + 1))
+
+
+def _mean_tests(node: ir.PlaneLists | ir.TiledLists, x: NDArray[Any], tables: Tables) -> float:
+    step = max(1, CHUNK_VALUES // len(tables[node.answers]))
+    blocks = [x[at : at + step] - tables[node.centre] for at in range(0, len(x), step)]
+    return float(np.concatenate([walk_lists(node, block, tables).tests for block in blocks]).mean())
+
+
 @work.register
 def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) -> Work:
     functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
@@ -245,6 +260,54 @@ def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tabl
     step = max(1, CHUNK_VALUES // len(tables[node.vectors]))
     starts = range(0, len(x), step) or range(1)
     return np.concatenate([path_of(node, x[at : at + step], tables).leaf for at in starts])
+
+
+@work.register(ir.BoundedSum)
+@work.register(ir.BoundedVote)
+def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    if values is None:
+        met, others = map(float, most_spent(node, tables))
+    else:
+        found = _spent(node, values, tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    kernel = node.kernel
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
+    return Work(met, met * per_value + others)
+
+
+@work.register(ir.StagedSum)
+@work.register(ir.StagedVote)
+def _(node: ir.StagedSum | ir.StagedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    math, made = unstaged(node, tables)
+    return work(math, types, made, values)
+
+
+def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:
+    return spent(node, {name: values[name] for name in operands(node) if name in values}, tables)
+
+
+@work.register
+def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -> Work:
+    upto = taylor_flops(node, types, tables)
+    if values is None:
+        return Work(0, float(upto[-1]))
+    sure = _taylor_sure(node, values, tables)
+    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
+    return Work(0, float(upto[last].mean()))
+
+
+def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    x, leaf = values[node.x], values[node.leaf]
+    step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
+    starts = range(0, len(x), step) or range(1)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
+    return np.concatenate(parts)
+
+
+@work.register(ir.OneLeaf)
+@work.register(ir.Widen)
+def _(node: ir.OneLeaf | ir.Widen, types: Types, tables: Tables, values: Values | None) -> Work:
+    return Work(0, 0)
 
 
 @work.register

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import singledispatch
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir import (  # noqa: F401  register their nodes
+    bounded_meaning,
+    chances_meaning,
+    features_meaning,
+    list_meaning,
+    taylor_meaning,
+)
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.champions import pair_indices as pair_indices
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.meaning import Env, Floats, Tables
+from svmcompile.ir.meaning import run as run
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import classes_of
@@ -20,9 +28,6 @@ from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import Array, power
 from svmcompile.rows import as_rows
 
-Floats = NDArray[np.floating[Any]]
-Env = Mapping[str, NDArray[Any]]
-Tables = Mapping[str, NDArray[Any]]
 Packed = ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath | ir.PackedLeaves
 FLAT = (ir.LeafSums, ir.PackedLeaves)  # the length of their weights says nothing of what a row needs
 
@@ -79,25 +84,27 @@ def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
 
 
 def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
-    """Probabilities; refused for programs that have none."""
-    raise UnsupportedError("this program has no probabilities; use predict or decision_function")
+    """Probabilities of the classes, in the order of the labels."""
+    return _output(program, data, "probabilities", "probabilities; use predict or decision_function")
 
 
-@singledispatch
-def run(node: Node, env: Env, tables: Tables) -> NDArray[Any]:
-    """The value of one node for all rows."""
-    raise TypeError(f"no meaning for {type(node).__name__}")
+def score_samples(program: Program, data: Any) -> NDArray[np.float64]:
+    """Raw scores of a one-class SVM."""
+    return _output(program, data, "samples", "raw scores; only one-class SVMs of scikit-learn do")[:, 0]
+
+
+def _output(program: Program, data: Any, name: str, lack: str) -> NDArray[np.float64]:
+    value = program.output(name)
+    if value is None:
+        raise UnsupportedError(f"this program has no {lack}")
+    rows = as_rows(data, program.n_features, program.input.feature_names)
+    return interpret_values(program, rows, {value})[value].astype(np.float64)
 
 
 def poisoned(x: Floats, out: Floats) -> Floats:
     """`out`, with NaN in every row where `x` is not finite."""
     out[~np.isfinite(x).all(axis=1)] = np.nan
     return out
-
-
-def pair_indices(n_classes: int) -> list[tuple[int, int]]:
-    """The pairs (i, j), i < j, in LIBSVM's order."""
-    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
 def class_slices(counts: tuple[int, ...]) -> list[slice]:

@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.interpret import (
-    Env,
-    Floats,
-    Tables,
     packed_values,
     pair_indices,
     pair_sums,
@@ -19,6 +16,7 @@ from svmcompile.ir.interpret import (
 )
 from svmcompile.ir.leaf_layout import Leaf, leaves, packed_layout, whole
 from svmcompile.ir.leaf_sums import LeafSums, PackedLeaves
+from svmcompile.ir.meaning import Env, Floats, Tables
 
 ABSENT = -1.0  # votes of a class that is not in the leaf
 LOWEST = float(np.finfo(np.float32).min)  # the score of such a class where sums are compared

@@ -52,3 +52,22 @@ def rising(starts: NDArray[Any], end: int, what: str = "functions") -> None:
 
 def within(indices: NDArray[Any], end: int, what: str) -> None:
     need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
+
+
+def float32_only(tables: Tables, name: str) -> None:
+    """Shifts and thresholds mean the same in every number type only if float32 holds them."""
+    table = tables[name]
+    with np.errstate(over="ignore"):
+        same = table.astype(np.float32).astype(table.dtype) == table
+    need(bool(same.all()), f"@{name} holds numbers that are not float32")
+
+
+def class_counts(counts: tuple[int, ...]) -> None:
+    """Vectors of two classes or more."""
+    need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
+def pair_count(n_classes: int) -> int:
+    """How many pairs so many classes have."""
+    need(n_classes >= 2, "two or more classes needed")
+    return n_classes * (n_classes - 1) // 2

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.agreement import allowed_errors, upper_bound
+from svmcompile.accelerate.calibration import allowed_errors, upper_bound
 from svmcompile.accelerate.dtsvm.cells import overlapping_rows, own_rows
 from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, constant, fit, predict

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.agreement import allowed_errors, upper_bound
+from svmcompile.accelerate.calibration import allowed_errors, upper_bound
 from svmcompile.errors import OptionError
 from svmcompile.kernel import Array
 
@@ -75,7 +75,7 @@ def width_for(margins: Floats, wrong: Flags, allowed: int) -> float:
     return float(width if width > inner else np.nextafter(width, np.float32(np.inf)))
 
 
-def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
+def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "metric-tree") -> None:
     """Rows that built a tree promise an agreement that new rows do not keep.
 
     Where rows have few values, new ones may equal old ones: as many as have a
@@ -89,6 +89,6 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
     n = len(calibration)
     if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
         raise OptionError(
-            f"metric-tree: {common} of the {n} rows in calibrate built the tree: they promise too much; "
+            f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
             "give other rows, or none: then 25 % of the data is held out"
         )

@@ -1,4 +1,4 @@
-"""What held-out rows prove of an agreement: errors counted on them go in, a bound that holds comes out."""
+"""What rows that built nothing can prove of an approximation: binomial bounds on its errors."""
 
 from __future__ import annotations
 

@@ -1,0 +1,88 @@
+"""Costs: what parts of a bounded sum take, in units that can be compared with the exact sum.
+
+Three tables. `flops` counts operations as the cost of programs does. `host` and `portable` are
+measured from emitted float32 C, one row per call: nanoseconds and instructions. They are
+constants, so that the same model gives the same program on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.cost import kernel_sum_flops
+from svmcompile.kernel import Array, Kernel
+
+CHECK_FLOPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Of kernel values, of a multiply-add of coordinates, of a stage."""
+
+    value: float  # a kernel value of the basis
+    term: float  # a kernel value of the direct sum behind it, multiply-add included
+    exact: float  # the same of the exact method
+    product: float  # a multiply-add of coordinates and estimates
+    stage: float  # beside its products
+    call: float = 0.0  # once per row, beside the exact method
+    lanes: int = 1  # values and products come in groups of so many
+
+    def values(self, count: int) -> float:
+        """So many kernel values at once."""
+        return self.value * float(self._whole(count))
+
+    def row(self, length: int) -> float:
+        """A row of so many products."""
+        return self.product * float(self._whole(length))
+
+    def triangle(self, first: int, last: int) -> float:
+        """Rows of coordinates from one to another: row i has i + 1 products."""
+        return self.product * float(self._whole(np.arange(first + 1, last + 1)).sum())
+
+    def _whole(self, count: Any) -> Any:
+        return -(-count // self.lanes) * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Prices of a profile: (for a kernel value, and for each of its features), and the rest."""
+
+    bounded: tuple[float, float]
+    exact: tuple[float, float]
+    product: float
+    stage: float
+    call: float
+    lanes: int
+
+
+MEASURED = {
+    "host": Measured((0.3, 0.034), (0.35, 0.02), 0.03, 9.0, 8.0, 16),
+    "portable": Measured((60.0, 1.75), (50.0, 1.66), 2.4, 100.0, 40.0, 1),
+}
+TUNES = ("flops", *MEASURED)
+
+
+def prices(tune: str, kernel: Kernel, n_features: int) -> Prices:
+    """The table of that name for a kernel."""
+    if tune == "flops":
+        value = kernel_sum_flops(kernel, 1, n_features, 0)
+        return Prices(value, value + 2, value + 2, 2.0, CHECK_FLOPS)
+    found = MEASURED[tune]
+    bounded, exact = (fixed + slope * n_features for fixed, slope in (found.bounded, found.exact))
+    return Prices(bounded, bounded, exact, found.product, found.stage, found.call, found.lanes)
+
+
+def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
+    """What a row has cost after each stage."""
+    total, before, found = price.call, 0, []
+    for end in ends.tolist():
+        total += price.values(end - before) + price.stage
+        total += price.triangle(before, min(end, known))
+        total += price.row(end - before) if end <= known else price.row(end)
+        before = end
+        found.append(total)
+    return np.array(found)

@@ -1,0 +1,78 @@
+"""Sharper bounds of a Taylor expansion's orders 3 and 4, by sums of squares.
+
+On the unit sphere the square of a cubic form T is at most |T(h, h, .)|^2, a
+form of degree four in h: a quadratic form of the products h_j h_k. Many matrices
+give that same quartic: theta shares it between two ways of pairing the factors,
+and kappa (I - v v') is zero on it, where v . (h h') = |h|^2. The largest eigenvalue
+of any of them is a bound, so whatever a search over theta and kappa finds is valid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.kernel import Array
+
+MOST_PRODUCTS = 400  # d (d + 1) / 2 of more is left to the unfolding
+SLACK = 1 + 1e-7  # for the rounding of eigenvalues
+EVALUATIONS = 24
+
+
+def can_sharpen(d: int) -> bool:
+    return d * (d + 1) // 2 <= MOST_PRODUCTS
+
+
+def cubic_bound(points: Array, weights: Array) -> float:
+    """A bound on |1/6 sum_i weights_i (h . s_i)^3| for |h| = 1."""
+    d = points.shape[1]
+    first, second, scale, unit = _pairs(d)
+    tensor = np.einsum("i,ij,ik,il->jkl", weights / 6, points, points, points, optimize=True)
+    unfolded = tensor[:, first, second] * scale
+    one = unfolded.T @ unfolded
+    crossed = np.einsum("ajl,akm->jklm", tensor, tensor, optimize=True)
+    crossed = 0.5 * (crossed + crossed.transpose(0, 1, 3, 2))  # factors within a pair change places
+    crossed = 0.5 * (crossed + crossed.transpose(1, 0, 2, 3))
+    other = crossed[first, second][:, first, second] * np.outer(scale, scale)
+    idle = np.eye(len(first)) - np.outer(unit, unit)
+
+    def largest(theta: float, kappa: float) -> float:
+        return _largest(theta * one + (1 - theta) * other + kappa * idle)
+
+    size = float(np.abs(one).max())
+    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
+    return SLACK * math.sqrt(max(found, 0.0))
+
+
+def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
+    """Bounds of 1/24 sum_i weights_i (h . s_i)^4 for |h| = 1; zero is within."""
+    first, second, scale, unit = _pairs(points.shape[1])
+    products = points[:, first] * points[:, second] * scale
+    form = (products.T * (weights / 24)) @ products
+    idle = np.eye(len(first)) - np.outer(unit, unit)
+    size = float(np.abs(form).max())
+    top = _least(lambda at: _largest(form + at[0] * size * idle), [0.0])
+    bottom = -_least(lambda at: _largest(-form + at[0] * size * idle), [0.0])
+    return SLACK * min(bottom, 0.0), SLACK * max(top, 0.0)
+
+
+def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
+    """Products h_j h_k, j <= k, scaled so that their norm is |h|^2, and the vector that gives |h|^2."""
+    first, second = np.triu_indices(d)
+    same = first == second
+    return first, second, np.where(same, 1.0, math.sqrt(2.0)), same.astype(np.float64)
+
+
+def _largest(matrix: Array) -> float:
+    return float(np.linalg.eigvalsh(matrix)[-1])
+
+
+def _least(function: Callable[[Array], float], start: list[float]) -> float:
+    """The least value a short search finds; any value is a valid bound."""
+    from scipy.optimize import minimize
+
+    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": EVALUATIONS})
+    return min(float(found.fun), function(np.asarray(start)))

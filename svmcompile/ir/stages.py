@@ -1,0 +1,167 @@
+"""Stages of bounded sums: how score and error of a sum develop as kernel values come in.
+
+Rows and the tables of a node go in; every stage of every row comes out, so
+that the interpreter can pick, the cost can count and a person can plot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.bounded import BoundedSum, BoundedVote
+from svmcompile.kernel import Array, Kernel
+
+Tables = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Scores and errors of rows, stage by stage; the last stage has met all vectors."""
+
+    scores: Array  # [rows, stages + 1]
+    errors: Array  # [rows, stages + 1]
+    ends: NDArray[np.int64]  # [stages + 1], kernel values met
+
+    def first_sure(self, tolerance: float) -> NDArray[np.intp]:
+        """The first stage that is sure of its sign or, with a tolerance, of its value; -1 for none."""
+        sure = self.errors <= tolerance if tolerance >= 0 else np.abs(self.scores) > self.errors
+        return np.where(sure.any(axis=1), sure.argmax(axis=1), -1)
+
+
+def self_kernel(kernel: Kernel, x: Array) -> Array:
+    """kernel(x, x) of every row."""
+    if kernel.kind == "rbf":
+        return np.ones(len(x))
+    base = kernel.gamma * np.square(x).sum(axis=1) + kernel.coef0
+    return np.asarray(base**kernel.degree)
+
+
+def size_of(kernel: Kernel, x: Array, reach: float) -> Array:
+    """A bound on the kernel values a row can meet, and on its own; at least one."""
+    if kernel.kind == "rbf":
+        return np.ones(len(x))
+    norm = np.sqrt(np.square(x).sum(axis=1))
+    base = kernel.gamma * norm * np.maximum(norm, reach) + abs(kernel.coef0)
+    return np.asarray(np.maximum(1.0, base**kernel.degree))
+
+
+def lower_triangle(packed: NDArray[Any], size: int) -> Array:
+    """The matrix of a lower triangle that is held row by row."""
+    matrix = np.zeros((size, size))
+    matrix[np.tril_indices(size)] = packed[: size * (size + 1) // 2]
+    return matrix
+
+
+def stages(node: BoundedSum, rows: NDArray[Any], tables: Tables) -> Stages:
+    """All stages of a bounded sum."""
+    x = rows.astype(np.float64)
+    values = node.kernel.values(x, tables[node.vectors].astype(np.float64))
+    ends, coordinates = tables[node.ends].astype(np.int64), len(tables[node.projection])
+    q = values[:, :coordinates] @ lower_triangle(tables[node.coordinates], coordinates).T
+    squares = np.column_stack([np.zeros(len(x)), np.cumsum(np.square(q), axis=1)])
+    rest = self_kernel(node.kernel, x)[:, None] - squares[:, np.minimum(ends, coordinates)]
+    size = size_of(node.kernel, x, node.reach)[:, None]
+    scores = np.stack([_score(node, tables, values, q, s) for s in range(len(ends))], axis=1)
+    errors = _errors(rest, size, *(tables[name] for name in (node.residuals, node.slacks, node.margins)))
+    weights, rounding = tables[node.weights], tables[node.rounding]
+    last = values @ weights
+    spread = np.abs(values) @ np.abs(weights)
+    return _finite(
+        x,
+        np.column_stack([scores, last]) + tables[node.bias],
+        np.column_stack([errors, rounding[0] * spread + rounding[1] * size[:, 0]]),
+        np.append(ends, len(weights)),
+    )
+
+
+def _score(node: BoundedSum, tables: Tables, values: Array, q: Array, stage: int) -> Array:
+    """The estimate of one stage, without bias."""
+    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
+    end = int(ends[stage])
+    if end <= len(projection):
+        return np.asarray(q[:, :end] @ projection[:end])
+    return np.asarray(values[:, :end] @ estimate_of(node, tables, stage))
+
+
+def estimate_of(node: BoundedSum, tables: Tables, stage: int) -> Array:
+    """Weights of kernel values that give the score of a stage."""
+    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
+    end, rank = int(ends[stage]), len(projection)
+    if end <= rank:
+        return np.asarray(projection[:end] @ lower_triangle(tables[node.coordinates], end))
+    at = int(ends[:stage][ends[:stage] > rank].sum())
+    return np.asarray(tables[node.estimates][at : at + end])
+
+
+def _errors(rest: Array, size: Array, residuals: Array, slacks: Array, margins: Array) -> Array:
+    return np.asarray(residuals * np.sqrt(np.maximum(rest, 0) + slacks * size**2) + margins * size)
+
+
+def _finite(x: Array, scores: Array, errors: Array, ends: NDArray[np.int64]) -> Stages:
+    """Rows that are not finite are never sure: their score is NaN, their error infinite."""
+    odd = ~np.isfinite(x).all(axis=1)
+    scores[odd], errors[odd] = np.nan, np.inf
+    return Stages(scores, errors, ends)
+
+
+def pair_stages(node: BoundedVote, pair: int, classes: tuple[int, int], known: PairTables) -> Stages:
+    """All stages of one pair of a vote."""
+    picks, at = known.basis(pair)
+    values = known.values[:, picks]
+    count = len(picks)
+    ends = np.minimum(np.arange(node.block, count + node.block, node.block), count)
+    triangle = lower_triangle(known.triangle(pair), count)
+    q = values @ triangle.T
+    left = known.own[:, None] - np.cumsum(np.square(q), axis=1)
+    scores = np.cumsum(q * known.tables[node.projections][at], axis=1)[:, ends - 1]
+    stage = known.stages_of(pair)
+    parts = (known.tables[name][stage] for name in (node.residuals, node.slacks, node.margins))
+    errors = _errors(left[:, ends - 1], known.size[:, None], *parts)
+    members, weights = known.members(classes)
+    met = known.values[:, members]
+    rounding = known.tables[node.rounding][pair]
+    last = rounding[0] * (np.abs(met) @ np.abs(weights)) + rounding[1] * known.size
+    return _finite(
+        known.x,
+        np.column_stack([scores, met @ weights]) + known.tables[node.bias][pair],
+        np.column_stack([errors, last]),
+        np.append(ends, len(members)),
+    )
+
+
+class PairTables:
+    """The tables of a vote, cut up by pairs, and what all pairs of a row share."""
+
+    def __init__(self, node: BoundedVote, rows: NDArray[Any], tables: Tables) -> None:
+        self.node, self.tables = node, tables
+        self.x = rows.astype(np.float64)
+        self.values = node.kernel.values(self.x, tables[node.vectors].astype(np.float64))
+        self.own = self_kernel(node.kernel, self.x)
+        self.size = size_of(node.kernel, self.x, node.reach)
+        counts = np.asarray(np.diff(tables[node.starts].astype(np.int64)), dtype=np.int64)
+        self._triangles = np.concatenate([[0], np.cumsum(counts * (counts + 1) // 2)])
+        self._stages = np.concatenate([[0], np.cumsum(-(-counts // node.block))])
+        self._classes = np.concatenate([[0], np.cumsum(node.counts)])
+
+    def basis(self, pair: int) -> tuple[NDArray[Any], slice]:
+        """The vectors of a pair's basis, and where they stand."""
+        start, stop = self.tables[self.node.starts][pair : pair + 2].astype(np.int64)
+        return self.tables[self.node.picks][start:stop], slice(start, stop)
+
+    def triangle(self, pair: int) -> NDArray[Any]:
+        return self.tables[self.node.coordinates][self._triangles[pair] : self._triangles[pair + 1]]
+
+    def stages_of(self, pair: int) -> slice:
+        return slice(self._stages[pair], self._stages[pair + 1])
+
+    def members(self, classes: tuple[int, int]) -> tuple[NDArray[np.intp], Array]:
+        """The vectors of two classes and their weights in the pair."""
+        i, j = classes
+        weights = self.tables[self.node.weights]
+        of_i, of_j = (np.arange(self._classes[c], self._classes[c + 1]) for c in classes)
+        return np.concatenate([of_i, of_j]), np.concatenate([weights[j - 1, of_i], weights[i, of_j]])
