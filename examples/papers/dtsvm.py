@@ -17,8 +17,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from common import OUTPUT, table
@@ -59,7 +61,7 @@ class TimedSearch(Search):
 SECONDS: dict[int, float] = {}  # by ceiling, of the set at hand
 
 
-def measure(name: str, options: TrainOptions, seed: int, limit: float, rivals: bool) -> dict[str, Any]:
+def measure(name: str, options: TrainOptions, seed: int, limit: float) -> dict[str, Any]:
     """Everything about one set, fit for JSON."""
     data = sixths(name, seed)
     SECONDS.clear()
@@ -87,12 +89,12 @@ def measure(name: str, options: TrainOptions, seed: int, limit: float, rivals: b
     at_ceiling(data, theta, options.ceiling, options, jobs=2)  # workers are there from now on
     result["first_two"] = at_ceiling(data, theta, options.ceiling, options, jobs=2)
     result["cart"] = asdict(cart(data))
-    if rivals:
-        result |= measured_rivals(data, options)
     return result
 
 
-def measured_rivals(data: Sixths, options: TrainOptions) -> dict[str, Any]:
+def measure_rivals(name: str, options: TrainOptions, seed: int) -> dict[str, Any]:
+    """Random groups and bagging, with the same grid."""
+    data = sixths(name, seed)
     rule, grid = leaf_rule(options.mode, data.n_classes), thetas(options)
     lots = random_groups(data, grid, rule, plan_of(options), options.iterations)
     return {"rdsvm": asdict(lots), "bagging": asdict(bagging(data, grid, rule, options.iterations))}
@@ -220,13 +222,29 @@ def rival(found: Result) -> str:
     return f"{found.accuracy:.2f}, {found.train_seconds:.1f} s, {found.nesv:,.1f}{note}"
 
 
+def kept(path: Path, make: Callable[[], dict[str, Any]]) -> None:
+    """Measured now, unless that was done before."""
+    if not path.exists():
+        print(path, file=sys.stderr)
+        found = make()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found, indent=1))
+
+
 def measured() -> Iterator[list[Any]]:
     """What has been measured, the splits of a set and mode together."""
     for name in PAPER:
         for mode in MODES:
             paths = sorted(FOLDER.glob(f"{name}-{mode}-*.json"))
             if paths:
-                yield [json.loads(path.read_text()) for path in paths]
+                yield [stored(path) for path in paths]
+
+
+def stored(path: Path) -> dict[str, Any]:
+    """A split's figures, with those of the rivals where they are there."""
+    rivals = path.parent / "rivals" / path.name
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found | (json.loads(rivals.read_text()) if rivals.exists() else {})
 
 
 def mean(splits: list[Any]) -> Any:
@@ -263,12 +281,10 @@ def main() -> None:
         jobs=given.jobs, min_leaf=0,
     )  # fmt: skip
     for name in () if given.only_print else given.sets:
-        path = FOLDER / f"{name}-{given.mode}-{given.seed}.json"
-        if not path.exists():
-            print(name, file=sys.stderr)
-            found = measure(name, options, given.seed, given.limit, given.rivals)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(found, indent=1))
+        file = f"{name}-{given.mode}-{given.seed}.json"
+        kept(FOLDER / file, partial(measure, name, options, given.seed, given.limit))
+        if given.rivals:
+            kept(FOLDER / "rivals" / file, partial(measure_rivals, name, options, given.seed))
     for text in tables([mean(splits) for splits in measured()]):
         print(text)
 
