@@ -118,7 +118,7 @@ class Chooser:
         front = Front(forest, verdict_of(self.svm))
         allowed = max(0, allowed_errors(len(self.rows), self.target, self.confidence))
         trial = last_good(front.trials(self.rows.points, self.rows.classes, self.least), allowed)
-        flops = trial.flops(self.svm.n_features, exact_flops(self.svm))
+        flops = trial.flops(self.svm.kernel_width, exact_flops(self.svm))
         return Tried(band, held_back, front, trial, flops)
 
 
