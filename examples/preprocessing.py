@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from agreement import Case, print_table
 from sklearn import datasets
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
@@ -37,11 +38,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
-
-try:
-    from examples.agreement import Case, print_table
-except ImportError:  # run as a script
-    from agreement import Case, print_table
 
 ROWS = 10_000
 LOAD = {

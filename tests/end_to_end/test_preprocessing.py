@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from agreement import compare_case, rows_for
+from preprocessing import MODELS, ROWS
 
 import svmcompile as sc
-from examples.agreement import compare_case, rows_for
-from examples.preprocessing import MODELS, ROWS
 from svmcompile.read.transformers import TRANSFORMERS
 
 
