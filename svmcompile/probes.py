@@ -37,6 +37,8 @@ def _candidates(svm: SVM | None, data: Data | None) -> Array:
     if data is not None and (len(data.X) or svm is None):
         return np.asarray(data.X, dtype=np.float64)
     assert svm is not None, "rows come from data where there is no SVM"
+    if svm.parts:
+        return np.concatenate([_candidates(part, None) for part in svm.parts])
     if svm.kernel.kind == "precomputed":  # any row of kernel values will do
         return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
     with np.errstate(all="ignore"):

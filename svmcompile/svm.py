@@ -9,6 +9,7 @@ from enum import Enum
 import numpy as np
 
 from svmcompile.errors import ReadError
+from svmcompile.head import Head
 from svmcompile.kernel import Array, Kernel
 from svmcompile.labels import Labels
 from svmcompile.steps import ClipStep as ClipStep
@@ -25,6 +26,7 @@ class LabelRule(str, Enum):
     POSITIVE_SECOND = "positive-second"  # > 0 is the second class, else the first
     NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
     POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
+    HEAD = "head"  # what the model's own head says
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class SVM:
     given: then it is LIBSVM's one-vs-one layout, [classes - 1, vectors] with
     the vectors grouped by class, and there is one score per pair of classes.
     `intercepts` are added to the sums. Scores have the original's sign.
+
+    Where wrappers put several machines together, `head` says what is made of their sums. Machines that
+    share kernel and preprocessing are one SVM with a sum for each; others are `parts`, whose sums stand
+    one after the other, and the SVM has no vectors of its own.
     """
 
     kernel: Kernel
@@ -56,13 +62,21 @@ class SVM:
     one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
     steps: Steps = ()  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
-    platt: tuple[Array, Array] | None = None
+    platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
+    most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
+    density_marks: Array | None = None  # of a one-class model of LIBSVM that has probabilities
+    noise_scale: float | None = None  # of a regressor of LIBSVM: its error is Laplace's with this scale
+    sample_offset: float | None = None  # of a one-class SVM of scikit-learn: raw score minus score
+    head: Head | None = None
+    parts: tuple[SVM, ...] = ()
     notes: tuple[str, ...] = field(default=())
     training_points: int = 0  # of a precomputed kernel, whose vectors are numbers of such points
 
     @property
     def n_features(self) -> int:
         """How wide the rows are that the model is given."""
+        if self.parts:
+            return self.parts[0].n_features
         return width_before(self.steps, self.kernel_width)
 
     @property
@@ -72,7 +86,13 @@ class SVM:
 
     @property
     def n_vectors(self) -> int:
-        return int(self.vectors.shape[0])
+        return sum(part.n_vectors for part in self.parts) or int(self.vectors.shape[0])
+
+    @property
+    def has_probabilities(self) -> bool:
+        if self.head is not None:
+            return self.head.value("probabilities") is not None
+        return self.platt is not None or self.density_marks is not None
 
     @property
     def n_sums(self) -> int:
@@ -93,6 +113,8 @@ class SVM:
 
 def _problems(svm: SVM) -> list[str]:
     """What does not fit, in words."""
+    if svm.parts:
+        return [problem for part in svm.parts for problem in _problems(part)]
     found = []
     n, d = len(svm.vectors), svm.n_features
     rows = len(svm.counts) - 1 if svm.counts else svm.n_sums

@@ -11,6 +11,7 @@ from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import c_real, functions, public_functions
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
+from svmcompile.emit.c_staged import STAGED
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
@@ -22,9 +23,9 @@ from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
 from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves)
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, *STAGED)  # read whole vectors from their tables
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 

@@ -19,6 +19,17 @@ from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
 from svmcompile.emit.c_sparse import is_host, sparse_layout
+from svmcompile.emit.c_staged import (
+    STAGED,
+    host_staged,
+    idle_staged,
+    is_staged_host,
+    staged_context,
+    staged_helpers,
+    staged_template,
+    sum_context,
+    vote_context,
+)
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
@@ -37,7 +48,7 @@ from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import node_number, value_number
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
@@ -61,6 +72,8 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.StagedSum: ("kernel", "rest", "narrow", "size"),
+    ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
 }
@@ -94,14 +107,15 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
     taylor = any(isinstance(node, ir.TaylorSum) for node in body)
     dense = taylor or any(isinstance(node, ir.Affine) for node in body)
     dense = dense or any(node.shape != "given" for node in packed)
-    trees = dots(body, program)
+    trees, staged = dots(body, program), staged_helpers(body, program)
     return {
-        "dot": dense or "dot" in trees,
+        "dot": dense or "dot" in trees or staged["dot"],
+        "distance": staged["distance"],
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
-        "exp2": taylor or bool(shapes & {"exp2", "tanh"}),
+        "exp2": taylor or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
         "tanh": "tanh" in shapes,
-        "power": "power" in shapes,
+        "power": "power" in shapes or staged["power"],
         "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),
         "cosine": any(isinstance(node, ir.Cosine) for node in body),
     }
@@ -120,6 +134,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return True
     if isinstance(node, ir.PackedLeaves):
         return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
+    if isinstance(node, STAGED):
+        return is_staged_host(node, program) and node.kernel.kind == "rbf"
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -136,7 +152,8 @@ def inlined_tables(program: Program) -> set[str]:
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
     constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
-    return constants.union(*(idle_tables(node, program) for node in program.body))
+    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
+    return constants.union(*idle)
 
 
 def emitted_tables(program: Program) -> list[str]:
@@ -152,7 +169,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
-        "template": f"c/{_template(node)}.j2",
+        "template": f"c/{_template(node, program)}.j2",
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -169,8 +186,12 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
+    if isinstance(node, STAGED):
+        prefix = helper_prefix(name, number, program)
+        known |= staged_context(node, program, number, name, prefix) | {"numbers": NUMBERS[number]}
+        known["isas"] = host_staged(node, program, number, known["function"], name)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
@@ -187,8 +208,10 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
 
-def _template(node: Node) -> str:
+def _template(node: Node, program: Program) -> str:
     """The file that has the node's macro."""
+    if isinstance(node, STAGED):
+        return staged_template(node, program)
     return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 
@@ -366,6 +389,21 @@ for _one in FEATURES:
 @_own.register(ir.TiledLists)
 def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
     return list_context(node, program, types, name)
+
+
+@_own.register
+def _(node: ir.Widen, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"from_real": c_real(value_number(node.x, program, types))}
+
+
+@_own.register
+def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return sum_context(node, program, node_number(node, program, types))
+
+
+@_own.register
+def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
 
 
 @_own.register

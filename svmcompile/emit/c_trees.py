@@ -109,6 +109,8 @@ def lazy_bodies(program: Program, types: Types, symbols: Names, name: str) -> di
     found = {}
     for node in program.body:
         for value in lazy_operands(node):
+            if value == program.input.name:  # of a sum that never needs the exact one
+                continue
             function = lazy_name(value, symbols)
             if types[value].kind is Kind.LABEL:
                 found[node.out] = body(program, types, symbols, value, f"static int {function}({row})")

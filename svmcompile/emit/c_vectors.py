@@ -115,6 +115,11 @@ def instruction_sets(
     return made
 
 
+def plain_instruction_sets(size: int, function: str, name: str) -> list[dict[str, Any]]:
+    """Every instruction set with its vector types for numbers of so many bytes, best first."""
+    return [vector_names(isa, size, function, name) for isa in INSTRUCTION_SETS]
+
+
 def vector_names(isa: InstructionSet, size: int, function: str, name: str) -> dict[str, Any]:
     """How a function names what it has for one instruction set."""
     attribute = f'__attribute__((target("{isa.target}"))) ' if isa.target else ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import chances_cost  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
@@ -23,36 +22,16 @@ from svmcompile.ir.rules import Types
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.unstaged import unstaged
+from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
-Tables = Mapping[str, NDArray[Any]]
-Values = Mapping[str, NDArray[Any]]
-
-# Flops of one kernel value beside its dot product: a polynomial of degree 5 and
-# the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
-SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
-    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
+    ir.TaylorSum,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a row costs in one node, on average over the rows given or at most."""
-
-    kernel_evaluations: float
-    flops: float
-
-    def __rmul__(self, share: float) -> Work:
-        return Work(share * self.kernel_evaluations, share * self.flops)
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +99,9 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
 
 def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.StagedSum, ir.StagedVote)):
+        math, made = unstaged(node, tables)
+        return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
@@ -143,12 +125,6 @@ def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) ->
 
 def _shape_flops(shape: str, degree: int) -> int:
     return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
-
-
-@singledispatch
-def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
-    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
-    raise TypeError(f"no cost for {type(node).__name__}")
 
 
 @work.register(ir.Scale)
@@ -297,6 +273,13 @@ def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values
     kernel = node.kernel
     per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
     return Work(met, met * per_value + others)
+
+
+@work.register(ir.StagedSum)
+@work.register(ir.StagedVote)
+def _(node: ir.StagedSum | ir.StagedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    math, made = unstaged(node, tables)
+    return work(math, types, made, values)
 
 
 def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:

@@ -32,6 +32,7 @@ class Kind(str, Enum):
     FEATURES = "features"
     SCORES = "scores"
     INDEX = "index"  # a leaf; width is the number of leaves
+    PROBABILITIES = "probabilities"  # numbers from 0 to 1
     LABEL = "label"  # an index into the program's labels; width is the number of classes
 
 

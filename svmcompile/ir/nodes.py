@@ -7,10 +7,11 @@ hash, compare and print. `interpret.py` says what each node means.
 Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
-`machine.py`, sums that stop as soon as they are sure in `bounded.py`, lists of
-half-spaces in `lists.py`, sums that belong to the leaves of a tree in
-`leaf_sums.py`, preprocessing in `features.py`. The ONNX backend emits from math
-nodes, the C backend from machine nodes.
+`machine.py`, sums that stop as soon as they are sure in `bounded.py` and
+`staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
+tree in `leaf_sums.py`, preprocessing in `features.py`, heads that give
+probabilities in `chances.py`. The ONNX backend emits from math nodes, the C backend
+from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -31,8 +32,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 How the coming methods map to this set:
 
 * certified: `TaylorSum` of higher orders before a `BoundedSum`.
-* probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
-  with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
   ones, in a program whose `number` is "q15" or "q7".
 """
@@ -45,6 +44,16 @@ from typing import ClassVar, Union, get_args
 from svmcompile.ir.bounded import BoundedSum as BoundedSum
 from svmcompile.ir.bounded import BoundedVote as BoundedVote
 from svmcompile.ir.bounded import Widen as Widen
+from svmcompile.ir.chances import Beside as Beside
+from svmcompile.ir.chances import Columns as Columns
+from svmcompile.ir.chances import Complement as Complement
+from svmcompile.ir.chances import Couple as Couple
+from svmcompile.ir.chances import Density as Density
+from svmcompile.ir.chances import Isotonic as Isotonic
+from svmcompile.ir.chances import Mean as Mean
+from svmcompile.ir.chances import Shares as Shares
+from svmcompile.ir.chances import Shifted as Shifted
+from svmcompile.ir.chances import Sigmoid as Sigmoid
 from svmcompile.ir.features import AsFeatures as AsFeatures
 from svmcompile.ir.features import Cosine as Cosine
 from svmcompile.ir.features import Fill as Fill
@@ -72,6 +81,8 @@ from svmcompile.ir.machine import PackedSum as PackedSum
 from svmcompile.ir.machine import Prepare as Prepare
 from svmcompile.ir.machine import SparseSum as SparseSum
 from svmcompile.ir.machine import TiledSum as TiledSum
+from svmcompile.ir.staged import StagedSum as StagedSum
+from svmcompile.ir.staged import StagedVote as StagedVote
 from svmcompile.ir.taylor import OneLeaf as OneLeaf
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.kernel import Kernel
@@ -293,7 +304,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ArgMax:
-    """Index of the largest score, first index wins; NaN counts as minus infinity."""
+    """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
     level: ClassVar = Level.BOTH
     out: Value
@@ -316,8 +327,10 @@ Node = Union[
     Scale, Clip, AsFeatures, Pick, Normalize, Powers, Cosine, Fill, Missing, Join,
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists,
+    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
+    PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
+    Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

@@ -36,11 +36,16 @@ class Original:
 def load_original(
     source: object, svm: SVM, trust_pickle: bool = False, format: str | None = None
 ) -> Original | None:
-    """The original behind a source that `read` has read into `svm`; None if its library is missing."""
+    """The original behind a source that `read` has read into `svm`; None if its library is missing.
+
+    None for ONNX too: its SVM nodes compute in float32 and were compared by the reader.
+    """
     if not isinstance(source, (str, os.PathLike)):
         return _from_estimator(source, svm)
     where, content = os.fspath(source), content_of(source)
     format = format or format_of(content, where)
+    if format == "onnx":
+        return None
     if format == "libsvm":
         return _from_libsvm(source, svm)
     from svmcompile.read.stored import load_pickle, load_skops

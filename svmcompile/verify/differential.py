@@ -146,9 +146,13 @@ def _bounds(program: Program, plain: Program | None, rows: NDArray[Any], precisi
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
     if plain is None:
-        return Bounds(share * own.scores, own.unstable)
+        return Bounds(share * own.scores, own.unstable, share * own.probabilities)
     original = error_bounds(plain, rows, "f64")
-    return Bounds(share * own.scores + original.scores, own.unstable | original.unstable)
+    return Bounds(
+        share * own.scores + original.scores,
+        own.unstable | original.unstable,
+        share * own.probabilities + original.probabilities,
+    )
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:

@@ -19,10 +19,12 @@ k sqrt(t) <= 0.429, everywhere
 Kernel poly, in units of size = max(1, (gamma |x'| max(|x'|, reach) + |coef0|)^p):
     e_K = p ( (d + 6) u + 2 A + 2 gamma reach B ) + 2 p u          (k(x, x) included)
 
-Coordinates q = M k, row i of i + 1 products, a_i = sum_j |M_ij|:  dQ_i = (e_K + (i + 4) u) a_i
-Score from coordinates:   sum_i |w_i| dQ_i + (c + 5) u (|b| + |w|)
+Coordinates q = M k, row i of i + 1 products: adding them up moves q_i by s_i = (i + 4) u a_i, with
+a_i = sum_j |M_ij|, and kernel errors move q by M dk. Of the two
+Score from coordinates:   e_K sum_j |(M' w)_j| + sum_i |w_i| s_i + (c + 5) u (|b| + |w|)
 Score from an estimate g: sum_j |g_j| (e_K + (c + 5) u) + (c + 5) u |b|
-R^2 = k(x, x) - |q|^2:    e_K' + 2 |dQ| + |dQ|^2 + 2 (r + 3) u,  e_K' = 0 for rbf
+R^2 = k(x, x) - |q|^2:    e_K' + 2 d + d^2 + 2 (r + 3) u,  d = e_K sqrt(sum_ij |(M' M)_ij|) + |s|
+since q . M dk <= |q| |M dk| and |M dk|^2 = dk' M' M dk; e_K' = 0 for rbf.
 Direct sum: with k t <= T k + T exp(-T) for T >= 1 (and k sqrt(t) likewise), the kernel errors
 split into a part with sum |w_i k_i| and a constant; blocks of 32 add (32 + 5) u to the former.
 
@@ -146,13 +148,28 @@ def coordinate_error(
 ) -> CoordinateError:
     """Errors of scores and residuals from coordinates [K, K] and projections [K]."""
     count = np.arange(len(projection) + 1)
-    each = (error.value + (count[1:] + 3) * U) * np.abs(coordinates).sum(axis=1)
-    moved = np.concatenate([[0.0], np.cumsum(np.abs(projection) * each)])
+    estimates, spreads = _norms(coordinates, projection)
+    adding = (count[1:] + 3) * U * np.abs(coordinates).sum(axis=1)
+    moved = np.concatenate([[0.0], np.cumsum(np.abs(projection) * adding)])
     length = np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(projection)))])
-    spread = np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(each)))])
-    score = moved + (count + 5) * U * (abs(bias) + length)
-    square = error.diagonal + 2 * spread + np.square(spread) + 2 * (count + 3) * U
+    score = error.value * estimates + moved + (count + 5) * U * (abs(bias) + length)
+    slip = error.value * spreads + np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(adding)))])
+    square = error.diagonal + 2 * slip + np.square(slip) + 2 * (count + 3) * U
     return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * square)
+
+
+def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:
+    """sum |M' w| and sqrt(sum |M' M|) over the first coordinates, for every number of them."""
+    size = len(projection)
+    estimate, product = np.zeros(size), np.zeros((size, size))
+    estimates, spreads = np.zeros(size + 1), np.zeros(size + 1)
+    for index, row in enumerate(coordinates):
+        own = row[: index + 1]
+        estimate[: index + 1] += projection[index] * own
+        product[: index + 1, : index + 1] += np.outer(own, own)
+        estimates[index + 1] = np.abs(estimate).sum()
+        spreads[index + 1] = math.sqrt(float(np.abs(product[: index + 1, : index + 1]).sum()))
+    return estimates, spreads
 
 
 def estimate_error(estimate: Array, bias: float, error: KernelError) -> float:
