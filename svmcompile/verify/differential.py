@@ -82,8 +82,12 @@ def compare(
     backends: list[Backend],
     rows: NDArray[Any],
     labels: NDArray[Any] | None = None,
+    plain: Program | None = None,
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it."""
+    """Run everything on the same rows, rounded to float32 if any backend computes in it.
+
+    `plain` is the original in its own order of operations, where that may round more than the program.
+    """
     finite = _usable(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
@@ -93,7 +97,9 @@ def compare(
         kept = kept.astype(np.float32)
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
-    bounds = {number: _bounds(program, expected.rows, number) for number in {b.precision for b in backends}}
+    bounds = {
+        number: _bounds(program, plain, expected.rows, number) for number in {b.precision for b in backends}
+    }
     return Report(
         name=name,
         reference=reference[0],
@@ -135,11 +141,18 @@ class _Expected:
         return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
 
 
-def _bounds(program: Program, rows: NDArray[Any], precision: Number) -> Bounds:
+def _bounds(program: Program, plain: Program | None, rows: NDArray[Any], precision: Number) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    return Bounds(share * own.scores, own.unstable, share * own.probabilities)
+    if plain is None:
+        return Bounds(share * own.scores, own.unstable, share * own.probabilities)
+    original = error_bounds(plain, rows, "f64")
+    return Bounds(
+        share * own.scores + original.scores,
+        own.unstable | original.unstable,
+        share * own.probabilities + original.probabilities,
+    )
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
