@@ -43,9 +43,12 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
+    "predict_proba_batch score_samples score_samples_batch "
     "exp2 tanh power dot kernel wide_exp2 wide_tanh wide_power wide_dot wide_dot_i8 wide_dot_f16".split()
 )
-ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
+ASKING = frozenset(
+    "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
+)  # of a caller's kernel
 
 
 def _context(
@@ -105,11 +108,14 @@ def _banner(program: Program) -> list[str]:
     """What a file says of itself."""
     origin = program.origin
     options = "".join(f", {key}={value}" for key, value in origin.options)
+    noise = origin.details.get("noise_scale")
+    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
     return [
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
         f"{'float' if program.number == 'f32' else 'double'} arithmetic.",
+        *filter(None, [told]),
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
+from svmcompile.emit.c_chances import CHANCES, chances_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_taylor import taylor_context
@@ -103,6 +104,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.Couple: ("sweep",),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -135,11 +137,12 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
     )
     trees = dots(body, program)
+    has_sigmoid = any(isinstance(node, ir.Sigmoid) for node in body)
     return {
         "dot": dense or "dot" in trees,
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
-        "exp2": taylor or bool(shapes & {"exp2", "tanh"}),
+        "exp2": taylor or has_sigmoid or bool(shapes & {"exp2", "tanh"}),
         "tanh": "tanh" in shapes,
         "power": "power" in shapes,
     }
@@ -181,6 +184,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "kind": type(node).__name__,
         "is_tree": isinstance(node, TREES),
         "is_taylor": isinstance(node, TAYLOR),
+        "is_chances": isinstance(node, CHANCES),
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -351,6 +355,15 @@ def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, A
 def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     return taylor_context(node, program, types, name, prefix)
+
+
+def _chances(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    return chances_context(node, program, types, prefix)
+
+
+for _kind in CHANCES:
+    _own.register(_kind, _chances)
 
 
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

@@ -63,12 +63,22 @@ class Graph:
         return Body(self, f"{self._prefix}body_{len(self._nodes)}_")
 
     def loop(
-        self, most: int, start: str, body: Body, goes_on: str, after: str, dtype: np.dtype[Any]
+        self,
+        most: int,
+        start: str,
+        body: Body,
+        goes_on: str,
+        after: str,
+        dtype: np.dtype[Any],
+        width: int | None = None,
     ) -> str:
-        """The state after the body has run at most so often, on one number per row, while it goes on."""
+        """The state after the body has run at most so often, while it goes on.
+
+        The state is one number per row or, with a width, so many.
+        """
         limit, true = (self.constant(np.array(number)) for number in (np.int64(most), np.bool_(True)))
         name = f"{self._prefix}loop_{len(self._nodes)}"
-        self._add("Loop", (limit, true, start), [name], {"body": body.proto(goes_on, after, dtype)})
+        self._add("Loop", (limit, true, start), [name], {"body": body.proto(goes_on, after, dtype, width)})
         return name
 
     def output(self, name: str, value: str, element: int, width: int | None) -> None:
@@ -129,11 +139,12 @@ class Body(Graph):
     def constant(self, array: NDArray[Any]) -> str:
         return self._outer.constant(array)
 
-    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any]) -> Any:
+    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any], width: int | None) -> Any:
         """The body as ONNX wants it: counter, condition and state in, condition and state out."""
         from onnx import TensorProto, helper
 
         state = helper.np_dtype_to_tensor_dtype(dtype)
+        shape_of_state = [None] if width is None else [None, width]
         entries: list[tuple[str, int, list[int]]] = [
             ("count", TensorProto.INT64, []),
             ("go", TensorProto.BOOL, []),
@@ -143,11 +154,11 @@ class Body(Graph):
                 helper.make_tensor_value_info(self._prefix + name, kind, shape)
                 for name, kind, shape in entries
             ),
-            helper.make_tensor_value_info(self.argument, state, [None]),
+            helper.make_tensor_value_info(self.argument, state, shape_of_state),
         ]
         outputs = [
             helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []),
-            helper.make_tensor_value_info(after, state, [None]),
+            helper.make_tensor_value_info(after, state, shape_of_state),
         ]
         return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
 
