@@ -52,10 +52,15 @@ def compile(  # the name users know; the builtin is not needed here
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
-    is for LIBSVM files, which do not store it.
+    is for LIBSVM files, which do not store it. A `DTSVMClassifier` has its program already.
     """
     from svmcompile.read import read
 
+    own = getattr(source, "program_", None)
+    if isinstance(own, Program):
+        if method != "exact" or options:
+            raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
+        return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 

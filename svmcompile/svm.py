@@ -12,6 +12,9 @@ from svmcompile.errors import ReadError
 from svmcompile.head import Head
 from svmcompile.kernel import Array, Kernel
 from svmcompile.labels import Labels
+from svmcompile.steps import ClipStep as ClipStep
+from svmcompile.steps import ScaleStep as ScaleStep
+from svmcompile.steps import Steps, apply_steps, step_problems, width_after, width_before
 
 
 class LabelRule(str, Enum):
@@ -24,22 +27,6 @@ class LabelRule(str, Enum):
     NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
     POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
     HEAD = "head"  # what the model's own head says
-
-
-@dataclass(frozen=True, eq=False)
-class ScaleStep:
-    """Preprocessing z = (x - shift) * factor, feature by feature."""
-
-    shift: Array
-    factor: Array
-
-
-@dataclass(frozen=True, eq=False)
-class ClipStep:
-    """Preprocessing z = min(max(x, low), high)."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +60,7 @@ class SVM:
     labels: Labels | None = None
     counts: tuple[int, ...] = ()
     one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
-    steps: tuple[ScaleStep | ClipStep, ...] = ()
+    steps: Steps = ()  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
     most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
@@ -87,8 +74,14 @@ class SVM:
 
     @property
     def n_features(self) -> int:
+        """How wide the rows are that the model is given."""
         if self.parts:
             return self.parts[0].n_features
+        return width_before(self.steps, self.kernel_width)
+
+    @property
+    def kernel_width(self) -> int:
+        """How wide the rows are that the kernel sees, after the preprocessing steps."""
         return self.training_points or int(self.vectors.shape[1])
 
     @property
@@ -108,12 +101,7 @@ class SVM:
 
     def prepared(self, rows: Array) -> Array:
         """Rows as the kernel sees them, after the preprocessing steps."""
-        for step in self.steps:
-            if isinstance(step, ClipStep):
-                rows = np.clip(rows, step.low, step.high)
-            else:
-                rows = (rows - step.shift) * step.factor
-        return rows
+        return apply_steps(self.steps, rows)
 
     def check(self, where: str) -> SVM:
         """This SVM, if its parts fit together; a `ReadError` that names the misfit otherwise."""
@@ -132,6 +120,10 @@ def _problems(svm: SVM) -> list[str]:
     rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
     if d < 1:
         found.append("the model has no features")
+    given = width_after(svm.steps, d)
+    if svm.steps and given != svm.kernel_width:
+        found.append(f"the steps give {given} features, the kernel takes {svm.kernel_width}")
+    found += step_problems(svm.steps, d)
     if svm.training_points and not _are_points(svm.vectors, d):
         found.append(f"the support vectors are not numbers of {d} training points")
     if svm.training_points and svm.steps:
@@ -144,9 +136,6 @@ def _problems(svm: SVM) -> list[str]:
         found.append(f"{svm.n_sums} intercepts for {len(svm.counts)} classes")
     if svm.feature_names and len(svm.feature_names) != d:
         found.append(f"{len(svm.feature_names)} feature names for {d} features")
-    for step in svm.steps:
-        if isinstance(step, ScaleStep) and not step.shift.shape == step.factor.shape == (d,):
-            found.append(f"a scaling step does not have {d} features")
     for name, array in _arrays(svm).items():
         if not np.isfinite(array).all():
             found.append(f"{name} hold a NaN or an infinity")
@@ -161,15 +150,11 @@ def _are_points(vectors: Array, count: int) -> bool:
 
 
 def _arrays(svm: SVM) -> dict[str, Array]:
-    arrays = {
+    return {
         "support vectors": svm.vectors,
         "coefficients": svm.coefficients,
         "intercepts": svm.intercepts,
     }
-    for index, step in enumerate(svm.steps):
-        if isinstance(step, ScaleStep):
-            arrays |= {f"shifts of step {index}": step.shift, f"factors of step {index}": step.factor}
-    return arrays
 
 
 def digest(svm_parts: dict[str, object]) -> str:

@@ -18,8 +18,10 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
-    "anytime": "svmcompile.accelerate.anytime",
     "exact": "svmcompile.accelerate.exact",
+    "anytime": "svmcompile.accelerate.anytime",
+    "dtsvm": "svmcompile.accelerate.dtsvm",
+    "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
@@ -128,7 +130,8 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
 def _with_options(program: Any, parsed: Any) -> Program:
     """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
-    chosen_options = tuple((f.name, _plain(getattr(parsed, f.name))) for f in fields(parsed))
+    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
 

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate import Method
+from svmcompile.accelerate.preprocessing import Drawer
 from svmcompile.data import Data
 from svmcompile.head import Head, own_head
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.shift import split_shift
-from svmcompile.svm import SVM, ClipStep, ScaleStep
-
-Steps = tuple[ScaleStep | ClipStep, ...]
+from svmcompile.steps import Steps
+from svmcompile.svm import SVM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +48,8 @@ class Builder:
         A reader with steps of its own, under names that start with `own`, can take them in. The steps
         are the SVM's unless others are given.
         """
-        for index, step in enumerate(self.svm.steps if steps is None else steps):
-            out = f"{own}z{index}"
-            if isinstance(step, ClipStep):
-                self.body.append(ir.Clip(out, x, step.low, step.high))
-            else:
-                shift, offset = split_shift(step.shift, step.factor)
-                self.body.append(
-                    ir.Scale(
-                        out,
-                        x,
-                        self.table(f"{own}shift{index}", shift),
-                        self.table(f"{own}factor{index}", step.factor),
-                        self.table(f"{own}offset{index}", offset),
-                    )
-                )
-            x = out
-        return x
+        drawer = Drawer(self.body, self.table, self.indices, own)
+        return drawer.add_all(self.svm.steps if steps is None else steps, x)
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None) -> str:
         """Nodes for the SVM's own sums, every support vector met; the name of their value.
@@ -159,7 +143,7 @@ def exact_flops(svm: SVM) -> int:
     """Flops per row of the SVM as it is: what every other method is compared with."""
     if svm.parts:
         return sum(map(exact_flops, svm.parts))
-    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.n_features, svm.coefficients.shape[0])
+    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.kernel_width, svm.coefficients.shape[0])
 
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:

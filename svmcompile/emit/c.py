@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import c_real, functions, public_functions
+from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
+from svmcompile.emit.c_staged import STAGED
 from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
@@ -18,12 +20,13 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import SparseSum, TiledSum
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
 from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, *STAGED)  # read whole vectors from their tables
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -44,7 +47,8 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
     "predict_proba_batch score_samples score_samples_batch "
-    "exp2 tanh power dot kernel wide_exp2 wide_tanh wide_power wide_dot wide_dot_i8 wide_dot_f16".split()
+    "exp2 tanh power root cosine dot kernel "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
 ASKING = frozenset(
     "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
@@ -85,11 +89,11 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": c_nodes.helpers(program, types, name),
+        "helpers": helpers(program, types, name),
         "has_double": number == "f64" or any(found.wide for found in types.values()),
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
-        "aligned": profile == "host" and any(isinstance(n, (TiledSum, SparseSum)) for n in program.body),
+        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols),

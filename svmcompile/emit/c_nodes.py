@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from functools import singledispatch
 from itertools import accumulate
@@ -13,12 +12,28 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
+from svmcompile.emit.c_features import FEATURES, feature_context
+from svmcompile.emit.c_helpers import PACKED
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
+from svmcompile.emit.c_leaves import is_host as leaves_are_host
+from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
+from svmcompile.emit.c_lists import LISTS, list_context
+from svmcompile.emit.c_numbers import LOWEST, NUMBERS
 from svmcompile.emit.c_sparse import is_host, sparse_layout
+from svmcompile.emit.c_staged import (
+    STAGED,
+    host_staged,
+    idle_staged,
+    is_staged_host,
+    staged_context,
+    staged_template,
+    sum_context,
+    vote_context,
+)
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
-    dots,
     helper_prefix,
     idle_tables,
     lazy_name,
@@ -30,128 +45,50 @@ from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands, table_names
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import node_number, value_number
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
-# 2^f = 1 + f (c1 + f (c2 + ...)) on [-1/2, 1/2], least worst relative error.
-EXP2_COEFFICIENTS: dict[Number, tuple[float, ...]] = {
-    "f32": (
-        1.0, 0.6931472420692444, 0.24022652208805084, 0.055503103882074356,
-        0.009617692790925503, 0.0013406643411144614, 0.00015594676369801164,
-    ),
-    "f64": (
-        1.0, 0.6931471805599457, 0.24022650695910097, 0.05550410866479039, 0.009618129107607003,
-        0.001333355815343997, 0.0001540353044157185, 1.5252727385189775e-05, 1.3215442675452854e-06,
-        1.0180647660573069e-07, 7.072570394540799e-09, 4.0780717860928705e-10,
-    ),
-}  # fmt: skip
-# The same for the host profile, where an operation more is one per kernel value: as short as the
-# stated error allows; on [0, 1] for processors that split off the fraction themselves.
-EXP2_FROM_NEAREST: dict[Number, tuple[float, ...]] = {
-    "f32": (
-        1.0, 0.6931469775979313, 0.24022242084564863, 0.055507337450183304, 0.009671512676821328,
-        0.001326472666658417,
-    ),
-    "f64": EXP2_COEFFICIENTS["f64"],
-}  # fmt: skip
-EXP2_FROM_FLOOR: dict[Number, tuple[float, ...]] = {
-    "f32": (
-        1.0, 0.6931513118146168, 0.2401644500806607, 0.055799913287969335, 0.009017030135350938,
-        0.0018671301371346208,
-    ),
-    "f64": (
-        1.0, 0.693147180559946, 0.24022650695906303, 0.05550410866560708, 0.009618129099506217,
-        0.0013333558631857664, 0.00015403512238913757, 1.5253176424663647e-05, 1.3208350501098494e-06,
-        1.0253339193373275e-07, 6.558991114570944e-09, 6.264450028309692e-10,
-    ),
-}  # fmt: skip
-
-
-def _numbers(number: Number, **own: Any) -> dict[str, Any]:
-    """Literals of one number type."""
-    plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "two_log2e": 2 * math.log2(math.e)}
-    values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
-    for key, polynomial in (
-        ("coefficients", EXP2_COEFFICIENTS),
-        ("from_nearest", EXP2_FROM_NEAREST),
-        ("from_floor", EXP2_FROM_FLOOR),
-    ):
-        values[key] = [real(value, number) for value in polynomial[number]]
-    return values | own
-
-
-NUMBERS: dict[Number, dict[str, Any]] = {
-    "f32": _numbers(
-        "f32", bits="uint32_t", mantissa=23, bias=127, min="-126.0f", max="127", error="2e-7",
-        tanh_limit="10.0f", tanh_error="3e-7", magic="12582912.0f", sign_bit=31, suffix="ps",
-    ),
-    "f64": _numbers(
-        "f64", bits="uint64_t", mantissa=52, bias=1023, min="-1022.0", max="1023", error="4e-16",
-        tanh_limit="20.0", tanh_error="6e-16", magic="6755399441055744.0", sign_bit=63, suffix="pd",
-    ),
-}  # fmt: skip
-LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
-PACKED = (ir.PackedSum, ir.PackedPath)
-TAYLOR = (ir.OneLeaf, ir.TaylorSum)
+# Files of templates, by what they have macros for; the others are in nodes.j2.
+TEMPLATES: dict[str, tuple[type[Node], ...]] = {
+    "host": (ir.TiledSum,),
+    "paths": (ir.PackedPath,),
+    "sparse": (ir.SparseSum,),
+    "trees": TREES,
+    "lists": LISTS,
+    "leaves": (ir.PackedLeaves,),
+    "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "features": FEATURES,
+    "chances": CHANCES,
+}
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
+    ir.PackedLeaves: ("kernel",),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
     ir.Couple: ("sweep",),
+    ir.StagedSum: ("kernel", "rest", "narrow", "size"),
+    ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.PlaneLists: ("list",),
+    ir.TiledLists: ("list", "group"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
-
-
-def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
-    """Which helper functions the nodes call, for each number type."""
-    numbers = [node_number(node, program, types) for node in program.body]
-    return [
-        {
-            "prefix": helper_prefix(name, number, program),
-            "real": c_real(number),
-            "numbers": NUMBERS[number],
-            "uses": _uses(
-                [node for node in program.body if node_number(node, program, types) == number], program
-            ),
-        }
-        for number in dict.fromkeys([program.number or "f64", *numbers])
-    ]
-
-
-def _uses(body: list[Node], program: Program) -> dict[str, bool]:
-    """Which helper functions some nodes of one number type call."""
-    shapes = {
-        node.shape
-        for node in body
-        if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
-    }
-    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
-    dense = taylor or any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
-    )
-    trees = dots(body, program)
-    has_sigmoid = any(isinstance(node, ir.Sigmoid) for node in body)
-    return {
-        "dot": dense or "dot" in trees,
-        "dot_i8": "dot_i8" in trees,
-        "dot_f16": "dot_f16" in trees,
-        "exp2": taylor or has_sigmoid or bool(shapes & {"exp2", "tanh"}),
-        "tanh": "tanh" in shapes,
-        "power": "power" in shapes,
-    }
 
 
 def has_intrinsics(node: Node, program: Program) -> bool:
     """Whether a node's macro goes beyond GCC's vector extensions where the processor has more to offer."""
     if isinstance(node, ir.TiledSum) and program.tables[node.vectors].dtype == np.float16:
         return True
+    if isinstance(node, ir.PackedLeaves):
+        return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
+    if isinstance(node, STAGED):
+        return is_staged_host(node, program) and node.kernel.kind == "rbf"
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -162,11 +99,14 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum, ir.SparseSum))]
+    kinds = (*PACKED, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
+    sums = [node for node in program.body if isinstance(node, kinds)]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
-    return constants.union(*(idle_tables(node, program) for node in program.body))
+    constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
+    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
+    return constants.union(*idle)
 
 
 def emitted_tables(program: Program) -> list[str]:
@@ -182,9 +122,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     number = node_number(node, program, types)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
-        "is_tree": isinstance(node, TREES),
-        "is_taylor": isinstance(node, TAYLOR),
-        "is_chances": isinstance(node, CHANCES),
+        "template": f"c/{_template(node, program)}.j2",
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
@@ -201,8 +139,12 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
+    if isinstance(node, STAGED):
+        prefix = helper_prefix(name, number, program)
+        known |= staged_context(node, program, number, name, prefix) | {"numbers": NUMBERS[number]}
+        known["isas"] = host_staged(node, program, number, known["function"], name)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
     if isinstance(node, ir.TiledSum):
@@ -212,9 +154,18 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if _takes_vectors(node, program):
+    if isinstance(node, ir.PackedLeaves):
+        known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
+    elif _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
+
+
+def _template(node: Node, program: Program) -> str:
+    """The file that has the node's macro."""
+    if isinstance(node, STAGED):
+        return staged_template(node, program)
+    return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 
 def _table_fields(node: Node) -> dict[str, str]:
@@ -254,7 +205,10 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
 
 
 def _shape_call(
-    node: ir.PackedSum | ir.PackedPath | ir.SparseSum, program: Program, types: Types, name: str
+    node: ir.PackedSum | ir.PackedPath | ir.SparseSum | ir.PackedLeaves,
+    program: Program,
+    types: Types,
+    name: str,
 ) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
@@ -333,6 +287,18 @@ def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str
     }
 
 
+@_own.register
+def _(node: ir.PackedLeaves, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    return {
+        **_shape_call(node, program, types, name),
+        **leaves_context(node, program, types, number),
+        "values": "x, row",
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
+    }
+
+
 @_own.register(ir.Affine)
 @_own.register(ir.Quadratic)
 def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -357,13 +323,10 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
-def _chances(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
-    return chances_context(node, program, types, prefix)
-
-
-for _kind in CHANCES:
-    _own.register(_kind, _chances)
+    make = feature_context if isinstance(node, FEATURES) else chances_context
+    return make(node, program, types, prefix)
 
 
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -372,6 +335,29 @@ def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, An
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+for _one in (*FEATURES, *CHANCES):
+    _own.register(_one, _with_helpers)
+
+
+@_own.register(ir.PlaneLists)
+@_own.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return list_context(node, program, types, name)
+
+
+@_own.register
+def _(node: ir.Widen, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"from_real": c_real(value_number(node.x, program, types))}
+
+
+@_own.register
+def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return sum_context(node, program, node_number(node, program, types))
+
+
+@_own.register
+def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
 
 
 @_own.register

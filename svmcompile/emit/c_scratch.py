@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+import numpy as np
+
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
+from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
@@ -47,7 +51,7 @@ def _deepest(program: Program, types: Types, goal: str) -> int:
         for node in nodes
         for value in lazy_operands(node)
     ]
-    return sum(held) + max(below)
+    return sum(held) + max(below, default=0)
 
 
 def _size(node: Node, program: Program, types: Types) -> int:
@@ -73,11 +77,21 @@ def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     return DOUBLE * types[node.out].width + _size(node, program, types) * levels
 
 
+@own_arrays.register
+def _(node: ir.PackedLeaves, program: Program, types: Types) -> int:
+    return scratch_of_leaves(node, program)
+
+
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
-def _(node: ir.PlaneRoute | ir.LeafAffine, program: Program, types: Types) -> int:
+@own_arrays.register(ir.PlaneLists)
+@own_arrays.register(ir.TiledLists)
+def _(
+    node: ir.PlaneRoute | ir.LeafAffine | ir.PlaneLists | ir.TiledLists, program: Program, types: Types
+) -> int:
+    lanes = int(program.tables[node.planes].shape[2]) if isinstance(node, ir.TiledLists) else 0
     centred = program.tables[node.centre].any()
-    return _size(node, program, types) * types[node.x].width if centred else 0
+    return _size(node, program, types) * (lanes + (types[node.x].width if centred else 0))
 
 
 @own_arrays.register
@@ -131,6 +145,28 @@ def _(node: ir.SparseSum, program: Program, types: Types) -> int:
     gathered = _gathered(node, program, types) if is_host(node, program) else size * columns
     found = DOUBLE * types[node.out].width + PICKS * (INT + size) + gathered
     return found + size * min(node.segment, vectors)
+
+
+@own_arrays.register
+def _(node: ir.StagedSum, program: Program, types: Types) -> int:
+    size, kept = _size(node, program, types), int(program.tables[node.ends][-1])
+    if not is_staged_host(node, program):
+        return size * kept
+    found = 2 * size + 2 * DOUBLE  # score, whether it is sure, and sums of all vectors
+    return size * kept + found + MOST_VECTORS * max(isa.bytes for isa in INSTRUCTION_SETS)
+
+
+@own_arrays.register
+def _(node: ir.StagedVote, program: Program, types: Types) -> int:
+    size, tables, classes = _size(node, program, types), program.tables, len(node.counts)
+    most = int(np.diff(tables[node.starts].astype(np.int64)).max())
+    state = (INT + 1) * classes + len(tables[node.bias]) + (1 + size) * tables[node.places].size
+    if not is_staged_host(node, program):
+        return state + size * most
+    vectors, rows = int(tables[node.weights].shape[1]), len(tables[node.places])
+    row = tables[node.basis].size // rows
+    stage = min(node.block, most) + -min(node.block, most) % (BLOCK_BYTES // size)
+    return state + classes + size * (row + vectors + most + stage) + SIZE * stage + INT
 
 
 def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program, types: Types) -> int:

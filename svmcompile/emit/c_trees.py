@@ -18,7 +18,7 @@ from svmcompile.ir.wide import node_number, value_number
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 MOST_CODED = 256  # tests that stand in the code
-CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products)
+CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.PlaneLists, ir.TiledLists)
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
 
 
@@ -96,7 +96,7 @@ def dots(body: Iterable[Node], program: Program) -> set[str]:
     """The helper functions trees need for their dot products."""
     found = set()
     for node in body:
-        if isinstance(node, ir.PlaneRoute):
+        if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
             found.add(dot_of(program.tables[node.planes]))
         elif isinstance(node, ir.LeafAffine):
             found.add(dot_of(program.tables[node.weights]))
@@ -109,6 +109,8 @@ def lazy_bodies(program: Program, types: Types, symbols: Names, name: str) -> di
     found = {}
     for node in program.body:
         for value in lazy_operands(node):
+            if value == program.input.name:  # of a sum that never needs the exact one
+                continue
             function = lazy_name(value, symbols)
             if types[value].kind is Kind.LABEL:
                 found[node.out] = body(program, types, symbols, value, f"static int {function}({row})")

@@ -20,11 +20,15 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.emit import (  # noqa: F401  register their nodes
+    onnx_bounded,
     onnx_chances,
     onnx_couple,
+    onnx_features,
     onnx_guard,
     onnx_heads,
+    onnx_leaf_sums,
     onnx_leaves,
+    onnx_lists,
     onnx_paths,
     onnx_taylor,
     onnx_trees,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from svmcompile.emit.onnx_values import Values
+from svmcompile.ir.check import in_double
 from svmcompile.ir.nodes import Node, lazy_operands, operands
-from svmcompile.ir.wide import reads_wide
 
 
 @singledispatch
@@ -22,7 +22,7 @@ def build(node: Node, values: Values) -> str:
 def build_needed(values: Values, wanted: Iterable[str]) -> None:
     """Tensors for the wanted values and for what all rows need on the way there."""
     for node in _needed(values, set(wanted)):
-        of_node = values.in_double() if reads_wide(node, values.types) else values
+        of_node = values.in_double() if in_double(node, values.types) else values
         values.names[node.out] = build(node, of_node)
 
 

@@ -24,7 +24,8 @@ def _(node: ir.Couple, values: Values) -> str:
     # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
     left = body.op("Size", body.op("NonZero", active))
     goes_on = body.op("Greater", left, body.constant(np.array(0, np.int64)))
-    return graph.loop(sweeps_of(k), start, body, goes_on, after, DOUBLE, width=k)
+    most = graph.constant(np.array(sweeps_of(k), np.int64))
+    return graph.loop(most, start, body, goes_on, after, DOUBLE, width=k)
 
 
 def _matrix(values: Values, pairs: str, k: int) -> tuple[list[str], list[str]]:

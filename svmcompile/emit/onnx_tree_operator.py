@@ -1,4 +1,6 @@
-"""walk_tree: the operator that walks a tree of one feature per test; the index of the end comes out.
+"""The operator that walks trees of one feature per test.
+
+`walk_tree` gives the index of the end, `walk_chains` the answers of lists of tests.
 
 ai.onnx.ml's `TreeEnsembleRegressor`, with the index as the leaf's weight. Its
 results are float, so indices stay below 2^24. Its thresholds are float too;
@@ -7,6 +9,7 @@ double rows are compared with them in double.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,6 +59,42 @@ def _attributes(
         "target_nodeids": tuple(range(tests, tests + leaves)),
         "target_ids": (0,) * leaves,
         "target_weights": tuple(map(float, ends)),
+    }
+
+
+def walk_chains(
+    values: Values, above: str, starts: Integers, answers: NDArray[Any], rest: NDArray[Any]
+) -> str:
+    """Float scores [rows, lists]: of each list the answer of its first test above zero, else its rest.
+
+    A chain per list: test by test, right to an answer, left to the next test. NaN goes left.
+    """
+    trees = [
+        _chain(p, range(int(first), int(end)), answers, float(rest[p]))
+        for p, (first, end) in enumerate(pairwise(starts))
+    ]
+    joined = {name: tuple(item for tree in trees for item in tree[name]) for name in trees[0]}
+    return values.graph.op("TreeEnsembleRegressor", above, domain=TREES[0], n_targets=len(trees), **joined)
+
+
+def _chain(p: int, planes: range, answers: NDArray[Any], rest: float) -> dict[str, Any]:
+    """The attributes of tree p: its tests, an answer for each, then the rest."""
+    tests = len(planes)
+    nodes, leaves = 2 * tests + 1, tests + 1
+    onward = [*range(1, tests), 2 * tests]  # the last test goes on to the rest
+    return {
+        "nodes_treeids": (p,) * nodes,
+        "nodes_nodeids": tuple(range(nodes)),
+        "nodes_modes": ("BRANCH_LEQ",) * tests + ("LEAF",) * leaves,
+        "nodes_featureids": (*planes, *(0,) * leaves),
+        "nodes_values": (0.0,) * nodes,
+        "nodes_truenodeids": (*onward[:tests], *(0,) * leaves),
+        "nodes_falsenodeids": (*range(tests, 2 * tests), *(0,) * leaves),
+        "nodes_missing_value_tracks_true": (1,) * nodes,
+        "target_treeids": (p,) * leaves,
+        "target_nodeids": tuple(range(tests, nodes)),
+        "target_ids": (p,) * leaves,
+        "target_weights": (*(float(answers[j]) for j in planes), rest),
     }
 
 

@@ -109,11 +109,19 @@ class Values:
     def same(self, kind: str, name: str, *others: str, **attributes: Any) -> str:
         """An operator whose result has the type of its first operand."""
         result = self.graph.op(kind, name, *others, **attributes)
+        return self._typed_as(name, result)
+
+    def type_of(self, name: str) -> np.dtype[Any]:
+        """The number type of a tensor."""
+        return np.dtype(np.float32) if name in self.floats else DOUBLE
+
+    def marked_like(self, name: str, result: str) -> str:
+        """`result`, known to have the number type of the tensor `name`."""
         return self._mark(result) if name in self.floats else result
 
     def like(self, name: str, array: Array | float) -> str:
         """A constant in the type of a tensor."""
-        return self.graph.constant(np.asarray(array, self.number if name in self.floats else DOUBLE))
+        return self.graph.constant(np.asarray(array, np.float32 if name in self.floats else DOUBLE))
 
     def gather(self, name: str, rows: str) -> str:
         """Some rows of a tensor."""
@@ -154,7 +162,7 @@ class Values:
     def with_nan_of(self, name: str, result: str) -> str:
         """`result`, with NaN where the tensor `name` has it."""
         kept = self.graph.op("Where", self.graph.op("IsNaN", name), name, result)
-        return self._mark(kept) if name in self.floats else kept
+        return self._typed_as(name, kept)
 
     def product(self, rows: str, weights: Array, bias: Array) -> str:
         """A double tensor times each row of `weights`, plus `bias`."""
@@ -166,6 +174,12 @@ class Values:
         """Sums with NaN in every row where the tensor `x` is not finite, since 0 * infinity is NaN."""
         zeros = self.like(x, np.zeros((width, 1)))
         return self.graph.op("Add", sums, self.wide(self.same("MatMul", x, zeros)))
+
+    def _typed_as(self, name: str, result: str) -> str:
+        """A tensor marked as float if another is."""
+        if name in self.floats:
+            self.floats.add(result)
+        return result
 
     def _mark(self, name: str) -> str:
         if self.number != DOUBLE:

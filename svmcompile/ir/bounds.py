@@ -22,11 +22,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import bounded_errors, chances_errors, tree_bounds  # noqa: F401  register their nodes
+import svmcompile.ir.bounded_errors  # registers its nodes, as do the next
+import svmcompile.ir.chances_errors
+import svmcompile.ir.features_errors
+import svmcompile.ir.leaf_bounds
+import svmcompile.ir.tree_bounds  # noqa: F401
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
-from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
-from svmcompile.ir.kernel_errors import kernel_errors
+from svmcompile.ir.interpret import CHUNK_VALUES, FLAT, pair_indices, pair_sums, run
+from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.propagate import (
     ARITHMETIC,
@@ -43,9 +47,6 @@ from svmcompile.kernel import Array
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
 
 
-BLOCK = 32  # kernel values a backend may add up before it goes on in double
-
-
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
@@ -60,7 +61,9 @@ class Bounds:
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     """Bounds for rows that are exact in the number type."""
-    step = max(1, CHUNK_VALUES // max(max(table.shape) for table in program.tables.values()))
+    flat = {node.weights for node in program.body if isinstance(node, FLAT)}
+    sizes = [max(table.shape) for name, table in program.tables.items() if name not in flat]
+    step = max(1, CHUNK_VALUES // max([*sizes, program.n_features]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     parts = [_chunk(program, rows[at : at + step], number) for at in starts]
     fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
@@ -107,13 +110,11 @@ def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     kernel, error = kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
     value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
-    in_double = (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
-    adding = (BLOCK + 2) * a.u + in_double
-    error += adding * np.abs(kernel) + a.smallest
-    error = _sum_over(node, error, np.abs(tables[node.weights]))
-    error += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
-    bias = np.abs(tables[node.bias])  # the sums may start from it
-    return value, error + a.u * (np.abs(value) + bias) + in_double * bias, False
+
+    def over(sizes: Array) -> Array:
+        return _sum_over(node, sizes, np.abs(tables[node.weights]))
+
+    return value, summing_error(kernel, error, over, value, tables[node.bias], a), False
 
 
 def _sum_over(node: ir.KernelSum | ir.PairSum, kernel: Array, weights: Array) -> Array:
@@ -162,14 +163,14 @@ def _(node: ir.OvrScores, env: Env, tables: Tables, a: Arithmetic) -> Result:
             error[:, c] += pairs.error[:, column]
             size[:, c] += np.abs(pairs.value[:, column])
     rounding = a.u * node.n_classes * (size + 2 * np.abs(value) + 4)
-    return value, error / 3 + rounding, (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, error / 3 + rounding, pairs.near_zero.any(axis=1)
 
 
 @propagate.register
 def _(node: ir.Vote, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     pairs = env[node.pairs]
-    return value, np.zeros(len(value)), (np.abs(pairs.value) <= pairs.error).any(axis=1)
+    return value, np.zeros(len(value)), pairs.near_zero.any(axis=1)
 
 
 @propagate.register
@@ -177,14 +178,16 @@ def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     scores = env[node.scores]
     rows = np.arange(len(value))
-    floor = scores.value[rows, value] - scores.error[rows, value]
+    own = scores.error[rows, value]
+    floor = scores.value[rows, value] - own
     rivals = scores.value + scores.error
     rivals[rows, value] = -np.inf
-    return value, np.zeros(len(value)), (rivals >= floor[:, None]).any(axis=1)
+    rounded = scores.error + own[:, None] > 0  # else a tie is a tie everywhere, and the first index wins
+    return value, np.zeros(len(value)), ((rivals >= floor[:, None]) & rounded).any(axis=1)
 
 
 @propagate.register
 def _(node: ir.Threshold, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     score = env[node.score]
-    return value, np.zeros(len(value)), np.abs(score.value[:, 0]) <= score.error[:, 0]
+    return value, np.zeros(len(value)), score.near_zero[:, 0]

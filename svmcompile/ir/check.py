@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
+import svmcompile.ir.chances_rules
+import svmcompile.ir.features_rules
+import svmcompile.ir.leaf_rules
+import svmcompile.ir.list_rules
+import svmcompile.ir.taylor_rules
+import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, chances_rules, taylor_rules  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
@@ -161,6 +167,6 @@ def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
         return {node.vectors: (np.dtype(np.int32),)}
     if isinstance(node, ir.TiledSum):
         return {node.vectors: (half,)}
-    if isinstance(node, ir.PlaneRoute):
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists, ir.TiledLists)):
         return {node.planes: (half, byte)}
     return {node.weights: (half, byte)} if isinstance(node, ir.LeafAffine) else {}

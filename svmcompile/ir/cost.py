@@ -13,6 +13,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.leaf_layout import unique_vectors
+from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
@@ -20,9 +22,16 @@ from svmcompile.ir.rules import Types
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
+
+ADAPTIVE = (
+    ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
+    ir.TaylorSum,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +81,7 @@ def _values(program: Program, rows: Any) -> Values:
 
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
-    routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    return isinstance(node, (*routes, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.TaylorSum))
+    return isinstance(node, ADAPTIVE)
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -91,6 +99,9 @@ def _total(program: Program, types: Types, values: Values | None) -> Work:
 
 def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     """The share of rows for which a node needs its lazy operand."""
+    if isinstance(node, (ir.StagedSum, ir.StagedVote)):
+        math, made = unstaged(node, tables)
+        return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
@@ -121,6 +132,23 @@ def _shape_flops(shape: str, degree: int) -> int:
 @work.register(ir.Prepare)
 def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.out].width)
+
+
+@work.register(ir.AsFeatures)
+@work.register(ir.Pick)
+@work.register(ir.Join)
+@work.register(ir.Fill)
+@work.register(ir.Missing)
+@work.register(ir.Cosine)
+@work.register(ir.Normalize)
+@work.register(ir.Powers)
+def _(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Moving numbers is no work."""
+    width = types[node.out].width
+    if isinstance(node, ir.Powers):
+        return Work(0, width * (tables[node.factors].shape[1] - 1))
+    per_feature = {ir.Fill: 1, ir.Missing: 1, ir.Normalize: 3, ir.Cosine: SHAPE_FLOPS["exp2"]}
+    return Work(0, width * per_feature.get(type(node), 0))
 
 
 @work.register(ir.KernelSum)
@@ -176,11 +204,35 @@ def _(node: ir.AxisRoute | ir.PlaneRoute, types: Types, tables: Tables, values: 
     return Work(0, tests if isinstance(node, ir.AxisRoute) else d + tests * (2 * d + 1))
 
 
+@work.register(ir.PlaneLists)
+@work.register(ir.TiledLists)
+def _(node: ir.PlaneLists | ir.TiledLists, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    tests = float(most_tests(node, tables) if values is None else _mean_tests(node, values[node.x], tables))
+    return Work(0, d + tests * (2 * d + 1))
+
+
+def _mean_tests(node: ir.PlaneLists | ir.TiledLists, x: NDArray[Any], tables: Tables) -> float:
+    step = max(1, CHUNK_VALUES // len(tables[node.answers]))
+    blocks = [x[at : at + step] - tables[node.centre] for at in range(0, len(x), step)]
+    return float(np.concatenate([walk_lists(node, block, tables).tests for block in blocks]).mean())
+
+
 @work.register
 def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) -> Work:
     functions = _mean_or_most(np.diff(tables[node.starts]), node.leaf, values)
     d = types[node.x].width
     return Work(0, d + functions * (2 * d + 2))
+
+
+@work.register(ir.LeafSums)
+@work.register(ir.PackedLeaves)
+def _(node: ir.LeafSums | ir.PackedLeaves, types: Types, tables: Tables, values: Values | None) -> Work:
+    vectors, columns = unique_vectors(node, tables)
+    shape, degree = _shape_of(node)
+    per_vector = 2 * types[node.x].width + _shape_flops(shape, degree) + 2 * columns
+    met, flops_met = (_mean_or_most(n, node.leaf, values) for n in (vectors, vectors * per_vector))
+    return Work(met, flops_met + types[node.out].width)
 
 
 @work.register(ir.PathSum)
@@ -193,13 +245,15 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables, values: Va
     else:
         leaf = _path_leaves(node, values[node.x], tables)
         met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
-    shape, degree = (
-        (KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
-        if isinstance(node, ir.PathSum)
-        else (node.shape, node.degree)
-    )
+    shape, degree = _shape_of(node)
     per_value = 2 * types[node.x].width + _shape_flops(shape, degree)
     return Work(met, met * per_value + levels * (1 + 2 * types[node.out].width))
+
+
+def _shape_of(node: ir.PathSum | ir.PackedPath | ir.LeafSums | ir.PackedLeaves) -> tuple[str, int]:
+    if isinstance(node, (ir.PathSum, ir.LeafSums)):
+        return KERNEL_SHAPES[node.kernel.kind], node.kernel.degree
+    return node.shape, node.degree
 
 
 def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> NDArray[np.intp]:
@@ -219,6 +273,13 @@ def _(node: ir.BoundedSum | ir.BoundedVote, types: Types, tables: Tables, values
     kernel = node.kernel
     per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree)
     return Work(met, met * per_value + others)
+
+
+@work.register(ir.StagedSum)
+@work.register(ir.StagedVote)
+def _(node: ir.StagedSum | ir.StagedVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    math, made = unstaged(node, tables)
+    return work(math, types, made, values)
 
 
 def _spent(node: ir.BoundedSum | ir.BoundedVote, values: Values, tables: Tables) -> Spent:

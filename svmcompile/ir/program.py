@@ -119,6 +119,11 @@ class Program:
         return self.input.width
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features in order, empty where the model does not know them."""
+        return self.input.feature_names
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0

@@ -85,8 +85,17 @@ def _score(node: BoundedSum, tables: Tables, values: Array, q: Array, stage: int
     end = int(ends[stage])
     if end <= len(projection):
         return np.asarray(q[:, :end] @ projection[:end])
-    at = int(ends[:stage][ends[:stage] > len(projection)].sum())
-    return np.asarray(values[:, :end] @ tables[node.estimates][at : at + end])
+    return np.asarray(values[:, :end] @ estimate_of(node, tables, stage))
+
+
+def estimate_of(node: BoundedSum, tables: Tables, stage: int) -> Array:
+    """Weights of kernel values that give the score of a stage."""
+    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
+    end, rank = int(ends[stage]), len(projection)
+    if end <= rank:
+        return np.asarray(projection[:end] @ lower_triangle(tables[node.coordinates], end))
+    at = int(ends[:stage][ends[:stage] > rank].sum())
+    return np.asarray(tables[node.estimates][at : at + end])
 
 
 def _errors(rest: Array, size: Array, residuals: Array, slacks: Array, margins: Array) -> Array:

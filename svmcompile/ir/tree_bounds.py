@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import is_given, margins, row_dots
 from svmcompile.ir.kernel_errors import kernel_errors
+from svmcompile.ir.list_walk import walk_hits
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.propagate import Arithmetic, Bounded, Env, Result, Tables, propagate, value_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
@@ -49,6 +50,18 @@ def _(node: ir.PlaneRoute, env: Env, tables: Tables, a: Arithmetic) -> Result:
 
     leaf = walk(len(h), tables[node.children], above)
     return leaf, np.zeros(len(leaf)), unstable
+
+
+@propagate.register
+def _(node: ir.PlaneLists, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    x, planes, thresholds = env[node.x], tables[node.planes].astype(np.float64), tables[node.thresholds]
+    h = x.value - tables[node.centre]
+    values, sizes, d = h @ planes.T, np.abs(planes.T), h.shape[1]
+    error = x.error @ sizes + a.u * (d + 4) * (np.abs(h) @ sizes) + a.u * np.abs(thresholds)
+    error += a.tiny * (np.abs(h).sum(axis=1, keepdims=True) + d + 2)
+    walk = walk_hits(node, values > thresholds, tables, np.float64)
+    near = ~(np.abs(values - thresholds) > error)
+    return walk.scores, np.zeros(walk.scores.shape), (walk.tested & near).any(axis=1)
 
 
 def _dot_error(h: Array, e: Array, weights: NDArray[Any], a: Arithmetic) -> Array:
@@ -139,7 +152,7 @@ def _(node: ir.Guard, env: Env, tables: Tables, a: Arithmetic) -> Result:
     width = min(node.width, float(np.finfo(np.float64).max))  # an infinite one is met by no margin
     unstable = ~(np.abs(margin - width) > _margin_error(score, node.rule, a) + a.u * width)
     if node.rule == "vote":  # another winner has another margin
-        unstable |= (np.abs(score.value) <= score.error).any(axis=1)
+        unstable |= score.near_zero.any(axis=1)
     return value, np.where(near[:, None], env[node.exact].error, score.error), unstable
 
 

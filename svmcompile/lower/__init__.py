@@ -11,13 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.ir.check import check, infer_types
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, index_tables, operands, table_names
+from svmcompile.ir.check import check, in_double, infer_types
+from svmcompile.ir.nodes import (
+    BoundedSum,
+    BoundedVote,
+    KernelSum,
+    LeafSums,
+    Node,
+    PairSum,
+    PathSum,
+    PlaneLists,
+    index_tables,
+    operands,
+    table_names,
+)
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
-from svmcompile.ir.wide import node_number, reads_wide
+from svmcompile.ir.wide import node_number
 from svmcompile.lower.inverted import invert
-from svmcompile.lower.packed import pack
+from svmcompile.lower.leaves import pack_leaves
+from svmcompile.lower.lists import tile_lists
+from svmcompile.lower.packed import Sum, pack
+from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
 
@@ -33,7 +48,8 @@ def lower(
     halves: bool = False,
     storage: Storage = "auto",
 ) -> Program:
-    """The machine program of a math program; every table is of the number type.
+    """The machine program of a math program; tables are of the number type, or double for
+    what comes of widened values.
 
     The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
@@ -44,30 +60,44 @@ def lower(
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
+        wide = in_double(node, types)
+        own: Number = "f64" if wide else number
         if isinstance(node, (KernelSum, PairSum, PathSum)):
-            wide = reads_wide(node, types)
-            own: Number = "f64" if wide else number
-            nodes, made = pack(program, node, own)
-            # A path meets few vectors, one at a time; a precomputed kernel has none.
-            if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
-                body, tables = [*body, *nodes], tables | made
-                continue
             # Wide sums are for few rows: whatever the others' tables, theirs are plain.
-            inverted = invert(program, nodes, made, own, profile, "dense" if halves or wide else storage)
-            if inverted:
-                nodes, made = inverted
-            elif profile == "host":
-                nodes, made = tile(nodes, made, own, program.n_features)
-                if halves and not wide:
-                    made[node.vectors] = made[node.vectors].astype(np.float16)
-            body += nodes
-            tables |= made
+            kind = "dense" if halves or wide else storage
+            nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
+        elif isinstance(node, (BoundedSum, BoundedVote)):
+            nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, LeafSums):
+            nodes, made = pack_leaves(program, node, number, profile)
         else:
-            body.append(node)
-            tables |= {name: program.tables[name] for name in table_names(node)}
+            nodes, made = [node], {name: program.tables[name] for name in table_names(node)}
+            if isinstance(node, PlaneLists) and profile == "host":
+                lists, made = tile_lists(node, made, own)
+                nodes = [lists]
+        body += nodes
+        tables |= made
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
     return check(machine.replace(tables=_cast_tables(machine)))
+
+
+def _sum(
+    program: Program, node: Sum, number: Number, profile: Profile, halves: bool, storage: Storage
+) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables of one kernel sum."""
+    nodes, made = pack(program, node, number)
+    # A path meets few vectors, one at a time; a precomputed kernel has none.
+    if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
+        return nodes, made
+    inverted = invert(program, nodes, made, number, profile, storage)
+    if inverted or profile != "host":
+        return inverted or (nodes, made)
+    width = program.tables[node.vectors].shape[1]
+    nodes, made = tile(nodes, made, number, width)
+    if halves:
+        made[node.vectors] = made[node.vectors].astype(np.float16)
+    return nodes, made
 
 
 def _cast_tables(machine: Program) -> Tables:
@@ -83,10 +113,14 @@ def _cast_tables(machine: Program) -> Tables:
 
 
 def _without_unused(program: Program, body: list[Node]) -> list[Node]:
-    """Drops scalings that went into a packed sum."""
-    read = {name for node in body for name in operands(node)}
-    read |= {output.value for output in program.outputs}
-    return [node for node in body if node.out in read]
+    """Drops scalings that went into a sum, and exact sums of values that need none."""
+    read = {output.value for output in program.outputs}
+    kept: list[Node] = []
+    for node in reversed(body):
+        if node.out in read:
+            kept.append(node)
+            read.update(operands(node))
+    return kept[::-1]
 
 
 def _narrowest(table: NDArray[Any]) -> NDArray[Any]:

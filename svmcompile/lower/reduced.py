@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import KernelSum, PairSum
 from svmcompile.ir.program import Claim, Program
@@ -21,7 +22,12 @@ from svmcompile.lower.packed import vector_unit
 
 def round_vectors(program: Program) -> Program:
     """The math program with support vectors that float16 holds, in the unit the C code keeps them in."""
-    sums = [node for node in program.body if isinstance(node, (KernelSum, PairSum))]
+    types = infer_types(program)
+    sums = [
+        node
+        for node in program.body
+        if isinstance(node, (KernelSum, PairSum)) and not in_double(node, types)
+    ]
     if not sums:
         raise EmitError("this program has no support vectors left to keep in f16; leave out --tables")
     tables = dict(program.tables)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneRoute, Scale
+from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneLists, PlaneRoute, Scale
 from svmcompile.ir.program import Program
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 from svmcompile.shift import nearest_float32, split_shift
@@ -21,7 +21,7 @@ from svmcompile.shift import nearest_float32, split_shift
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[Node, Tables]
 
-TREES = (AxisRoute, PlaneRoute, LeafAffine)
+TREES = (AxisRoute, PlaneRoute, PlaneLists, LeafAffine)
 MOST_MOVED = 1e-6  # a folded threshold may move by this share of its size, in scaled units
 
 
@@ -50,7 +50,7 @@ def _fold_one(program: Program) -> Program:
     return program
 
 
-def _into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
+def into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
     """((x - a) f + o - b) g + p = (x - a) f g + (o - b) g + p."""
     t = program.tables
     factor = t[inner.factor] * t[outer.factor]
@@ -91,7 +91,7 @@ def _into_axis_route(program: Program, inner: Scale, outer: AxisRoute) -> Folded
     return replace(outer, x=inner.x), {outer.thresholds: moved}
 
 
-def _into_plane_route(program: Program, inner: Scale, outer: PlaneRoute) -> Folded | None:
+def _into_planes(program: Program, inner: Scale, outer: PlaneRoute | PlaneLists) -> Folded | None:
     """w ((x - a) f + o - c) > t becomes (w f) (x - a') > t', as for affine functions."""
     t = program.tables
     if t[outer.planes].dtype != np.float64:
@@ -120,9 +120,10 @@ def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | 
 
 
 FOLDS: dict[type[Any], Callable[[Program, Scale, Any], Folded | None]] = {
-    Scale: _into_scale,
+    Scale: into_scale,
     Affine: _into_affine,
     AxisRoute: _into_axis_route,
-    PlaneRoute: _into_plane_route,
+    PlaneRoute: _into_planes,
+    PlaneLists: _into_planes,
     LeafAffine: _into_leaves,
 }

@@ -1,8 +1,8 @@
 """Costs: what parts of a bounded sum take, in units that can be compared with the exact sum.
 
 Three tables. `flops` counts operations as the cost of programs does. `host` and `portable` are
-nanoseconds of the emitted C, one row per call; they are constants, so that the same model
-always gives the same program, on every machine.
+measured from emitted float32 C, one row per call: nanoseconds and instructions. They are
+constants, so that the same model gives the same program on every machine.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ CHECK_FLOPS = 6
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of a kernel value and its parts, of a coordinate's multiply-add, of a stage."""
+    """Of kernel values, of a multiply-add of coordinates, of a stage."""
 
-    value: float  # one kernel value of a basis
-    term: float  # one kernel value of a direct sum, its multiply-add included
-    product: float  # one multiply-add of coordinates and estimates
+    value: float  # a kernel value of the basis
+    term: float  # a kernel value of the direct sum behind it, multiply-add included
+    exact: float  # the same of the exact method
+    product: float  # a multiply-add of coordinates and estimates
     stage: float  # beside its products
-    call: float = 0.0  # once per row, beside an exact sum
+    call: float = 0.0  # once per row, beside the exact method
     lanes: int = 1  # values and products come in groups of so many
 
     def values(self, count: int) -> float:
@@ -42,30 +43,37 @@ class Prices:
         """Rows of coordinates from one to another: row i has i + 1 products."""
         return self.product * float(self._whole(np.arange(first + 1, last + 1)).sum())
 
-    def direct(self, count: int) -> float:
-        """The terms of so many vectors."""
-        return self.term * count
-
     def _whole(self, count: Any) -> Any:
         return -(-count // self.lanes) * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Prices of a profile: (for a kernel value, and for each of its features), and the rest."""
+
+    bounded: tuple[float, float]
+    exact: tuple[float, float]
+    product: float
+    stage: float
+    call: float
+    lanes: int
+
+
+MEASURED = {
+    "host": Measured((0.3, 0.034), (0.35, 0.02), 0.03, 9.0, 8.0, 16),
+    "portable": Measured((60.0, 1.75), (50.0, 1.66), 2.4, 100.0, 40.0, 1),
+}
+TUNES = ("flops", *MEASURED)
 
 
 def prices(tune: str, kernel: Kernel, n_features: int) -> Prices:
     """The table of that name for a kernel."""
     if tune == "flops":
         value = kernel_sum_flops(kernel, 1, n_features, 0)
-        return Prices(value, value + 2, 2.0, CHECK_FLOPS)
-    fixed, per_feature, rest = TIMES[tune]
-    term = fixed + per_feature * n_features
-    return Prices(term, term, *rest)
-
-
-# Nanoseconds: (kernel value, its feature, (product, stage, call, lanes)).
-TIMES: dict[str, tuple[float, float, tuple[float, float, float, int]]] = {
-    "host": (0.35, 0.02, (0.08, 8.0, 10.0, 8)),
-    "portable": (8.0, 0.6, (0.6, 8.0, 2.0, 1)),
-}
-TUNES = ("flops", *TIMES)
+        return Prices(value, value + 2, value + 2, 2.0, CHECK_FLOPS)
+    found = MEASURED[tune]
+    bounded, exact = (fixed + slope * n_features for fixed, slope in (found.bounded, found.exact))
+    return Prices(bounded, bounded, exact, found.product, found.stage, found.call, found.lanes)
 
 
 def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:

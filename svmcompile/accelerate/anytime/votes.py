@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.choose import BLOCKS, Choice, preferred
+from svmcompile.accelerate.anytime.choose import Choice, preferred
 from svmcompile.accelerate.anytime.costs import Prices, prices
 from svmcompile.accelerate.anytime.guess import Guess, fitted_guess
 from svmcompile.accelerate.anytime.instead import Instead
@@ -37,6 +37,7 @@ from svmcompile.progress import steps
 from svmcompile.svm import SVM
 
 LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
+BLOCKS = (16, 8, 4)
 SOME_ROWS = 200  # of the sample; every form is tried on them
 ORDERINGS = ("original", "sgma", "min-wz")
 
@@ -74,7 +75,7 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
     points = guess_rows(own, rows, sample, options.seed)
     guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
-    choice = preferred(list(_tried(maker, sample[:SOME_ROWS], options)), options)
+    choice = preferred(list(_tried(maker, sample[:SOME_ROWS], options)))
     details = {"choice": choice.as_dict(), "sample_rows": min(len(sample), SOME_ROWS)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
@@ -144,10 +145,10 @@ class Maker:
 
 def _tried(maker: Maker, sample: Array, options: AnytimeOptions) -> Iterator[Choice]:
     """What the forms that the options leave open cost on sample rows."""
-    price = prices(options.tune, maker.own.kernel, maker.own.n_features)
+    price = prices(options.tune, maker.own.kernel, maker.own.kernel_width)
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
-    for block in (options.block,) if options.block else BLOCKS[:-1]:
+    for block in (options.block,) if options.block else BLOCKS:
         for k_max in limits:
             yield _judged(maker, Form(block, k_max, k_max), sample, price)
 
@@ -158,10 +159,10 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     assert isinstance(vote, ir.BoundedVote)
     found = spent(vote, env, builder.tables)
-    n, d, k = maker.own.n_vectors, maker.own.n_features, len(maker.own.counts)
+    n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
-    exact = price.direct(n) + price.product * n * (k - 2)
+    exact = n * (price.exact + price.product * (k - 2))
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
 
 

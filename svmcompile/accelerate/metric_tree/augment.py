@@ -13,15 +13,17 @@ POOL = 8192  # rows among which neighbours are looked for; more are sampled
 BLOCK_VALUES = 1 << 22
 
 
-def augmented(points: Array, times: int, generator: np.random.Generator) -> Array:
-    """`times` new points per point: p + u (neighbour - p), u from -0.1 to 1.1."""
+def augmented(
+    points: Array, times: int, generator: np.random.Generator, overshoot: float = OVERSHOOT
+) -> Array:
+    """`times` new points per point: p + u (neighbour - p), u from -overshoot to 1 + overshoot."""
     n = len(points)
     if n < 2 or times == 0:
         return np.zeros((0, points.shape[1]))
     near = neighbours(points, min(NEIGHBOURS, n - 1), generator)
     rows = np.repeat(np.arange(n), times)
     chosen = near[rows, generator.integers(near.shape[1], size=len(rows))]
-    along = generator.uniform(-OVERSHOOT, 1 + OVERSHOOT, size=(len(rows), 1))
+    along = generator.uniform(-overshoot, 1 + overshoot, size=(len(rows), 1))
     return np.asarray(points[rows] + along * (points[chosen] - points[rows]))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.calibration import allowed_errors, upper_bound
 from svmcompile.errors import OptionError
 from svmcompile.kernel import Array
 
@@ -37,23 +38,6 @@ class Band:
             "agreement": round(self.agreement, 6),
             "proven_agreement": None if self.proven is None else round(self.proven, 6),
         }
-
-
-def upper_bound(errors: int, rows: int, confidence: float) -> float:
-    """Clopper and Pearson's one-sided bound on the share of errors."""
-    if errors >= rows:
-        return 1.0
-    from scipy.stats import beta
-
-    return float(beta.ppf(confidence, errors + 1, rows - errors))
-
-
-def allowed_errors(rows: int, target: float, confidence: float) -> int:
-    """The most errors that still prove the target; -1 where even none does not."""
-    allowed = -1
-    while allowed < rows and 1 - upper_bound(allowed + 1, rows, confidence) >= target:
-        allowed += 1
-    return allowed
 
 
 def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
@@ -91,7 +75,7 @@ def width_for(margins: Floats, wrong: Flags, allowed: int) -> float:
     return float(width if width > inner else np.nextafter(width, np.float32(np.inf)))
 
 
-def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
+def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "metric-tree") -> None:
     """Rows that built a tree promise an agreement that new rows do not keep.
 
     Where rows have few values, new ones may equal old ones: as many as have a
@@ -105,6 +89,6 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array) -> None:
     n = len(calibration)
     if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
         raise OptionError(
-            f"metric-tree: {common} of the {n} rows in calibrate built the tree: they promise too much; "
+            f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
             "give other rows, or none: then 25 % of the data is held out"
         )

@@ -1,0 +1,18 @@
+"""Lists of half-spaces, after Zapien Arreola, Fehr and Burkhardt.
+
+"Fast Support Vector Machine Classification of very large Datasets": half-spaces that hold rows of one
+class only are cut off one after the other, so that a row is classified by a few dot products; a
+kernel SVM may stand at the end for rows that none of them answers.
+"""
+
+from __future__ import annotations
+
+from svmcompile.accelerate import Method
+from svmcompile.accelerate.h1_tree.method import h1_tree
+from svmcompile.accelerate.h1_tree.options import H1TrainOptions, H1TreeOptions
+from svmcompile.accelerate.h1_tree.train import train
+from svmcompile.ir.program import Claim
+
+METHOD = Method(
+    h1_tree, H1TreeOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=H1TrainOptions
+)

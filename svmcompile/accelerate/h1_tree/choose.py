@@ -1,0 +1,124 @@
+"""Lists before an SVM: which band they are grown with, and how far back their thresholds stand.
+
+Rows go three ways: some grow lists, some choose among the lists, some prove what the chosen ones keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmcompile.accelerate.calibration import allowed_errors
+from svmcompile.accelerate.decide import labels_of, margin_rule
+from svmcompile.accelerate.exact import exact_flops
+from svmcompile.accelerate.h1_tree.exits import (
+    NOTHING,
+    Calibration,
+    Front,
+    Scores,
+    Trial,
+    calibrated,
+    last_good,
+)
+from svmcompile.accelerate.h1_tree.forest import exit_growth, grown
+from svmcompile.accelerate.h1_tree.options import H1TreeOptions
+from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
+from svmcompile.accelerate.h1_tree.tables import Lists
+from svmcompile.accelerate.metric_tree.augment import augmented
+from svmcompile.accelerate.metric_tree.field import Field
+from svmcompile.ir.interpret import margins
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM
+
+BANDS = (0.0, 0.5)  # tried where none is given
+OVERSHOOT = 0.2  # of made-up points beyond a row and its neighbour, in their distance
+MOST_MADE_UP = 60_000
+WIDTH = 0.5  # of the guard: answers are 1 and -1, no answer is 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One way to grow lists, with what it does on rows that choose."""
+
+    band: float
+    held_back: bool  # by made-up points
+    planes: int
+    trial: Trial
+    flops: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "tau": self.band,
+            "recalibrated": self.held_back,
+            "planes": self.planes,
+            "exit_share": round(1 - self.trial.reach, 6),
+            "mean_depth": round(self.trial.depth, 3),
+            "flops": round(self.flops),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The lists as the program will have them."""
+
+    lists: Lists
+    calibration: Calibration
+    tried: list[Tried]
+
+
+def rows_of(svm: SVM, points: Array, given: Any = None) -> Rows:
+    """Points in kernel space with the SVM's sums; their classes are its own, or those given."""
+    sums = Field(svm).values(points)
+    return Rows(points, labels_of(svm, sums) if given is None else given, sums)
+
+
+def verdict_of(svm: SVM) -> Callable[[Scores], Any]:
+    """How answers are read: whether a row exits, and the class it then gets."""
+    rule = margin_rule(svm)
+
+    def verdict(scores: Scores) -> Any:
+        return margins(scores, rule) >= WIDTH, labels_of(svm, np.asarray(scores, dtype=np.float64))
+
+    return verdict
+
+
+def chosen(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptions) -> Chosen:
+    """The cheapest lists on the rows that choose, at the shift that the other rows prove."""
+    fronts, tried, least = [], [], _least_shift(options, len(proof))
+    for band, full in _forms(svm, rows, options):
+        growth = exit_growth(options, options.min_gain)
+        forest = grown(full, pairs_of(svm), growth, options, band, None)
+        front = Front(forest, verdict_of(svm))
+        trial = last_good(front.trials(choice.points, choice.classes, least), _errors(options, choice))
+        flops = trial.flops(svm.kernel_width, exact_flops(svm))
+        fronts.append(front)
+        tried.append(Tried(band, full is not rows, len(front.lists(0.0).nodes), trial, flops))
+    best = fronts[int(np.argmin([one.flops for one in tried]))]
+    found = calibrated(best.trials(proof.points, proof.classes, least), options.target, options.confidence)
+    return Chosen(best.lists(found.shift), found, tried)
+
+
+def _least_shift(options: H1TreeOptions, proof: int) -> float:
+    """Thresholds move ahead of hard rows only where rows prove that it does no harm, and tau is free."""
+    free = options.tau == -1 and allowed_errors(proof, options.target, options.confidence) >= 0
+    return -NOTHING if free else 0.0
+
+
+def _errors(options: H1TreeOptions, choice: Rows) -> int:
+    return int((1 - options.target) * len(choice.classes))
+
+
+def _forms(svm: SVM, rows: Rows, options: H1TreeOptions) -> list[tuple[float, Rows]]:
+    """The bands to try, with rows as they are and with made-up points among them."""
+    bands = BANDS if options.tau == -1 else (options.tau,)
+    if options.max_nodes == 0 and options.paper:
+        bands = (0.0,)
+    forms = [rows]
+    times = min(options.recalibrate, MOST_MADE_UP // max(len(rows.classes), 1))
+    if times and not options.paper:
+        generator = np.random.default_rng(options.seed)
+        forms.append(rows.joined(rows_of(svm, augmented(rows.points, times, generator, OVERSHOOT))))
+    return [(band, form) for form in forms for band in bands]

@@ -1,0 +1,128 @@
+"""Directions a node may take: from the hard class towards the other one.
+
+Hard and other rows enter; unit vectors leave. Thresholds are not decided here: whatever the
+direction, a threshold beyond all hard rows makes a node that answers none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmcompile.accelerate.h1_tree.hull import fitted_anyway, projection, reduced_projection
+from svmcompile.kernel import Array
+
+EXACT_ROWS = 3000  # up to so many rows LIBSVM solves the program, beyond LIBLINEAR does
+HULL_ROWS = 2000  # of the hard class, for the reduced hull
+SMALLER = (0.6, 0.8, 0.95, 1.0)  # shares of ever smaller hulls
+VANISHING = 1e-3  # |w| times the rows' size
+SMALL_SPACE = 8  # features up to which every perpendicular direction is taken
+PERPENDICULAR = 8  # principal directions beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Which directions are tried."""
+
+    hard_weights: tuple[float, ...] = (1e3,)
+    zero_factor: float = 10.0
+    reduced: tuple[float, ...] = (0.05, 0.3)
+    always_reduced: bool = False  # beside the whole hull, not only in its stead
+    seed: int = 0
+
+
+def directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array]:
+    """Unit vectors of both programs, remedies for zero solutions included, as they are asked for."""
+    return (one for one in map(_unit, _directions(hard, other, ways)) if one is not None)
+
+
+def _directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array | None]:
+    middle = np.concatenate([hard, other]).mean(axis=0)
+    hard, other = hard - middle, other - middle
+    yield heavy_direction(hard, other, ways.hard_weights[0], ways)
+    place = other.mean(axis=0)
+    whole = projection(hard, place)
+    yield whole
+    for weight in ways.hard_weights[1:]:
+        yield heavy_direction(hard, other, weight, ways)
+    if whole is None or ways.always_reduced:
+        some = hard if len(hard) <= HULL_ROWS else _some(hard, HULL_ROWS, ways.seed)
+        yield from reduced_directions(some, place, ways.reduced)
+
+
+def reduced_directions(hard: Array, place: Array, shares: tuple[float, ...]) -> list[Array]:
+    """Those of the hulls reduced by the shares; where such a hull still holds the place, of smaller ones.
+
+    The last one is the mean, which lies elsewhere unless both means are one.
+    """
+    found = [one for nu in shares if (one := reduced_projection(hard, place, nu)) is not None]
+    for nu in SMALLER:
+        if len(found) >= len(shares):
+            break
+        one = reduced_projection(hard, place, nu)
+        found += [] if one is None else [one]
+    return found
+
+
+def heavy_direction(hard: Array, other: Array, weight: float, ways: Ways) -> Array | None:
+    """The linear SVM whose errors on hard rows cost `weight` times as much; less where that gives zero.
+
+    Zero is optimal once the other class's mean lies in the hull of the hard one and the weight is
+    large. Down to other / hard rows, where the reduced hull has shrunk to its mean, it is lowered.
+    """
+    rows = np.concatenate([hard, other])
+    sides = np.repeat([-1, 1], [len(hard), len(other)])
+    size = float(np.sqrt(np.square(rows).sum(axis=1).mean()))
+    least = min(weight, len(other) / len(hard))
+    while True:
+        found = _linear_svm(rows, sides, weight, ways.seed)
+        if np.sqrt(found @ found) * size >= VANISHING:
+            return found
+        if weight <= least or ways.zero_factor <= 1:
+            return None
+        weight = max(weight / ways.zero_factor, least)
+
+
+def _linear_svm(rows: Array, sides: Array, weight: float, seed: int) -> Array:
+    from sklearn.svm import SVC, LinearSVC
+
+    weights = {-1: weight, 1: 1.0}
+    if len(rows) <= EXACT_ROWS:
+        steps = max(20_000, 20 * len(rows))
+        fitted = SVC(kernel="linear", C=1.0, class_weight=weights, max_iter=steps, cache_size=100)
+    else:
+        fitted = LinearSVC(loss="hinge", C=1.0, class_weight=weights, random_state=seed, max_iter=100)
+    return np.asarray(fitted_anyway(fitted, rows, sides).coef_[0], dtype=np.float64)
+
+
+def main_directions(first: Array, second: Array) -> Array:
+    """Directions [some, d] worth a look beside others: all, or the main ones of rows and their means."""
+    d = first.shape[1]
+    if d <= SMALL_SPACE:
+        return np.eye(d)
+    rows = np.concatenate([first, second])
+    rows = rows - rows.mean(axis=0)
+    _, main = np.linalg.eigh(rows.T @ rows)
+    return np.vstack([main.T[: -PERPENDICULAR - 1 : -1], second.mean(axis=0) - first.mean(axis=0)])
+
+
+def perpendiculars(direction: Array, main: Array) -> list[Array]:
+    """The main directions at right angles to another: a basis where they are all there are."""
+    if main.shape[0] == main.shape[1]:
+        complete = np.linalg.qr(np.column_stack([direction, main]))[0]
+        return [complete[:, column] for column in range(1, main.shape[1])]
+    across = main - np.outer(main @ direction, direction)
+    return [one for one in map(_unit, across) if one is not None]
+
+
+def _unit(direction: Array | None) -> Array | None:
+    if direction is None:
+        return None
+    length = float(np.sqrt(direction @ direction))
+    return direction / length if length > 1e-12 else None
+
+
+def _some(rows: Array, count: int, seed: int) -> Array:
+    return rows[np.sort(np.random.default_rng(seed).choice(len(rows), count, replace=False))]

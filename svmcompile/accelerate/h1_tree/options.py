@@ -1,0 +1,136 @@
+"""Options of the H1 tree, and what of them makes no sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from svmcompile.accelerate.metric_tree.options import NO_ROWS, CalibrationRows
+from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.svm import SVM, LabelRule
+
+PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two classes, before an SVM
+DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them
+KNOWN = {
+    "labels": ("auto", "model", "given"),
+    "end": ("auto", "svm", "label"),
+    "multiclass": ("vote", "dag"),
+    "planes": tuple(DTYPES),
+    "scale": ("none", "std", "minmax"),
+}
+
+
+class Shares:
+    """Several shares between 0 and 1, given as a text with commas or as a sequence."""
+
+    def __init__(self, given: Any = "") -> None:
+        if isinstance(given, Shares):
+            self.values: tuple[float, ...] = given.values
+            return
+        items = [item for item in given.split(",") if item.strip()] if isinstance(given, str) else given
+        self.values = tuple(float(item) for item in items)
+        if not all(0 < value <= 1 for value in self.values):
+            raise ValueError
+
+    def __str__(self) -> str:
+        return ",".join(f"{value:g}" for value in self.values)
+
+
+REDUCED = Shares("0.05,0.3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """How lists are grown, whoever wants them."""
+
+    paper: bool = (
+        False  # the published form: given labels, no reduced hull, nothing turned, no SVM at the end
+    )
+    level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
+    hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
+    zero_factor: float = 10.0  # by which that is lowered while it gives no direction
+    reduced: Shares = REDUCED  # hulls tried where the whole one gives no direction
+    turn: bool = True  # directions are turned for as long as they answer more rows
+    max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM
+    prune_tol: float = 0.0  # share of rows that pruning may get wrong
+    multiclass: str = "vote"  # vote | dag: every pair of classes, or only those on the way to the winner
+    planes: str = "f32"  # tables of planes: f32 | f16 | int8
+    sample: int = 4000  # rows that directions are made from; thresholds heed all rows
+    seed: int = 0
+
+    def check_lists(self) -> None:
+        for name, known in KNOWN.items():
+            value = getattr(self, name, known[0])
+            if value not in known:
+                raise OptionError(f"h1-tree: {name}={value!r} is unknown; known: {', '.join(known)}")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not np.isfinite(value):
+                raise OptionError(f"h1-tree: {field.name} is not a finite number")
+        if self.level not in (0, 1):
+            raise OptionError(f"h1-tree: level is 0 or 1, got {self.level}")
+        for name, least in (("hard_weight", 1), ("zero_factor", 1), ("prune_tol", 0), ("sample", 10)):
+            if getattr(self, name) < least:
+                raise OptionError(f"h1-tree: {name} must be at least {least}, got {getattr(self, name)}")
+        for name in ("max_nodes", "seed"):
+            if getattr(self, name) < 0:
+                raise OptionError(f"h1-tree: {name} must not be negative, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class H1TreeOptions(ListOptions):
+    """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
+
+    labels: str = "auto"  # model | given: what lists are grown for; auto: model, given with paper=true
+    end: str = (
+        "auto"  # svm | label: who takes rows that no half-space answers; auto: svm, label with paper=true
+    )
+    tau: float = -1.0  # rows the SVM is not sure of by so much never exit; -1: chosen on held-out rows
+    recalibrate: int = 8  # points made up around each row that hold thresholds back
+    min_gain: float = 0.01  # share of rows that a node before the SVM must answer
+    target: float = 0.999  # agreement with the original that exits keep
+    confidence: float = 0.8  # with which they do
+    calibrate: CalibrationRows = NO_ROWS  # rows that prove it; none: 25 % of the data
+    proven: bool = False  # exits by proof instead of measurement; not there yet
+
+    @property
+    def ends_in_svm(self) -> bool:
+        return self.end == "svm" or (self.end == "auto" and not self.paper)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether lists are grown for the SVM's own predictions."""
+        return self.labels == "model" or (self.labels == "auto" and not self.paper)
+
+    def check(self, svm: SVM) -> None:
+        """Refuses what makes no sense, alone or for this SVM."""
+        self.check_lists()
+        if svm.label_rule is LabelRule.NONE:
+            raise UnsupportedError("h1-tree: half-spaces answer with a class, and a regressor has none")
+        if svm.n_sums > 1 and not svm.counts:
+            raise UnsupportedError(
+                "h1-tree: the model has a decision value for each class, not for each pair of classes; "
+                "such models are linear, for which method exact takes one dot product per class"
+            )
+        if self.proven:
+            raise OptionError("h1-tree: proven=true is not there yet; exits are calibrated by measurement")
+        if self.tau != -1 and self.tau < 0:
+            raise OptionError(f"h1-tree: tau must be -1 or at least 0, got {self.tau}")
+        for name, most in (("min_gain", 1), ("recalibrate", 1000)):
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise OptionError(f"h1-tree: {name} must lie within 0 and {most}, got {value}")
+        for name in ("target", "confidence"):
+            if not 0 < getattr(self, name) < 1:
+                raise OptionError(f"h1-tree: {name} must lie between 0 and 1, got {getattr(self, name)}")
+        if self.calibrate and not self.ends_in_svm:
+            raise OptionError("h1-tree: calibrate is for end=svm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class H1TrainOptions(ListOptions):
+    """Lists of half-spaces grown for given labels, one per pair of classes."""
+
+    scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for

@@ -1,0 +1,66 @@
+"""train: labelled rows in, lists of half-spaces that stand on their own out, as a program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmcompile.accelerate.h1_tree.forest import Forest, factors, grown, growth_of
+from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions
+from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite
+from svmcompile.accelerate.h1_tree.tables import OUT
+from svmcompile.data import Data
+from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.labels import Labels
+from svmcompile.shift import nearest_float32
+from svmcompile.svm import digest
+
+
+def train(data: Data, options: H1TrainOptions) -> Program:
+    """One list for two classes, one per pair for more; votes or a directed graph decide among several."""
+    options.check_lists()
+    assert data.y is not None
+    points = finite(data.X, "the data")
+    known = np.unique(data.y)
+    if len(known) < 2:
+        raise OptionError("h1-tree: the data has one class only; lists part at least two")
+    rows = Rows(points, class_numbers(data.y, known))
+    pairs: list[Pair] = [(1, 0)] if len(known) == 2 else pair_indices(len(known))
+    growth = growth_of(options, several=len(known) > 2)
+    forest = grown(rows, pairs, growth, options, 0.0, factors(points, options.scale))
+    return _program(forest, data, Labels.of(known, "the data"), options)
+
+
+def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions) -> Program:
+    lists, d = forest.lists(), data.X.shape[1]
+    centre = nearest_float32(data.X.mean(axis=0, dtype=np.float64))
+    head: Node = ir.Threshold("label", OUT, True, 1, 0)
+    if len(labels) > 2:
+        head = ir.Vote("label", OUT, len(labels))
+    details = {
+        "lists": {
+            "planes": len(lists.nodes),
+            "grown": forest.grown,
+            "longest": max(len(one.nodes) for one in lists.lists),
+        },
+        "rows": {"lists": len(data.X)},
+    }
+    return Program(
+        input=Input(d, "x", data.feature_names),
+        body=(lists.node("x"), head),
+        outputs=(Output("scores", OUT), Output("label", "label")),
+        tables=lists.tables(d, centre, DTYPES[options.planes]),
+        labels=labels,
+        origin=Origin(
+            source="labelled rows",
+            sha256=digest({"X": data.X, "y": np.asarray(data.y)}),
+            n_support_vectors=0,
+            exact_flops=0,
+            method="h1-tree",
+            claim=Claim.APPROXIMATE,
+            details=details,
+        ),
+    )

@@ -1,0 +1,109 @@
+"""Walking lists of half-spaces: rows and tables go in, what each list says of each row comes out.
+
+`interpret`, `bounds` and `cost` all read the same `Walk`, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.lists import PlaneLists, TiledLists
+from svmcompile.ir.rules import classes_of
+
+Tables = Mapping[str, NDArray[Any]]
+Lists = PlaneLists | TiledLists
+Floats = NDArray[np.floating[Any]]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """What happened to the rows: their scores, and which planes each was held against."""
+
+    scores: Floats  # [rows, lists], as the node gives them
+    tested: Flags  # [rows, planes]
+
+    @property
+    def tests(self) -> Indices:
+        """Planes per row."""
+        return np.asarray(self.tested.sum(axis=1))
+
+
+def plane_rows(node: Lists, tables: Tables) -> NDArray[Any]:
+    """The planes [m, d], whatever their layout."""
+    planes = tables[node.planes]
+    if isinstance(node, PlaneLists):
+        return planes
+    groups, d, lanes = planes.shape
+    return np.asarray(planes.transpose(0, 2, 1).reshape(groups * lanes, d)[: len(tables[node.answers])])
+
+
+def walk_lists(node: Lists, h: Floats, tables: Tables) -> Walk:
+    """The walk of rows h = x - centre."""
+    values = h @ plane_rows(node, tables).astype(h.dtype).T
+    return walk_hits(node, np.asarray(values > tables[node.thresholds]), tables, h.dtype)
+
+
+def walk_hits(node: Lists, hits: Flags, tables: Tables, dtype: Any) -> Walk:
+    """The walk of rows of which it is known [rows, planes] which half-spaces hold them."""
+    starts = tables[node.starts].astype(np.intp)
+    scores = np.empty((len(hits), len(starts) - 1), dtype=dtype)
+    tested = np.zeros_like(hits)
+    for p, (first, end) in enumerate(pairwise(starts)):
+        found = hits[:, first:end]
+        tested[:, first:end] = np.cumsum(found, axis=1) - found == 0  # none before holds the row
+        rows, at = np.nonzero(found & tested[:, first:end])
+        scores[:, p] = tables[node.rest][p]
+        scores[rows, p] = tables[node.answers][first + at]
+    if node.order == "all":
+        return Walk(scores, tested)
+    scores, met = dag(scores)
+    return Walk(scores, tested & np.repeat(met, np.diff(starts), axis=1))
+
+
+def dag(scores: Floats) -> tuple[Floats, Flags]:
+    """Pair scores in favour of the winner of the directed graph, and which pairs were looked at."""
+    rows, n_classes = np.arange(len(scores)), classes_of(scores.shape[1])
+    low, high = np.zeros(len(scores), dtype=np.intp), np.full(len(scores), n_classes - 1)
+    met, sure = np.zeros(scores.shape, dtype=bool), np.ones(len(scores), dtype=bool)
+    for _ in range(n_classes - 1):
+        pair = pair_number(low, high, n_classes)
+        value = scores[rows, pair]
+        met[rows[sure], pair[sure]] = True
+        sure &= value != 0
+        low, high = np.where(value > 0, low, low + 1), np.where(value > 0, high - 1, high)
+    return favour(n_classes).astype(scores.dtype)[low] * sure[:, None], met
+
+
+def pair_number(first: Any, second: Any, n_classes: int) -> Any:
+    """Where the pairs (first, second) stand in LIBSVM's order."""
+    return first * (2 * n_classes - first - 1) // 2 + second - first - 1
+
+
+def favour(n_classes: int) -> NDArray[np.float64]:
+    """[classes, pairs]: 1 where a class is the pair's first, -1 where it is its second, else 0."""
+    first, second = np.triu_indices(n_classes, 1)
+    own = np.arange(n_classes)[:, None]
+    return np.asarray((own == first).astype(np.float64) - (own == second))
+
+
+def most_tests(node: Lists, tables: Tables) -> int:
+    """The most planes a row can be held against."""
+    lengths = np.diff(tables[node.starts].astype(np.intp))
+    if node.order == "all":
+        return int(lengths.sum())
+    n_classes = classes_of(len(lengths))
+    most = np.zeros((n_classes, n_classes), dtype=np.intp)  # from each pair of classes on
+    for apart in range(1, n_classes):
+        for low in range(n_classes - apart):
+            high = low + apart
+            after = max(most[low + 1, high], most[low, high - 1])
+            most[low, high] = after + lengths[pair_number(low, high, n_classes)]
+    return int(most[0, -1])

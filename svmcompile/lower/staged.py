@@ -1,0 +1,264 @@
+"""Bounded sums as `StagedSum` and `StagedVote`: stages, vectors and triangles in blocks of lanes.
+
+A stage may come later than the math node asks, never earlier. What a row keeps
+of the kernel's space only shrinks with more coordinates, and rounding only
+grows; so a stage at a block's end takes the residual of the stage before it and
+the slack and margin of the one after it. Bounds are rounded upwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, Prepare, Scale, StagedSum, StagedVote
+from svmcompile.ir.own import fresh
+from svmcompile.ir.program import Number, Program
+from svmcompile.ir.stages import estimate_of
+from svmcompile.ir.unstaged import in_blocks
+from svmcompile.kernel import Array
+from svmcompile.lower.packed import LIMITS
+from svmcompile.lower.tiled import LANES, LARGEST, picked
+
+Tables = dict[str, NDArray[Any]]
+Bounded = BoundedSum | BoundedVote
+
+UNIT = 1.01 * 2.0**-24
+QUAD = 4  # coordinates of a pair that are made together
+# More than what a comparison of a score with its error adds to the rounding of each.
+ABOVE: dict[Number, float] = {"f32": 1 + 2e-6, "f64": 1 + 1e-14}
+SMALLEST: dict[Number, float] = {
+    "f32": float(np.finfo(np.float32).tiny),
+    "f64": float(np.finfo(np.float64).tiny),
+}
+
+
+def stage(program: Program, node: Bounded, number: Number, profile: str) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables of one bounded node."""
+    lanes = LANES[number] if profile == "host" else 1
+    prepare, made, moved = _prepare(program, node, number)
+    vectors = program.tables[node.vectors] - moved
+    if isinstance(node, BoundedSum):
+        found, tables = _sum(program, node, prepare.out, vectors, number, lanes)
+        return [prepare, found], made | tables
+    vote, tables = _vote(program, node, prepare.out, vectors, number, lanes)
+    return [prepare, vote], made | tables
+
+
+def _prepare(program: Program, node: Bounded, number: Number) -> tuple[Prepare, Tables, Array]:
+    """What marks rows that are not finite; takes in a scaling, and how far the vectors move with it."""
+    rbf = node.kernel.kind == "rbf"
+    scale = next((item for item in program.body if item.out == node.x), None)
+    width = program.tables[node.vectors].shape[1]
+    x, shift, factor, moved = node.x, np.zeros(width), np.ones(width), np.zeros(width)
+    if isinstance(scale, Scale) and (rbf or not program.tables[scale.offset].any()):
+        x = scale.x
+        shift, factor, moved = (program.tables[t] for t in (scale.shift, scale.factor, scale.offset))
+    names = fresh(node.out, "shift", program.tables), fresh(node.out, "factor", program.tables)
+    out = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
+    limit = LIMITS[number] if rbf else LARGEST[number]
+    if rbf and np.abs(program.tables[node.vectors]).max() > limit / 10:
+        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+    return Prepare(out, x, *names, limit), dict(zip(names, (shift, factor), strict=True)), moved
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """Where stages end, and their bounds."""
+
+    ends: NDArray[np.int64]
+    residuals: Array
+    slacks: Array
+    margins: Array
+
+    def at(self, places: NDArray[np.int64], rank: int) -> tuple[NDArray[np.int64], _Stages]:
+        """Stages at these places, where they tell something new, and whose turn it is at each.
+
+        With more coordinates than the stage asked for, rounding is as after the next one; that is
+        known only if the next one has coordinates alone, too.
+        """
+        kept: list[int] = []
+        turns: list[int] = []
+        rounds: list[int] = []
+        for place in places.tolist():
+            turn = int(np.searchsorted(self.ends, place, side="right")) - 1
+            has = min(place, rank)
+            more = turn >= 0 and self.ends[turn] < has
+            known = not more or (turn + 1 < len(self.ends) and self.ends[turn + 1] <= rank)
+            again = bool(turns) and turns[-1] == turn and min(kept[-1], rank) == has
+            if turn >= 0 and known and not again:
+                kept.append(place)
+                turns.append(turn)
+                rounds.append(turn + more)
+        slacks, margins = (np.maximum(t[turns], t[rounds]) for t in (self.slacks, self.margins))
+        return np.array(turns), _Stages(np.array(kept), self.residuals[turns], slacks, margins)
+
+
+def _stages(node: Bounded, tables: Any, ends: NDArray[Any], part: slice = slice(None)) -> _Stages:
+    residuals, slacks, margins = (tables[t][part] for t in (node.residuals, node.slacks, node.margins))
+    return _Stages(ends.astype(np.int64), residuals, slacks, margins)
+
+
+def _sum(
+    program: Program, node: BoundedSum, x: str, vectors: Array, number: Number, lanes: int
+) -> tuple[StagedSum, Tables]:
+    tables, rank = program.tables, len(program.tables[node.projection])
+    asked = _stages(node, tables, tables[node.ends])
+    places = asked.ends
+    if lanes > 1:
+        places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
+    turns, stages = asked.at(places, rank)
+    estimates = [
+        _filled(estimate_of(node, tables, int(turn)), int(place))
+        for turn, place in zip(turns, stages.ends, strict=True)
+        if place > rank
+    ]
+    spread = [np.abs(estimate).sum() for estimate in estimates]
+    beyond = stages.margins.copy()  # room for sums that the math node makes in another way
+    beyond[len(beyond) - len(spread) :] += UNIT * (stages.ends[len(beyond) - len(spread) :] + 4) * spread
+    made = {
+        node.vectors: _in_lanes(vectors, lanes),
+        node.weights: _filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
+        node.bias: tables[node.bias],
+        node.ends: stages.ends,
+        node.coordinates: in_blocks(tables[node.coordinates], rank, lanes),
+        node.projection: _filled(tables[node.projection], max(1, rank + -rank % lanes)),
+        node.estimates: np.concatenate(estimates) if estimates else np.zeros(1),
+        **_bounds(node, tables, stages.residuals, stages.slacks, beyond, number),
+    }
+    fields = (
+        node.vectors, node.weights, node.bias, node.ends, node.coordinates, node.projection,
+        node.estimates, node.residuals, node.slacks, node.margins, node.rounding,
+    )  # fmt: skip
+    exact = node.exact if node.tolerance < 0 else program.input.name
+    found = StagedSum(node.out, x, exact, *fields, node.reach, node.tolerance, rank, node.kernel)
+    return found, made
+
+
+def _vote(
+    program: Program, node: BoundedVote, x: str, vectors: Array, number: Number, lanes: int
+) -> tuple[StagedVote, Tables]:
+    tables, quad = program.tables, QUAD if lanes > 1 else 1
+    order = _class_order(node.counts, lanes)
+    counts = tuple(count + -count % lanes for count in node.counts)
+    parts = _pairs(node, tables, quad)
+    made = {
+        node.vectors: _in_lanes(picked(vectors, order), lanes),
+        node.weights: picked(tables[node.weights].T, order).T,
+        node.bias: tables[node.bias],
+        node.starts: np.concatenate([[0], np.cumsum([len(part.picks) for part in parts])]),
+        node.coordinates: np.concatenate([part.coordinates for part in parts]),
+        node.projections: np.concatenate([part.projection for part in parts]),
+        **_bounds(
+            node,
+            tables,
+            np.concatenate([part.stages.residuals for part in parts]),
+            np.concatenate([part.stages.slacks for part in parts]),
+            np.concatenate([part.stages.margins for part in parts]),
+            number,
+        ),
+    }
+    picks = np.argsort(np.where(order < 0, len(order), order))[np.concatenate([p.picks for p in parts])]
+    names = {end: fresh(node.out, end, tables) for end in ("basis", "places")}
+    basis = node.vectors
+    made[names["places"]] = np.arange(len(order))
+    if lanes > 1:
+        made[names["places"]], picks = np.unique(picks, return_inverse=True)
+        basis = names["basis"]
+        made[basis] = _wide_rows(picked(vectors, order)[made[names["places"]]], lanes // 2)
+    made[node.picks] = picks
+    fields = (
+        node.vectors, basis, names["places"], node.weights, node.bias, node.starts, node.picks,
+        node.coordinates, node.projections, node.residuals, node.slacks, node.margins, node.rounding,
+    )  # fmt: skip
+    block = node.block + -node.block % quad
+    own = (node.reach, block, quad, counts, node.kernel)
+    return StagedVote(node.out, x, node.guess, node.exact, *fields, *own), made
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One pair of a vote, filled up to quads."""
+
+    picks: NDArray[np.int64]
+    coordinates: Array
+    projection: Array
+    stages: _Stages
+
+
+def _pairs(node: BoundedVote, tables: Any, quad: int) -> list[_Pair]:
+    starts = tables[node.starts].astype(np.int64)
+    block, found, triangle, first = node.block + -node.block % quad, [], 0, 0
+    for start, stop in pairwise(starts.tolist()):
+        size = stop - start
+        whole = size + -size % quad
+        asked = np.minimum(np.arange(node.block, size + node.block, node.block), size)
+        places = np.minimum(np.arange(block, whole + block, block), whole)
+        part = slice(first, first + len(asked))
+        _, stages = _stages(node, tables, asked, part).at(places, size)
+        assert len(stages.ends) == len(places), "a pair's stages are all kept"
+        numbers = size * (size + 1) // 2
+        coordinates = in_blocks(tables[node.coordinates][triangle : triangle + numbers], size, quad)
+        picks = tables[node.picks][start:stop].astype(np.int64)
+        picks = np.concatenate([picks, np.repeat(picks[-1:], whole - size)])
+        projection = _filled(tables[node.projections][start:stop], whole)
+        found.append(_Pair(picks, coordinates, projection, stages))
+        triangle, first = triangle + numbers, part.stop
+    return found
+
+
+def _bounds(
+    node: Bounded, tables: Any, residuals: Array, slacks: Array, margins: Array, number: Number
+) -> Tables:
+    """The tables of bounds, each number rounded upwards; a rounded bias is made up for."""
+    bias = tables[node.bias]
+    lost = float(np.abs(bias - bias.astype(np.float32)).max()) if number == "f32" else 0.0
+    rounding = tables[node.rounding] + np.array([0.0, lost])
+    bounds = {
+        node.residuals: np.square(residuals * ABOVE[number]),
+        node.slacks: slacks,
+        node.margins: margins + lost,
+        node.rounding: rounding,
+    }
+    return {name: _upwards(table, number) for name, table in bounds.items()}
+
+
+def _upwards(table: Array, number: Number) -> Array:
+    """Numbers that rounding cannot make smaller than they are meant, nor lose below the smallest."""
+    above = np.maximum(table * ABOVE[number], SMALLEST[number])
+    if number == "f64":
+        return above
+    with np.errstate(over="ignore"):
+        rounded = above.astype(np.float32)
+    over = np.nextafter(rounded, np.float32(np.inf))
+    return np.where(rounded < above, over, rounded).astype(np.float64)
+
+
+def _class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
+    """Vector numbers with each class filled up to whole blocks by -1."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    parts = [
+        np.concatenate([np.arange(a, b), np.full((a - b) % lanes, -1)])
+        for a, b in pairwise(starts.tolist())
+    ]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _filled(table: NDArray[Any], length: int) -> Array:
+    """Numbers with zeros up to a length."""
+    return np.concatenate([table, np.zeros(length - len(table))])
+
+
+def _in_lanes(vectors: Array, lanes: int) -> Array:
+    """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
+    filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
+    return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
+
+
+def _wide_rows(rows: Array, lanes: int) -> Array:
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))
