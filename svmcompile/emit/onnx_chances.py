@@ -118,10 +118,10 @@ def _(node: ir.Shares, values: Values) -> str:
 
 @build.register
 def _(node: ir.Mean, values: Values) -> str:
+    """One product: ONNX Runtime makes a product that is then divided by a number a float32 affair."""
     size = values.types[node.out].width
-    adds = values.graph.constant(np.tile(np.eye(size), (node.groups, 1)))
-    total = values.graph.op("MatMul", values.names[node.chances], adds)
-    return values.graph.op("Div", total, values.scalar(float(node.groups)))
+    means = np.tile(np.eye(size) / node.groups, (node.groups, 1))
+    return values.graph.op("MatMul", values.names[node.chances], values.graph.constant(means))
 
 
 def _grouped(values: Values, tensor: str, groups: int, width: int) -> str:
