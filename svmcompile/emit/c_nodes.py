@@ -13,7 +13,6 @@ import numpy as np
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
 from svmcompile.emit.c_features import FEATURES, feature_context
-from svmcompile.emit.c_helpers import PACKED
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
