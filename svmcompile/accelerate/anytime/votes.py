@@ -162,7 +162,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     n, d, k = maker.own.n_vectors, maker.own.n_features, len(maker.own.counts)
     cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
-    exact = n * (price.exact + price.product * (k - 2))
+    exact = price.exact_sum(n, k - 1)
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
 
 
