@@ -23,6 +23,7 @@ from c_cost import c_cost
 from common import dense, load, split, table
 from metric_tree import progress
 from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -52,8 +53,8 @@ def whole(name: str, train: int = 0) -> Rows:
 def digits() -> Rows:
     X, y = load_digits(return_X_y=True)
     X, y = X[y < 2] / 16.0, y[y < 2]
-    order = np.random.default_rng(0).permutation(len(y))
-    return X[order[:240]], y[order[:240]], X[order[240:]]
+    X, held, y, _ = train_test_split(X, y, test_size=1 / 3, random_state=0)
+    return X, y, held
 
 
 def mnist() -> Rows:
