@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 
 Model = Annotated[
-    Path, typer.Argument(help="LIBSVM text, skops, joblib/pickle or .svmc file", show_default=False)
+    Path, typer.Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(help="a folder that `compile` wrote", show_default=False)]
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight or .parquet"
@@ -145,6 +145,27 @@ def train(
     with showing_progress(as_json):
         report = jobs.train_model(method, data, label, output, _settings(set_ or []), cluster)
     _print(as_json, report, lambda: show.trained(report))
+
+
+@app.command()
+def convert(
+    model: Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".model, .skops, .joblib or .pkl", show_default=False)
+    ],
+    to: Annotated[
+        str | None, typer.Option(help="libsvm, skops or joblib  [default: by the suffix of -o]")
+    ] = None,
+    features: Features = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Write a model as LIBSVM text or as a scikit-learn estimator."""
+    from svmcompile import show
+    from svmcompile.convert_job import convert_model
+
+    report = convert_model(model, output, to, trust_pickle, features)
+    _print(as_json, report, lambda: show.converted(report, output.parent))
 
 
 @app.command()

@@ -24,6 +24,7 @@ from svmcompile.progress import steps
 LOCAL = "local:"
 RETRIES = 3  # of a task that fails; so often, too, a worker may die under it
 CONNECT_SECONDS = 30
+PRIVATE = "127.0.0.1:0"  # any free port, for this machine alone
 
 
 @contextmanager
@@ -51,7 +52,7 @@ def _client(where: str) -> Iterator[Any]:
         return
     with (
         LocalCluster(
-            n_workers=_count(where), threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=_count(where), threads_per_worker=1, processes=True, dashboard_address=PRIVATE
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

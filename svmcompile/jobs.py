@@ -14,7 +14,15 @@ import numpy as np
 
 from svmcompile import pipeline
 from svmcompile.accelerate import METHODS, method
-from svmcompile.data import Data, PredictionWriter, count_rows, iter_data, read_data, read_partitions
+from svmcompile.data import (
+    Data,
+    PredictionWriter,
+    count_rows,
+    iter_data,
+    partition_files,
+    read_data,
+    read_partitions,
+)
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
@@ -226,7 +234,7 @@ def predict_file(
     folder: Path, data: Path, output: Path, label: str | None, name: str | None, target: str | None,
     scores: bool, n_jobs: int, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Score a data file chunk by chunk; how many rows there were."""
+    """Score a data file, or the files of a folder, chunk by chunk; how many rows there were."""
     from svmcompile.show import progress
 
     stem, program = pipeline.find_program(folder, name)
@@ -234,11 +242,16 @@ def predict_file(
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
     width, names = program.n_features, program.input.feature_names
-    chunks = iter_data(data, label=label, n_features=width, feature_names=names)
+    files = partition_files(data)
+    chunks = (
+        chunk
+        for file in files
+        for chunk in iter_data(file, label=label, n_features=width, feature_names=names)
+    )
     done = 0
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
     with (
-        progress(f"scoring {data.name}", count_rows(data), quiet) as advance,
+        progress(f"scoring {data.name}", _rows_of(files), quiet) as advance,
         PredictionWriter(output, kind) as sink,
     ):
         for chunk in chunks:
@@ -246,6 +259,12 @@ def predict_file(
             done += len(chunk.X)
             advance(len(chunk.X))
     return {"model": stem, "rows": done, "output": str(output)}
+
+
+def _rows_of(files: list[Path]) -> int | None:
+    """Rows in all, where that is cheap to say."""
+    counts = [count_rows(file) for file in files]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def list_methods() -> list[dict[str, Any]]:

@@ -244,3 +244,11 @@ def _limits(result: dict[str, Any]) -> list[str]:
         f"single row: {share['gb_s_single']:.1f} of {limits['read_gb_s']:.0f} GB/s, "
         f"{share['bandwidth_single']:.0%} of reading {size(limits['read_bytes'])}{place}",
     ]
+
+
+def converted(report: dict[str, Any], folder: Path) -> None:
+    """What `convert` wrote."""
+    for name in report["files"]:
+        console.print(f"{escape(str(folder / name))}: {escape(report['source'])} as {report['format']}")
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")

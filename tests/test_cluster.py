@@ -16,7 +16,7 @@ from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.trainer import train_classifier
 from svmcompile.cluster import connected, predict_partitions
 from svmcompile.data import partition_files, read_partitions
-from svmcompile.jobs import train_model
+from svmcompile.jobs import predict_file, train_model
 from svmcompile.progress import showing
 
 pytest.importorskip("distributed", reason="extra dask is not installed")
@@ -99,6 +99,9 @@ def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet,
         local = sc.load(folder)
         np.testing.assert_array_equal(found["label"], local.predict(X))
         np.testing.assert_array_equal(found["scores"], local.decision_function(X))
+    alone = tmp_path / "alone.npz"
+    predict_file(folder, parquet, alone, "kind", None, None, scores=True, n_jobs=1, quiet=True)
+    assert alone.read_bytes() == output.read_bytes()
 
 
 def test_a_folder_of_libsvm_files_is_one_set(tmp_path):
@@ -121,6 +124,24 @@ def test_files_that_do_not_belong_together_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(sc.ReadError, match="holds no data files"):
         read_partitions(tmp_path / "empty")
+
+
+def test_a_cluster_that_is_there_is_used(rows):
+    from distributed import LocalCluster
+
+    X, y = rows
+    options = parse_options("dtsvm", TrainOptions, {"C": 1, "gamma": 1, "ceiling": 300, "max_ceiling": 300})
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        with connected(cluster.scheduler_address):
+            shared = train_classifier(X, y, 3, options)
+        assert len(cluster.workers) == 1  # ours no longer, theirs still
+    same_leaves(train_classifier(X, y, 3, options), shared)
+
+
+def test_an_address_where_nobody_answers_is_named(monkeypatch):
+    monkeypatch.setattr("svmcompile.cluster.CONNECT_SECONDS", 1)
+    with pytest.raises(sc.OptionError, match="no scheduler answers there"), connected("tcp://127.0.0.1:9"):
+        pass
 
 
 @pytest.mark.parametrize("where", ["local:0", "local:many", "local:"])

@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from common import OUTPUT, table
@@ -28,7 +27,7 @@ from dtsvm_sets import LETTER_ACCURACY, LETTER_SECONDS, PAPER, Sixths, sixths
 
 from svmcompile.accelerate.dtsvm.leaves import Theta
 from svmcompile.accelerate.dtsvm.model import Decomposition
-from svmcompile.accelerate.dtsvm.options import Numbers, TrainOptions
+from svmcompile.accelerate.dtsvm.options import MODES, Numbers, TrainOptions
 from svmcompile.accelerate.dtsvm.search import Rows, Search, Tried
 from svmcompile.accelerate.dtsvm.trainer import (
     fitted,
@@ -41,6 +40,7 @@ from svmcompile.accelerate.dtsvm.trainer import (
 )
 
 FOLDER = OUTPUT / "dtsvm"
+CHOSEN = ("ceiling", "C", "gamma")
 
 
 class TimedSearch(Search):
@@ -141,7 +141,8 @@ def tables(results: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def name_of(one: dict[str, Any]) -> str:
-    return f"{one['name']} {one['mode']}"
+    splits = f", mean of {one['splits']} splits" if one["splits"] > 1 else ""
+    return f"{one['name']} {one['mode']}{splits}"
 
 
 def accuracy_line(one: dict[str, Any]) -> list[str]:
@@ -159,7 +160,7 @@ def vectors_line(one: dict[str, Any]) -> list[str]:
     paper, at, theirs = PAPER[one["name"]], int(one["mode"] == "1ao"), one["libsvm"]
     published = f"{paper.vectors_libsvm[at]:,}" if paper.vectors_libsvm else "-"
     return [
-        name_of(one), f"{one['tnsv']:,} ({paper.vectors[at]:,})",
+        name_of(one), f"{one['tnsv']:,.0f} ({paper.vectors[at]:,})",
         (f"{theirs['nesv']:,.0f}" if theirs else "-") + f" ({published})",
         f"{one['nesv']:,.1f} / {one['nesv_unique']:,.1f}", f"{theirs['nesv']:,.0f}" if theirs else "-",
     ]  # fmt: skip
@@ -179,14 +180,16 @@ def ceiling_line(one: dict[str, Any]) -> list[str]:
     paper = PAPER[one["name"]]
     return [
         name_of(one), f"{one['ceiling']:,} ({paper.ceiling:,})",
-        f"{100 * one['pure_share']:.2f} ({paper.pure:g})", str(one["leaves"]),
-        f"{one['tree_seconds'] + one['search_seconds']:.0f}, {one['parameters']}",
+        f"{100 * one['pure_share']:.2f} ({paper.pure:g})", f"{one['leaves']:.0f}",
+        f"{one['tree_seconds'] + one['search_seconds']:.0f}, {one['parameters']:.0f}",
     ]  # fmt: skip
 
 
 def letter_lines(one: dict[str, Any]) -> Iterator[list[str]]:
     mode = one["mode"]
     for key, found in one["by_ceiling"].items():
+        if not key.isdecimal():
+            continue
         ceiling = int(key)
         yield [
             mode, f"{ceiling:,}",
@@ -199,7 +202,8 @@ def letter_lines(one: dict[str, Any]) -> Iterator[list[str]]:
 def rivals_line(one: dict[str, Any]) -> list[str]:
     whole = one["tree_seconds"] + one["search_seconds"] + one["train_seconds"]
     ours = Result(one["accuracy"], whole, one["test_seconds"], one["nesv"])
-    others = (Result(**one[key]) for key in ("rdsvm", "bagging", "cart"))
+    fields = Result.__dataclass_fields__
+    others = (Result(**{name: one[key][name] for name in fields}) for key in ("rdsvm", "bagging", "cart"))
     return [name_of(one), *map(rival, (ours, *others))]
 
 
@@ -208,15 +212,31 @@ def rival(found: Result) -> str:
     return f"{found.accuracy:.2f}, {found.train_seconds:.1f} s, {found.nesv:,.1f}{note}"
 
 
-def stored(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+def measured() -> Iterator[list[Any]]:
+    """What has been measured, the splits of a set and mode together."""
+    for name in PAPER:
+        for mode in MODES:
+            paths = sorted(FOLDER.glob(f"{name}-{mode}-*.json"))
+            if paths:
+                yield [json.loads(path.read_text()) for path in paths]
+
+
+def mean(splits: list[Any]) -> Any:
+    """Figures over several splits: means of numbers, of all else what the first split has."""
+    first = splits[0]
+    if isinstance(first, dict):
+        shared = [key for key in first if all(isinstance(one, dict) and key in one for one in splits)]
+        found = {key: mean([one[key] for one in splits]) for key in shared}
+        return found | {key: first[key] for key in CHOSEN if key in first} | {"splits": len(splits)}
+    if isinstance(first, (int, float)) and None not in splits:
+        return sum(splits) / len(splits)
+    return first
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="the tables of DTSVM's paper")
     parser.add_argument("sets", nargs="*", default=list(PAPER))
-    parser.add_argument("--mode", default="1a1", choices=("1a1", "1ao"))
+    parser.add_argument("--mode", default="1a1", choices=MODES)
     parser.add_argument("--C", default="0.1..1e5")
     parser.add_argument("--gamma", default="1e-4..1e4")
     parser.add_argument("--max-ceiling", type=int, default=0)
@@ -241,8 +261,7 @@ def main() -> None:
             found = measure(name, options, given.seed, given.limit, given.rivals)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(found, indent=1))
-    paths = [path for name in PAPER for path in sorted(FOLDER.glob(f"{name}-*.json"))]
-    for text in tables([stored(path) for path in paths]):
+    for text in tables([mean(splits) for splits in measured()]):
         print(text)
 
 

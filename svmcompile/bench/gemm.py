@@ -55,7 +55,7 @@ def _rbf(svm: SVM) -> Callable[[Matrix], Matrix]:
     table = np.ascontiguousarray(
         np.hstack([2 * gamma * moved, np.ones_like(norms), norms]).T.astype(np.float32)
     )
-    width = svm.n_features
+    width = svm.kernel_width
 
     def values(rows: Matrix) -> Matrix:
         wide = np.empty((len(rows), width + 2), dtype=np.float32)

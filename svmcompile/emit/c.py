@@ -45,7 +45,8 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "exp2 tanh power dot kernel wide_exp2 wide_tanh wide_power wide_dot wide_dot_i8 wide_dot_f16".split()
+    "exp2 tanh power root cosine dot kernel "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
 ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
 

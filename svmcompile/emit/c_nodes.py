@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
+from svmcompile.emit.c_features import FEATURES, feature_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
@@ -61,6 +62,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "features": FEATURES,
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
@@ -114,6 +116,8 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         "exp2": taylor or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
         "tanh": "tanh" in shapes,
         "power": "power" in shapes or staged["power"],
+        "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),
+        "cosine": any(isinstance(node, ir.Cosine) for node in body),
     }
 
 
@@ -366,12 +370,19 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
+def _feature(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    return feature_context(node, program, types, prefix)
+
+
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     return tree_context(node, program, types, name)
 
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+for _one in FEATURES:
+    _own.register(_one, _feature)
 
 
 @_own.register(ir.PlaneLists)

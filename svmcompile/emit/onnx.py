@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_bounded,
+    onnx_features,
     onnx_guard,
     onnx_heads,
     onnx_leaf_sums,

@@ -22,7 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import bounded_errors, leaf_bounds, tree_bounds  # noqa: F401  register their nodes
+import svmcompile.ir.bounded_errors  # registers its nodes, as do the next
+import svmcompile.ir.chances_errors
+import svmcompile.ir.features_errors
+import svmcompile.ir.leaf_bounds
+import svmcompile.ir.tree_bounds  # noqa: F401
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, FLAT, pair_indices, pair_sums, run
@@ -45,10 +49,14 @@ SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leave
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the errors of scores (or values), and which rows may get another label."""
+    """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
+
+    A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
+    """
 
     scores: Array  # [rows, scores]
     unstable: NDArray[np.bool_]  # [rows]
+    probabilities: Array  # [rows, classes]; without columns where there are none
 
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -58,7 +66,8 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
     step = max(1, CHUNK_VALUES // max([*sizes, program.n_features]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     parts = [_chunk(program, rows[at : at + step], number) for at in starts]
-    return Bounds(np.concatenate([p.scores for p in parts]), np.concatenate([p.unstable for p in parts]))
+    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
+    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -73,9 +82,11 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
                 unstable = unstable | env[name].unstable
             env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
     ends = [env[output.value] for output in program.outputs]
-    values = [env[output.value] for output in program.outputs if output.name != "label"]
-    scores = values[0].error if values else np.zeros((len(x), 0))
-    return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
+    errors = {output.name: env[output.value].error for output in program.outputs}
+    none = np.zeros((len(x), 0))
+    scores = errors.get("scores", errors.get("value", none))
+    unstable = np.logical_or.reduce([end.unstable for end in ends])
+    return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
 @propagate.register

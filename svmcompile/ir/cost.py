@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import chances_cost  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
@@ -24,37 +23,15 @@ from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
+from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
-Tables = Mapping[str, NDArray[Any]]
-Values = Mapping[str, NDArray[Any]]
-
-# Flops of one kernel value beside its dot product: a polynomial of degree 5 and
-# the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
-SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
     ir.TaylorSum,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a row costs in one node, on average over the rows given or at most."""
-
-    kernel_evaluations: float
-    flops: float
-
-    def __rmul__(self, share: float) -> Work:
-        return Work(share * self.kernel_evaluations, share * self.flops)
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +127,28 @@ def _shape_flops(shape: str, degree: int) -> int:
     return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
 
 
-@singledispatch
-def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
-    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
-    raise TypeError(f"no cost for {type(node).__name__}")
-
-
 @work.register(ir.Scale)
 @work.register(ir.Clip)
 @work.register(ir.Prepare)
 def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.out].width)
+
+
+@work.register(ir.AsFeatures)
+@work.register(ir.Pick)
+@work.register(ir.Join)
+@work.register(ir.Fill)
+@work.register(ir.Missing)
+@work.register(ir.Cosine)
+@work.register(ir.Normalize)
+@work.register(ir.Powers)
+def _(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Moving numbers is no work."""
+    width = types[node.out].width
+    if isinstance(node, ir.Powers):
+        return Work(0, width * (tables[node.factors].shape[1] - 1))
+    per_feature = {ir.Fill: 1, ir.Missing: 1, ir.Normalize: 3, ir.Cosine: SHAPE_FLOPS["exp2"]}
+    return Work(0, width * per_feature.get(type(node), 0))
 
 
 @work.register(ir.KernelSum)

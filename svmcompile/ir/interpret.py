@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import bounded_meaning, list_meaning, taylor_meaning  # noqa: F401  register their nodes
+from svmcompile.ir import (  # noqa: F401  register their nodes
+    bounded_meaning,
+    chances_meaning,
+    features_meaning,
+    list_meaning,
+    taylor_meaning,
+)
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
@@ -78,8 +84,21 @@ def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
 
 
 def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
-    """Probabilities; refused for programs that have none."""
-    raise UnsupportedError("this program has no probabilities; use predict or decision_function")
+    """Probabilities of the classes, in the order of the labels."""
+    return _output(program, data, "probabilities", "probabilities; use predict or decision_function")
+
+
+def score_samples(program: Program, data: Any) -> NDArray[np.float64]:
+    """Raw scores of a one-class SVM."""
+    return _output(program, data, "samples", "raw scores; only one-class SVMs of scikit-learn do")[:, 0]
+
+
+def _output(program: Program, data: Any, name: str, lack: str) -> NDArray[np.float64]:
+    value = program.output(name)
+    if value is None:
+        raise UnsupportedError(f"this program has no {lack}")
+    rows = as_rows(data, program.n_features, program.input.feature_names)
+    return interpret_values(program, rows, {value})[value].astype(np.float64)
 
 
 def poisoned(x: Floats, out: Floats) -> Floats:

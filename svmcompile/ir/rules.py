@@ -342,7 +342,7 @@ def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.ArgMax, types: Types, tables: Tables) -> Type:
-    need(types[node.scores].kind is Kind.SCORES, "needs scores")
+    need(types[node.scores].kind in (Kind.SCORES, Kind.PROBABILITIES), "needs scores or probabilities")
     return Type(Kind.LABEL, types[node.scores].width)
 
 

@@ -93,7 +93,8 @@ def _sum(
     inverted = invert(program, nodes, made, number, profile, storage)
     if inverted or profile != "host":
         return inverted or (nodes, made)
-    nodes, made = tile(nodes, made, number, program.n_features)
+    width = program.tables[node.vectors].shape[1]
+    nodes, made = tile(nodes, made, number, width)
     if halves:
         made[node.vectors] = made[node.vectors].astype(np.float16)
     return nodes, made

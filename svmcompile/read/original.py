@@ -36,11 +36,16 @@ class Original:
 def load_original(
     source: object, svm: SVM, trust_pickle: bool = False, format: str | None = None
 ) -> Original | None:
-    """The original behind a source that `read` has read into `svm`; None if its library is missing."""
+    """The original behind a source that `read` has read into `svm`; None if its library is missing.
+
+    None for ONNX too: its SVM nodes compute in float32 and were compared by the reader.
+    """
     if not isinstance(source, (str, os.PathLike)):
         return _from_estimator(source, svm)
     where, content = os.fspath(source), content_of(source)
     format = format or format_of(content, where)
+    if format == "onnx":
+        return None
     if format == "libsvm":
         return _from_libsvm(source, svm)
     from svmcompile.read.stored import load_pickle, load_skops
@@ -54,6 +59,17 @@ def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:
     return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
 
 
+def _named(rows: NDArray[np.float64], svm: SVM) -> Any:
+    """The rows as a frame where the model knows names, by which it may pick its columns."""
+    if not svm.feature_names:
+        return rows
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return rows
+    return DataFrame(rows, columns=list(svm.feature_names))
+
+
 def _from_estimator(estimator: Any, svm: SVM) -> Original:
     if not hasattr(estimator, "predict"):
         raise UnsupportedError(f"{type(estimator).__name__} cannot predict; pass the fitted estimator")
@@ -61,9 +77,9 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
     def runner(method: str) -> Run:
         def run(data: Any) -> NDArray[Any]:
             with warnings.catch_warnings():
-                # The rows are in the model's order already, without their names.
+                # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return np.asarray(getattr(estimator, method)(_rows(data, svm)))
+                return np.asarray(getattr(estimator, method)(_named(_rows(data, svm), svm)))
 
         return run
 

@@ -1,4 +1,4 @@
-"""scikit-learn: a fitted estimator, alone or at the end of a Pipeline of scalers, becomes an SVM."""
+"""scikit-learn: a fitted estimator, alone or at the end of a Pipeline of transformers, becomes an SVM."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import kernel_machines, linear_machines
 from svmcompile.read.fitted import Fitted
-from svmcompile.read.scalers import SCALERS
-from svmcompile.svm import SVM, ScaleStep, Source, digest
+from svmcompile.read.roles import from_sklearn, role
+from svmcompile.read.transformers import COMBINED, MAX_DEPTH, PIPELINE, TRANSFORMERS, is_idle, steps_of
+from svmcompile.steps import step_parts
+from svmcompile.svm import SVM, Source, digest
 
 MACHINES = kernel_machines.MACHINES | linear_machines.MACHINES
-PIPELINE = "Pipeline"
-MAX_DEPTH = 16  # of pipelines within pipelines
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 WAYS_OUT = {
@@ -35,55 +35,45 @@ def read_estimator(estimator: object, where: str) -> SVM:
     members = _chain(estimator, where, MAX_DEPTH)
     if not members:
         raise UnsupportedError(f"{where}: the pipeline has no steps; {_supported()}")
-    scalers = [_fitted(member, SCALERS, where) for member in members[:-1]]
     machine = _fitted(members[-1], MACHINES, where)
+    before = [_transformer(member, where) for member in members[:-1]]
+    steps = tuple(step for member in before for step in steps_of(member.estimator, where))
     svm = MACHINES[machine.role](machine)
     svm = replace(
         svm,
-        steps=tuple(step for scaler in scalers for step in SCALERS[scaler.role](scaler)),
-        feature_names=_feature_names([*scalers, machine]),
+        steps=steps,
+        feature_names=_feature_names([*before, machine]),
         notes=svm.notes + _overrides(machine),
     ).check(where)
-    kind = _kind(estimator, [*scalers, machine])
+    kind = _kind(estimator, [*before, machine])
     return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
 
 
 def _chain(estimator: object, where: str, depth: int) -> list[object]:
     """The estimators in the order rows meet them, pipelines opened and idle steps dropped."""
-    if _role(estimator, (PIPELINE,)) is None:
+    if role(estimator, (PIPELINE,)) is None:
         return [estimator]
     steps = Fitted(estimator, PIPELINE, where).get("steps")
     if depth == 0 or not isinstance(steps, (list, tuple)):
         raise ReadError(f"{where}: the pipeline's steps are not a list, or nested too deep")
     if not all(isinstance(step, (list, tuple)) and len(step) == 2 for step in steps):
         raise ReadError(f"{where}: the pipeline's steps are not pairs of a name and an estimator")
-    active = [step for _, step in steps if not _is_idle(step)]
+    active = [step for _, step in steps if not is_idle(step)]
     return [member for step in active for member in _chain(step, where, depth - 1)]
 
 
-def _is_idle(step: object) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
-
-
-def _role(estimator: object, names: Iterable[str]) -> str | None:
-    """The scikit-learn class, among `names`, that the estimator is or derives from."""
-    known = set(names)
-    for base in type(estimator).__mro__:
-        if base.__name__ in known and _from_sklearn(base):
-            return base.__name__
-    return None
-
-
-def _from_sklearn(base: type) -> bool:
-    """Other libraries have an SVC too, and it need not mean the same."""
-    return str(base.__module__).split(".")[0] == "sklearn"
+def _transformer(member: object, where: str) -> Fitted:
+    """A member that comes before the last, which cannot be an SVM."""
+    if role(member, MACHINES):
+        raise _unsupported(member, where)
+    return Fitted(member, role(member, [*TRANSFORMERS, *COMBINED]) or type(member).__name__, where)
 
 
 def _fitted(estimator: object, table: Iterable[str], where: str) -> Fitted:
-    role = _role(estimator, table)
-    if role is None:
+    found = role(estimator, table)
+    if found is None:
         raise _unsupported(estimator, where)
-    return Fitted(estimator, role, where)
+    return Fitted(estimator, found, where)
 
 
 def _unsupported(estimator: object, where: str) -> UnsupportedError:
@@ -91,10 +81,10 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
     place = "" if where == name else f"{where}: "
     if isinstance(estimator, type):
         return UnsupportedError(f"{place}{estimator.__name__} is a class; pass a fitted estimator")
-    if _role(estimator, MACHINES):
+    if role(estimator, MACHINES):
         return UnsupportedError(f"{place}{name} must be the last step of its pipeline; {_supported()}")
-    if _role(estimator, SCALERS):
-        return UnsupportedError(f"{place}{name} is a scaler, with no SVM behind it; {_supported()}")
+    if role(estimator, [*TRANSFORMERS, *COMBINED]):
+        return UnsupportedError(f"{place}{name} is a transformer, with no SVM behind it; {_supported()}")
     way_out = WAYS_OUT.get(name)
     advice = f"{way_out}; " if way_out else ""
     return UnsupportedError(f"{place}{name} cannot be compiled; {advice}{_supported()}")
@@ -102,14 +92,15 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
 
 def _supported() -> str:
     return (
-        f"supported are {', '.join(MACHINES)}, alone or in a Pipeline behind {' and '.join(SCALERS)}; "
+        f"supported are {', '.join(MACHINES)}, alone or in a Pipeline behind {', '.join(TRANSFORMERS)} "
+        f"and combinations of these by {', '.join(COMBINED[1:])}; "
         "any other transformation can be applied to the rows before the compiled model"
     )
 
 
 def _kind(estimator: object, members: list[Fitted]) -> str:
     names = ", ".join(member.role for member in members)
-    return f"scikit-learn {f'Pipeline({names})' if _role(estimator, (PIPELINE,)) else names}"
+    return f"scikit-learn {f'Pipeline({names})' if role(estimator, (PIPELINE,)) else names}"
 
 
 def _feature_names(members: list[Fitted]) -> tuple[str, ...]:
@@ -129,7 +120,7 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
     """A note where a subclass has its own idea of what the model computes."""
     own = []
     for base in type(machine.estimator).__mro__:
-        if base.__name__ == machine.role and _from_sklearn(base):
+        if base.__name__ == machine.role and from_sklearn(base):
             break
         own += [name for name in ("predict", "decision_function") if name in vars(base)]
     if not own:
@@ -143,11 +134,7 @@ def _parts(svm: SVM) -> dict[str, object]:
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
     for name in ("source", "notes", "steps", "platt"):
         del parts[name]
-    for index, step in enumerate(svm.steps):
-        if isinstance(step, ScaleStep):
-            parts |= {f"shift{index}": step.shift, f"factor{index}": step.factor}
-        else:
-            parts[f"clip{index}"] = (step.low, step.high)
+    parts |= step_parts(svm.steps)
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
     return parts

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.bounds import Bounds, error_bounds
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.nodes import Fill
 from svmcompile.ir.program import Claim, Number, Program
 from svmcompile.ir.propagate import ARITHMETIC
 
@@ -82,7 +84,7 @@ def compare(
     labels: NDArray[Any] | None = None,
 ) -> Report:
     """Run everything on the same rows, rounded to float32 if any backend computes in it."""
-    finite = np.isfinite(rows).all(axis=1)
+    finite = _usable(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
@@ -106,6 +108,16 @@ def compare(
     )
 
 
+def _usable(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
+    finite = np.isfinite(rows).all(axis=1)
+    name = next((output.name for output in program.outputs if output.name != "label"), None)
+    if name is None or finite.all() or not any(isinstance(n, Fill) and n.nan for n in program.body):
+        return np.asarray(finite)
+    known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
+    return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Expected:
     """What the original says of the rows."""
@@ -127,7 +139,7 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    return Bounds(share * own.scores, own.unstable)
+    return Bounds(share * own.scores, own.unstable, share * own.probabilities)
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:

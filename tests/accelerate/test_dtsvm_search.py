@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dtsvm_cases import mixture_rows, moon_rows, options
+from dtsvm_cases import digits_rows, mixture_rows, moon_rows, options
 from joblib import parallel_config
 
 from svmcompile.accelerate.dtsvm import work
@@ -122,6 +122,26 @@ def test_results_come_in_the_order_of_the_tasks():
     sizes = [1, 5, 3]
     found = work.Workers().results("", lambda at: at * 10, Leaf, lambda at: at, sizes)
     assert found == [0, 10, 20]
+
+
+def test_where_classes_are_boxes_nearly_all_rows_cost_nothing():
+    """Like the paper's shuttle set: most rows in pure leaves, less than two vectors met, labels right."""
+    X = np.random.default_rng(0).random((6000, 4))
+    y = np.select([X[:, 0] < 0.7, X[:, 1] < 0.9, X[:, 2] + X[:, 3] < 1], [0, 1, 2], 3)
+    trained = train_classifier(X, y, 4, options(C=10, gamma=1, ceiling=400, max_ceiling=400))
+    figures = trained.model.figures(X)
+    assert figures["pure_share"] > 0.97 and figures["nesv"] < 2
+    assert (trained.model.predict(X) == y).mean() >= 0.999
+
+
+def test_larger_ceilings_do_not_lose_accuracy_where_classes_are_many():
+    """Like the paper's letter set: a class absent from a leaf is lost there."""
+    X, y = digits_rows()
+    given = options(C=10, gamma=0.5, ceiling=100, min_leaf=0, validation=0.3)
+    trained = train_classifier(X, y, 10, given)
+    levels = {one.ceiling: one.accuracy for one in trained.tried}
+    assert levels[100] < levels[400] < levels[1600] and trained.chosen.ceiling == 1600
+    assert trained.model.tree.n_leaves == 2  # 1,797 rows are more than 1,600
 
 
 def test_numbers_are_lists_or_powers_of_ten():

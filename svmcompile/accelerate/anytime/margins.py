@@ -7,7 +7,8 @@ float32, against the original in double on the same float32 row. u = 2^-24.
 Row. After the preprocessing |dx| <= A |x'| + B. A scaling (x - shift) factor + offset adds at
 most u (3 |product| + |x'| + |offset|) <= 4 u (|x'| + |offset|), so A' = A + 4 u and
 B' = |factor| B + A (|offset| + |factor shift|) + 4 u |offset| + 8 u64 |factor shift|, the last for
-shifts that were put together in double; clipping adds u to A.
+shifts that were put together in double; clipping adds u to A, filled-in numbers u |value| to B. Other
+steps that change numbers have no such bound, and no bounded sum stands behind them.
 
 Kernel rbf, by differences, D = |x' - z|, t = gamma D^2 = ln(1/k):
     |dk| <= k ( ((d + 6) u + 2 A) t + 2 sqrt(gamma t) V + exp_error + u ),   V = (u + A) |z| + B
@@ -34,7 +35,6 @@ rounding of the tables themselves is in `Basis` (drift).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +42,7 @@ import numpy as np
 from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.kernel import Array, Kernel
 from svmcompile.shift import split_shift
-from svmcompile.svm import ClipStep, ScaleStep
+from svmcompile.steps import ClipStep, FillStep, JoinStep, MissingStep, PickStep, ScaleStep, Steps
 
 U = ARITHMETIC["f32"].u
 U64 = ARITHMETIC["f64"].u
@@ -64,19 +64,36 @@ class RowError:
     constant: float
 
 
-def row_error(steps: Sequence[ScaleStep | ClipStep], n_features: int) -> RowError:
+def row_error(steps: Steps, n_features: int) -> RowError:
     """What float32 preprocessing does to a row; feature by feature, then as lengths."""
-    relative, constant = 0.0, np.zeros(n_features)
+    relative, constant = _errors_after(steps, 0.0, np.zeros(n_features))
+    return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
+
+
+def _errors_after(steps: Steps, relative: float, constant: Array) -> tuple[float, Array]:
+    """|dx_j| <= relative |x'_j| + constant_j behind the steps; infinite where there is no such bound."""
     for step in steps:
         if isinstance(step, ClipStep):
             relative += U
-            continue
-        shift, offset = split_shift(step.shift, step.factor)
-        factor, offset = np.abs(step.factor), np.abs(offset)
-        moved = factor * np.abs(shift)
-        constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
-        relative += 4 * U
-    return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
+        elif isinstance(step, ScaleStep):
+            shift, offset = split_shift(step.shift, step.factor)
+            factor, offset = np.abs(step.factor), np.abs(offset)
+            moved = factor * np.abs(shift)
+            constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
+            relative += 4 * U
+        elif isinstance(step, PickStep):
+            constant = constant[step.columns]
+        elif isinstance(step, FillStep) and step.nan:
+            constant = constant + U * np.abs(step.values)
+        elif isinstance(step, MissingStep) and step.nan:
+            constant = np.zeros_like(constant)
+        elif isinstance(step, JoinStep):
+            parts = [_errors_after(branch, relative, constant) for branch in step.branches]
+            relative = max(part[0] for part in parts)
+            constant = np.concatenate([part[1] for part in parts])
+        else:  # sums of features may cancel, and what is left of them may be all error
+            return math.inf, constant
+    return relative, constant
 
 
 @dataclass(frozen=True, slots=True)

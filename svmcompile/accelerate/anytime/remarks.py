@@ -11,8 +11,8 @@ UNITS = {
     "portable": "time in C, profile portable",
 }
 ROUNDING = (
-    "in float32, rounding alone is too large beside these features for any bound to be certain; "
-    "scale the features before training"
+    "in float32, rounding alone is too large beside these features, or not bounded behind such "
+    "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"
 )
 
 

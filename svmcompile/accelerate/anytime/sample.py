@@ -22,7 +22,7 @@ LIMIT = 20_000  # rows looked at for support vectors and neighbours
 def prepared_rows(svm: SVM, data: Data | None) -> Array:
     """The data's finite rows as the kernel sees them."""
     if data is None:
-        return np.zeros((0, svm.n_features))
+        return np.zeros((0, svm.kernel_width))
     rows = svm.prepared(np.asarray(data.X, dtype=np.float64))
     rows = rows[np.isfinite(rows).all(axis=1)]
     if not len(rows):

@@ -145,7 +145,7 @@ class Maker:
 
 def _tried(maker: Maker, sample: Array, options: AnytimeOptions) -> Iterator[Choice]:
     """What the forms that the options leave open cost on sample rows."""
-    price = prices(options.tune, maker.own.kernel, maker.own.n_features)
+    price = prices(options.tune, maker.own.kernel, maker.own.kernel_width)
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
     for block in (options.block,) if options.block else BLOCKS:
@@ -159,7 +159,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     assert isinstance(vote, ir.BoundedVote)
     found = spent(vote, env, builder.tables)
-    n, d, k = maker.own.n_vectors, maker.own.n_features, len(maker.own.counts)
+    n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
     exact = price.exact_sum(n, k - 1)

@@ -63,7 +63,10 @@ class Workers:
     ) -> Iterable[tuple[int, R]]:
         from joblib import Parallel, delayed
 
-        parallel = Parallel(n_jobs=self.jobs or None, return_as="generator_unordered")
+        # one task at a time, so that a worker that dies costs one leaf and none waits for another's batch
+        parallel = Parallel(
+            n_jobs=self.jobs or None, return_as="generator_unordered", batch_size=1, pre_dispatch="4*n_jobs"
+        )
         found: Any = parallel(delayed(_numbered)(function, at, tasks(at)) for at in wanted)
         yield from found
 

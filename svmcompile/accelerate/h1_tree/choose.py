@@ -11,9 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.calibration import allowed_errors
 from svmcompile.accelerate.decide import labels_of, margin_rule
 from svmcompile.accelerate.exact import exact_flops
-from svmcompile.accelerate.h1_tree.exits import Calibration, Front, Scores, Trial, calibrated, last_good
+from svmcompile.accelerate.h1_tree.exits import (
+    NOTHING,
+    Calibration,
+    Front,
+    Scores,
+    Trial,
+    calibrated,
+    last_good,
+)
 from svmcompile.accelerate.h1_tree.forest import exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
@@ -78,18 +87,24 @@ def verdict_of(svm: SVM) -> Callable[[Scores], Any]:
 
 def chosen(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptions) -> Chosen:
     """The cheapest lists on the rows that choose, at the shift that the other rows prove."""
-    fronts, tried = [], []
+    fronts, tried, least = [], [], _least_shift(options, len(proof))
     for band, full in _forms(svm, rows, options):
         growth = exit_growth(options, options.min_gain)
         forest = grown(full, pairs_of(svm), growth, options, band, None)
         front = Front(forest, verdict_of(svm))
-        trial = last_good(front.trials(choice.points, choice.classes), _errors(options, choice))
-        flops = trial.flops(svm.n_features, exact_flops(svm))
+        trial = last_good(front.trials(choice.points, choice.classes, least), _errors(options, choice))
+        flops = trial.flops(svm.kernel_width, exact_flops(svm))
         fronts.append(front)
         tried.append(Tried(band, full is not rows, len(front.lists(0.0).nodes), trial, flops))
     best = fronts[int(np.argmin([one.flops for one in tried]))]
-    found = calibrated(best.trials(proof.points, proof.classes), options.target, options.confidence)
+    found = calibrated(best.trials(proof.points, proof.classes, least), options.target, options.confidence)
     return Chosen(best.lists(found.shift), found, tried)
+
+
+def _least_shift(options: H1TreeOptions, proof: int) -> float:
+    """Thresholds move ahead of hard rows only where rows prove that it does no harm, and tau is free."""
+    free = options.tau == -1 and allowed_errors(proof, options.target, options.confidence) >= 0
+    return -NOTHING if free else 0.0
 
 
 def _errors(options: H1TreeOptions, choice: Rows) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from svmcompile.accelerate.h1_tree.directions import Ways
 from svmcompile.accelerate.h1_tree.grow import Growth, grow
-from svmcompile.accelerate.h1_tree.nodes import PlaneList
 from svmcompile.accelerate.h1_tree.options import (
     DTYPES,
     EXIT_NODES,
@@ -18,7 +18,7 @@ from svmcompile.accelerate.h1_tree.options import (
 )
 from svmcompile.accelerate.h1_tree.prune import prune
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
-from svmcompile.accelerate.h1_tree.settle import Ruler, ruler
+from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.accelerate.h1_tree.tables import Lists
 from svmcompile.ir.nodes import Order
 from svmcompile.kernel import Array
@@ -67,25 +67,27 @@ def grown(
 ) -> Forest:
     """A list per pair; directions are looked for in points times `factor`."""
     centre, made, count = rows.points.mean(axis=0), list[Ruler](), 0
+    factor = np.ones(rows.points.shape[1]) if factor is None else factor
+    growth = replace(growth, stored=_rounding(factor, DTYPES[options.planes]))
     total = sum(int(np.isin(rows.classes, pair).sum()) for pair in pairs)
     with steps("growing lists of half-spaces", total) as advance:
         for column, pair in enumerate(pairs):
             sample = rows.sample(pair, column, band)
-            seen = sample if factor is None else replace(sample, points=sample.points * factor)
+            seen = sample if (factor == 1).all() else replace(sample, points=sample.points * factor)
             found = grow(seen, growth, advance)
             count += len(found.nodes)
             if growth.mixed and found.nodes:
                 found = prune(found, seen, options.prune_tol)
             held = [node.holds(seen.points) for node in found.nodes]
-            planes = _planes(found, factor)
-            made.append(ruler(found, planes, held, sample, centre, DTYPES[options.planes]))
+            planes = np.array([node.plane * factor for node in found.nodes]).reshape(-1, len(factor))
+            made.append(ruler(found, planes, held, sample, centre))
     return Forest(tuple(made), "dag" if options.multiclass == "dag" else "all", count)
 
 
-def _planes(found: PlaneList, factor: Array | None) -> list[Array]:
-    """The planes for points as they are, of unit length."""
-    planes = [node.plane if factor is None else node.plane * factor for node in found.nodes]
-    return [plane / np.sqrt(plane @ plane) for plane in planes]
+def _rounding(factor: Array, dtype: str) -> Callable[[Array], Array]:
+    """What becomes of planes for points times `factor` once tables hold them for points as they are."""
+    back = np.where(factor > 0, 1 / np.where(factor > 0, factor, 1.0), 0.0)
+    return lambda planes: as_stored(planes * factor, dtype) * back
 
 
 def factors(points: Array, scale: str) -> Array | None:
