@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from svmcompile.labels import Labels
-from svmcompile.read.notes import NO_PROBABILITIES
 from svmcompile.read.onnx_check import Parts, check_by_running
 from svmcompile.read.onnx_graph import Graph
 from svmcompile.read.onnx_machines import ONNX_MACHINES
@@ -95,13 +94,12 @@ def _with_tail(graph: Graph, svm: SVM, tail: Tail) -> SVM:
         offset = -float(svm.intercepts[0])
         return replace(svm, label_rule=LabelRule.POSITIVE_SECOND, labels=labels, sample_offset=offset)
     svm = replace(svm, labels=_cast_labels(graph, svm.labels, tail))
-    notes: tuple[str, ...] = (NO_PROBABILITIES,) if svm.platt else ()
     if not svm.counts:
-        return replace(svm, notes=notes)
+        return svm
     if not tail.plain and not tail.by_class:
         raise graph.refuse("operators behind the SVM change its scores, which is not read")
     unknown = svm.platt is not None or tail.scores is None
-    notes += (SHAPE_UNKNOWN,) if unknown else ()
+    notes = (SHAPE_UNKNOWN,) if unknown else ()
     return replace(svm, one_vs_rest_scores=tail.by_class or unknown, notes=notes)
 
 

@@ -31,7 +31,6 @@ class Original:
     name: str
     predict: Run
     decision_function: Run | None
-    exact: Any = None  # the program of what the library adds up, for its rounding errors
 
 
 def load_original(

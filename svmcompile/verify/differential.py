@@ -82,8 +82,12 @@ def compare(
     backends: list[Backend],
     rows: NDArray[Any],
     labels: NDArray[Any] | None = None,
+    plain: Program | None = None,
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it."""
+    """Run everything on the same rows, rounded to float32 if any backend computes in it.
+
+    `plain` is the original in its own order of operations, where that may round more than the program.
+    """
     finite = _usable(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
@@ -93,9 +97,8 @@ def compare(
         kept = kept.astype(np.float32)
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
-    exact = _summed_by_original(program, reference[1])
     bounds = {
-        number: _bounds(program, expected.rows, number, exact) for number in {b.precision for b in backends}
+        number: _bounds(program, plain, expected.rows, number) for number in {b.precision for b in backends}
     }
     return Report(
         name=name,
@@ -138,25 +141,13 @@ class _Expected:
         return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
 
 
-def _summed_by_original(program: Program, original: Any) -> Program | None:
-    """What the original adds up, where the program has fewer kernels, as after collapsing a linear one.
-
-    Large coefficients that cancel then round in the original alone.
-    """
-    exact = original if isinstance(original, Program) else getattr(original, "exact", None)
-    if exact is None or program.claim is not Claim.EXACT:
-        return None
-    fewer = program.cost().max_kernel_evaluations < exact.cost().max_kernel_evaluations
-    return exact if fewer else None
-
-
-def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:
+def _bounds(program: Program, plain: Program | None, rows: NDArray[Any], precision: Number) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    if exact is None:
+    if plain is None:
         return Bounds(share * own.scores, own.unstable, share * own.probabilities)
-    original = error_bounds(exact, rows, "f64")
+    original = error_bounds(plain, rows, "f64")
     return Bounds(
         share * own.scores + ORIGINAL_SHARE * original.scores,
         own.unstable | original.unstable,
