@@ -134,9 +134,7 @@ class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
     scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for
-    end: str = (
-        "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
-    )
+    end: str = "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
     C: float = 1.0  # of that machine
     gamma: float = 0.0  # of its kernel; 0: one over the number of features
     svm_rows: int = 20_000  # it is trained on at most so many rows
