@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.pipeline import plain_program, reference
+from svmcompile.pipeline import reference
 from svmcompile.read import read
 from svmcompile.verify.differential import Backend, compare
 
@@ -92,9 +92,8 @@ def report_of(case, n_rows, precision, backends):
     estimator, X, seed = case
     program = sc.compile(estimator)
     built = [Backend(name, precision, runner) for name, runner in backends(program).items()]
-    svm = read(estimator)
-    original, rows = reference(estimator, svm, trust_pickle=False), jittered(X, n_rows, seed)
-    return compare(str(estimator), program, original, built, rows, plain=plain_program(svm))
+    original = reference(estimator, read(estimator), trust_pickle=False)
+    return compare(str(estimator), program, original, built, jittered(X, n_rows, seed))
 
 
 def assert_same(case):
