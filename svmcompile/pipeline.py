@@ -18,7 +18,7 @@ from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Claim, Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
@@ -46,13 +46,16 @@ def compile(  # the name users know; the builtin is not needed here
     y: Any = None,
     trust_pickle: bool = False,
     n_features: int | None = None,
+    most_probable: bool = False,
     watch: Watcher | None = None,
     **options: Any,
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
-    is for LIBSVM files, which do not store it. A `DTSVMClassifier` has its program already.
+    is for LIBSVM files, which do not store it. `most_probable` gives the label of
+    the largest probability, as LIBSVM's predict does with -b 1. A `DTSVMClassifier` has its
+    program already.
     """
     from svmcompile.read import read
 
@@ -62,6 +65,7 @@ def compile(  # the name users know; the builtin is not needed here
             raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
         return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
+    svm = svm.by_probability() if most_probable else svm
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 
 
@@ -278,6 +282,7 @@ def verify(
 
     stem, program = find_program(folder, name)
     svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+    svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
     backends = [Backend("interpreter", "f64", program)]
@@ -285,7 +290,9 @@ def verify(
         if (Path(folder) / f"{stem}.{target}").exists():
             runner = load(folder, stem, target)
             backends.append(Backend(target, runner.precision, runner))
-    return compare(stem, program, reference(model, svm, trust_pickle), backends, data.X, data.y)
+    known = reference(model, svm, trust_pickle)
+    exact = accelerate(svm, None, "exact", {}) if program.claim is Claim.EXACT else None
+    return compare(stem, program, known, backends, data.X, data.y, exact)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
