@@ -18,7 +18,7 @@ from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Claim, Number, Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
@@ -26,6 +26,7 @@ from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
+from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
 Files = dict[str, str | bytes]
@@ -290,9 +291,8 @@ def verify(
         if (Path(folder) / f"{stem}.{target}").exists():
             runner = load(folder, stem, target)
             backends.append(Backend(target, runner.precision, runner))
-    known = reference(model, svm, trust_pickle)
-    exact = accelerate(svm, None, "exact", {}) if program.claim is Claim.EXACT else None
-    return compare(stem, program, known, backends, data.X, data.y, exact)
+    original = reference(model, svm, trust_pickle)
+    return compare(stem, program, original, backends, data.X, data.y)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
@@ -300,9 +300,10 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
+    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
     if original is not None:
-        return original.name, original
-    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
+        return original.name, replace(original, exact=exact)
+    return f"interpreter of {svm.source.kind}", exact
 
 
 def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:

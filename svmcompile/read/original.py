@@ -32,6 +32,7 @@ class Original:
     predict: Run
     decision_function: Run | None
     predict_proba: Run | None = None
+    exact: Any = None  # the program of what the library adds up, for its rounding errors
 
 
 def load_original(

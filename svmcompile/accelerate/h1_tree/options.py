@@ -134,3 +134,21 @@ class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
     scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for
+    end: str = "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
+    C: float = 1.0  # of that machine
+    gamma: float = 0.0  # of its kernel; 0: one over the number of features
+    svm_rows: int = 20_000  # it is trained on at most so many rows
+    target: float = 0.999  # agreement with it that exits keep
+    confidence: float = 0.8  # with which they do
+
+    def check(self) -> None:
+        self.check_lists()
+        if self.end == "auto":
+            raise OptionError("h1-tree: end is svm or label in training")
+        if self.C <= 0 or self.gamma < 0 or self.svm_rows < 10:
+            raise OptionError("h1-tree: C must be above 0, gamma at least 0, svm_rows at least 10")
+
+    def before_svm(self) -> H1TreeOptions:
+        """The options for lists before a machine."""
+        own = {field.name: getattr(self, field.name) for field in fields(ListOptions)}
+        return H1TreeOptions(**own, end="svm", target=self.target, confidence=self.confidence)
