@@ -29,10 +29,14 @@ from svmcompile.read.onnx_machines import ONNX_MACHINES
 from svmcompile.read.onnx_steps import JOINS, ONNX_STEPS
 from svmcompile.read.sklearn import MACHINES
 from svmcompile.read.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-VARIANTS: dict[str, dict[str, Any]] = {}  # arguments that may give more
+VARIANTS: dict[str, dict[str, Any]] = {  # arguments that may give more
+    "SVC": {"probability": True},
+    "NuSVC": {"probability": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ def table() -> str:
         "`python -m svmcompile.support` made this table: each estimator is fitted, compiled to C and\n"
         "ONNX, and listed with the functions and outputs that came out.\n",
         _markdown("estimator of scikit-learn", _machines()),
+        _markdown("around an SVM", _wrappers()),
+        f"{_listed(HOLDERS)} are opened: what they hold is compiled.\n",
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
         f"Kernels: {_listed(KERNEL_KINDS)}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
@@ -66,6 +72,17 @@ def _machines() -> Iterator[Row]:
             variant = _row(f"{name}({arguments})", _made(name).set_params(**VARIANTS[name]))
             if (variant.c, variant.onnx) != (alone.c, alone.onnx):
                 yield variant
+
+
+def _wrappers() -> Iterator[Row]:
+    """Each wrapper around an SVM, and around one that gives probabilities where that gives more."""
+    for name in WRAPPERS:
+        alone = _row(name, _made(name))
+        yield alone
+        inner = _made("SVC").set_params(**VARIANTS["SVC"])
+        around = _row(f"{name}(SVC(probability=True))", _made(name).set_params(estimator=inner))
+        if (around.c, around.onnx) != (alone.c, alone.onnx):
+            yield around
 
 
 def _transformers() -> Iterator[Row]:
