@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from c_build import SANITIZE, WARNINGS, compile_c, compilers, sanitizing_compiler, write_all
 from chance_programs import PROGRAMS, WIDTH, rows
 from numpy.typing import NDArray
 from onnx_cases import content
@@ -124,3 +126,43 @@ def _with_probability(kind: Any, X: NDArray[Any], y: NDArray[Any], **options: An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return kind(probability=True, random_state=0, **options).fit(X, y)
+
+
+MAIN = """
+#include <stdio.h>
+{includes}
+int main(void)
+{{
+    static const REAL x[4][{width}] = {{
+        {{1, -2, 3}}, {{0, 0, 0}}, {{1e30f, -1e30f, 1}}, {{0.0f / ZERO, 1, 1}}
+    }};
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {{
+{calls}
+    }}
+    return sum == sum ? 0 : 0;
+}}
+"""
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("number", NUMBERS)
+def test_no_warnings_and_nothing_undefined(number: str, tmp_path: Path) -> None:
+    programs = {name.replace("-", "_"): program for name, program in PROGRAMS.items()}
+    write_all(programs, tmp_path, number)
+    for compiler in compilers().values():
+        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
+    command = sanitizing_compiler()
+    if command is None:
+        pytest.skip("no compiler with sanitizers is installed")
+    calls = [
+        f"{{ REAL p[{one.n_classes}]; {name}_predict_proba(x[i], p); sum += p[0] + {name}_predict(x[i]); }}"
+        for name, one in programs.items()
+    ]
+    includes = "\n".join(f'#include "{name}.h"' for name in programs)
+    (tmp_path / "main.c").write_text(MAIN.format(includes=includes, width=WIDTH, calls="\n".join(calls)))
+    real = "float" if number == "f32" else "double"
+    flags = (f"-DREAL={real}", "-DZERO=0.0f", *SANITIZE)
+    compile_c(command, tmp_path, *flags, "main.c", "all.c", "-o", "main")
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
