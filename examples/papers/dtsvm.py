@@ -8,8 +8,8 @@
 
 The full grid of the paper, 63 parameters, unless --C or --gamma say otherwise. LIBSVM is trained once, with
 the parameters chosen, for at most --limit seconds. Set SVMCOMPILE_DATA to a folder of real data (see
-common.py). Results are kept in out/papers/dtsvm. Times are processor time, except those of the search and of
-two processes.
+common.py). Results are kept in out/papers/dtsvm. Times are processor time, but for the search and for two
+processes.
 """
 
 from __future__ import annotations
