@@ -54,7 +54,9 @@ def growth_of(options: ListOptions, several: bool) -> Growth:
     reduced = () if options.paper else options.reduced.values
     ways = Ways((options.hard_weight,), options.zero_factor, reduced, seed=options.seed)
     turn = options.turn and not options.paper
-    return Growth(ways, options.level, most, sample=options.sample, turn=turn, seed=options.seed)
+    return Growth(
+        ways, options.level, most, noise=options.noise, sample=options.sample, turn=turn, seed=options.seed
+    )
 
 
 def exit_growth(options: ListOptions, min_gain: float) -> Growth:
@@ -66,6 +68,7 @@ def exit_growth(options: ListOptions, min_gain: float) -> Growth:
         ways=replace(whole.ways, hard_weights=weights, always_reduced=True),
         most=options.max_nodes or EXIT_NODES,
         least_gain=min_gain,
+        noise=0.0,
         mixed=False,
     )
 
