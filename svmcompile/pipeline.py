@@ -26,6 +26,7 @@ from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
+from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
 Files = dict[str, str | bytes]
@@ -285,7 +286,8 @@ def verify(
         if (Path(folder) / f"{stem}.{target}").exists():
             runner = load(folder, stem, target)
             backends.append(Backend(target, runner.precision, runner))
-    return compare(stem, program, reference(model, svm, trust_pickle), backends, data.X, data.y)
+    original = reference(model, svm, trust_pickle)
+    return compare(stem, program, original, backends, data.X, data.y)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
@@ -293,9 +295,10 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
+    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
     if original is not None:
-        return original.name, original
-    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
+        return original.name, replace(original, exact=exact)
+    return f"interpreter of {svm.source.kind}", exact
 
 
 def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:
