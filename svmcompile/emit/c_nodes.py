@@ -13,7 +13,6 @@ import numpy as np
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_features import FEATURES, feature_context
 from svmcompile.emit.c_host import tiled_layout
-from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
@@ -22,7 +21,6 @@ from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
     host_staged,
-    idle_staged,
     is_staged_host,
     staged_context,
     staged_helpers,
@@ -30,12 +28,13 @@ from svmcompile.emit.c_staged import (
     sum_context,
     vote_context,
 )
+from svmcompile.emit.c_tables import PACKED, inlined_tables
+from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
     dots,
     helper_prefix,
-    idle_tables,
     lazy_name,
     tree_context,
     unit_text,
@@ -44,7 +43,7 @@ from svmcompile.emit.c_vectors import instruction_sets
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
@@ -52,7 +51,6 @@ from svmcompile.ir.wide import node_number, value_number
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
-PACKED = (ir.PackedSum, ir.PackedPath)
 # Files of templates, by what they have macros for; the others are in nodes.j2.
 TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "host": (ir.TiledSum,),
@@ -142,25 +140,6 @@ def has_intrinsics(node: Node, program: Program) -> bool:
 def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.SparseSum]:
     """Whether a node's macro is written for each instruction set."""
     return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
-
-
-def inlined_tables(program: Program) -> set[str]:
-    """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    kinds = (*PACKED, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
-    sums = [node for node in program.body if isinstance(node, kinds)]
-    constants = {node.offsets for node in sums if node.shape != "exp2"}
-    sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
-    constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
-    constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
-    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
-    return constants.union(*idle)
-
-
-def emitted_tables(program: Program) -> list[str]:
-    """Tables that appear in the code, in the order of the nodes."""
-    inlined = inlined_tables(program)
-    names = [name for node in program.body for name in table_names(node) if name not in inlined]
-    return list(dict.fromkeys(names))
 
 
 def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:

@@ -148,11 +148,12 @@ def _bounds(program: Program, plain: Program | None, rows: NDArray[Any], precisi
     if plain is None:
         return Bounds(share * own.scores, own.unstable, share * own.probabilities)
     original = error_bounds(plain, rows, "f64")
-    return Bounds(
-        share * own.scores + original.scores,
-        own.unstable | original.unstable,
-        share * own.probabilities + original.probabilities,
-    )
+    scores, chances = share * own.scores, share * own.probabilities
+    if original.probabilities.shape == chances.shape:  # else one of the two has none
+        chances = chances + original.probabilities
+    if original.scores.shape == scores.shape:
+        scores = scores + original.scores
+    return Bounds(scores, own.unstable | original.unstable, chances)
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
