@@ -26,7 +26,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.pipeline import plain_program, reference
+from svmcompile.pipeline import reference
 from svmcompile.read import read
 from svmcompile.verify.differential import Backend, Comparison, Report, compare
 
@@ -175,10 +175,9 @@ def compare_case(case: Case, folder: Path, count: int = ROWS) -> Report:
             sc.write(sc.emit(program, target, "model", precision, profile), place)
             runner = sc.load(place)
             backends.append(Backend(form, runner.precision, runner))
-    svm = read(case.model)
-    original = reference(case.model, svm, trust_pickle=False)
+    original = reference(case.model, read(case.model), trust_pickle=False)
     rows = rows_for(case, program, count)
-    return compare("model", program, original, backends, rows, plain=plain_program(svm))
+    return compare("model", program, original, backends, rows)
 
 
 class Totals:

@@ -72,10 +72,13 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
+    seconds = 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         data = data_for(svm)
+        begin = time.perf_counter()
         program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
+        seconds = time.perf_counter() - begin
         if data is not None:
             figures = _evaluate(program, model, svm, data, wanted)
     elif wanted.method != "exact" or wanted.options:
@@ -88,7 +91,8 @@ def compile_model(
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
-    return json.loads(files[f"{name}.json"]), sizes
+    # The time is told, never stored: equal input gives equal files.
+    return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
 
 
 def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
-from svmcompile.steps import JoinStep, KernelMapStep, ProjectStep, uncentred
+from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
 Files = dict[str, str | bytes]
@@ -287,7 +287,7 @@ def verify(
             runner = load(folder, stem, target)
             backends.append(Backend(target, runner.precision, runner))
     original = reference(model, svm, trust_pickle)
-    return compare(stem, program, original, backends, data.X, data.y, plain_program(svm))
+    return compare(stem, program, original, backends, data.X, data.y)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
@@ -295,16 +295,10 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
+    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
     if original is not None:
-        return original.name, original
-    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
-
-
-def plain_program(svm: SVM) -> Program | None:
-    """The original in its own order of operations; None if preprocessing is nothing to speak of."""
-    if not any(isinstance(step, (ProjectStep, KernelMapStep, JoinStep)) for step in svm.steps):
-        return None
-    return accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+        return original.name, replace(original, exact=exact)
+    return f"interpreter of {svm.source.kind}", exact
 
 
 def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:

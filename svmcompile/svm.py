@@ -99,6 +99,13 @@ class SVM:
         """How many kernel sums there are: one, one per class, or one per pair."""
         return int(self.intercepts.shape[0])
 
+    @property
+    def weights_by_sum(self) -> Array:
+        """The coefficients as one row per sum over all vectors, [sums, vectors]."""
+        from svmcompile.ir.interpret import pair_weights
+
+        return pair_weights(self.coefficients, self.counts) if self.counts else self.coefficients
+
     def prepared(self, rows: Array) -> Array:
         """Rows as the kernel sees them, after the preprocessing steps."""
         return apply_steps(self.steps, rows)

@@ -1,4 +1,4 @@
-"""Which tables of a program stand in generated C: all but those that say nothing there."""
+"""Which tables of a machine program stand in its C code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import table_names
 from svmcompile.ir.program import Program
 
-PACKED = (ir.PackedSum, ir.PackedPath)
+SUMS = (ir.PackedSum, ir.PackedPath, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
 
 
 def inlined_tables(program: Program) -> set[str]:
     """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    kinds = (*PACKED, ir.TiledSum, ir.SparseSum, ir.PackedLeaves)
-    sums = [node for node in program.body if isinstance(node, kinds)]
+    sums = [node for node in program.body if isinstance(node, SUMS)]
     constants = {node.offsets for node in sums if node.shape != "exp2"}
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}

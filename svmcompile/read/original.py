@@ -31,6 +31,7 @@ class Original:
     name: str
     predict: Run
     decision_function: Run | None
+    exact: Any = None  # the program of what the library adds up, for its rounding errors
 
 
 def load_original(

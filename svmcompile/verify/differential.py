@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import VerifyError
 from svmcompile.ir.bounds import Bounds, error_bounds
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.nodes import Fill
+from svmcompile.ir.nodes import AsFeatures, Fill
 from svmcompile.ir.program import Claim, Number, Program
 from svmcompile.ir.propagate import ARITHMETIC
 
@@ -82,12 +82,8 @@ def compare(
     backends: list[Backend],
     rows: NDArray[Any],
     labels: NDArray[Any] | None = None,
-    plain: Program | None = None,
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it.
-
-    `plain` is the original in its own order of operations, where that may round more than the program.
-    """
+    """Run everything on the same rows, rounded to float32 if any backend computes in it."""
     finite = _usable(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
@@ -97,8 +93,9 @@ def compare(
         kept = kept.astype(np.float32)
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
+    exact = _summed_by_original(program, reference[1])
     bounds = {
-        number: _bounds(program, plain, expected.rows, number) for number in {b.precision for b in backends}
+        number: _bounds(program, expected.rows, number, exact) for number in {b.precision for b in backends}
     }
     return Report(
         name=name,
@@ -141,19 +138,31 @@ class _Expected:
         return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
 
 
-def _bounds(program: Program, plain: Program | None, rows: NDArray[Any], precision: Number) -> Bounds:
+def _summed_by_original(program: Program, original: Any) -> Program | None:
+    """What the original adds up, where it may round more than the program.
+
+    So it is where the program has fewer kernels, as after collapsing a linear one: large coefficients
+    that cancel round in the original alone. Or where steps make new features, which are centred here.
+    """
+    exact = original if isinstance(original, Program) else getattr(original, "exact", None)
+    if exact is None or program.claim is not Claim.EXACT:
+        return None
+    fewer = program.cost().max_kernel_evaluations < exact.cost().max_kernel_evaluations
+    return exact if fewer or any(isinstance(node, AsFeatures) for node in exact.body) else None
+
+
+def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    if plain is None:
+    if exact is None:
         return Bounds(share * own.scores, own.unstable, share * own.probabilities)
-    original = error_bounds(plain, rows, "f64")
-    scores, chances = share * own.scores, share * own.probabilities
-    if original.probabilities.shape == chances.shape:  # else one of the two has none
-        chances = chances + original.probabilities
-    if original.scores.shape == scores.shape:
-        scores = scores + original.scores
-    return Bounds(scores, own.unstable | original.unstable, chances)
+    original = error_bounds(exact, rows, "f64")
+    return Bounds(
+        share * own.scores + ORIGINAL_SHARE * original.scores,
+        own.unstable | original.unstable,
+        share * own.probabilities + ORIGINAL_SHARE * original.probabilities,
+    )
 
 
 def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:

@@ -35,6 +35,14 @@ class Forest:
     order: Order
     grown: int  # planes before pruning
 
+    def first(self, count: int) -> Forest:
+        """The first nodes of every list."""
+        return replace(self, rulers=tuple(one.first(count) for one in self.rulers))
+
+    @property
+    def longest(self) -> int:
+        return max(len(one.answers) for one in self.rulers)
+
     def lists(self, shift: float = 0.0) -> Lists:
         """The lists with thresholds moved by that many spreads of their planes."""
         return Lists(tuple(one.settled(shift) for one in self.rulers), self.order)
