@@ -74,8 +74,16 @@ def _machines() -> Iterator[Row]:
 
 
 def _wrappers() -> Iterator[Row]:
+    """Each wrapper around an SVC, and around one that gives probabilities where that gives more."""
     for name in (*WRAPPERS, *HOLDERS):
-        yield _row(name, made(name, made("SVC").fit(*points())))  # a FrozenEstimator holds a fitted one
+        inner = made("SVC").fit(*points())  # a FrozenEstimator holds a fitted one
+        alone = _row(name, made(name, inner))
+        yield alone
+        if name in WRAPPERS:
+            inner = made("SVC").set_params(**VARIANTS["SVC"])
+            around = _row(f"{name}(SVC(probability=True))", made(name, inner))
+            if (around.c, around.onnx) != (alone.c, alone.onnx):
+                yield around
 
 
 def _transformers() -> Iterator[Row]:
