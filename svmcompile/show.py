@@ -70,6 +70,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
     if report.get("max_decision_error") is not None:
         table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
+    if report.get("max_probability_error") is not None:
+        table.add_row("worst error of probabilities", f"{report['max_probability_error']:.3g}")
     if "accuracy" in report:
         both = report["accuracy"]
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
@@ -142,8 +144,10 @@ def _short(value: Any) -> str:
 
 
 def verified(report: Any) -> None:
-    """Every form beside the original. Near ties: rows whose label rounding alone may change."""
-    right = ("differ", "near ties", "error", "of bound", "accuracy")
+    """Every form beside the original. Near ties: rows whose label rounding alone may change; proba: worst
+    error of probabilities."""
+    chances = any(one.max_probability_error is not None for one in report.comparisons)
+    right = ("differ", "near ties", "error", "of bound", *["proba"] * chances, "accuracy")
     title = f"{report.name} against {report.reference}, {report.rows:,} rows, claim {report.claim}"
     table = _table(escape(title), "form", *right, "claim", right=right)
     for one in report.comparisons:
@@ -153,6 +157,7 @@ def verified(report: Any) -> None:
             str(one.rows_within_rounding),
             _figure(one.max_decision_error),
             _figure(one.max_error_over_bound),
+            *[_figure(one.max_probability_error)] * chances,
             "" if one.accuracy is None else f"{one.accuracy:.4f}",
             "; ".join(one.broken) or "holds",
         )
