@@ -144,10 +144,8 @@ def _short(value: Any) -> str:
 
 
 def verified(report: Any) -> None:
-    """Every form beside the original. Near ties: rows whose label rounding alone may change; proba: worst
-    error of probabilities."""
-    chances = any(one.max_probability_error is not None for one in report.comparisons)
-    right = ("differ", "near ties", "error", "of bound", *["proba"] * chances, "accuracy")
+    """Every form beside the original. Near ties: rows whose label rounding alone may change."""
+    right = ("differ", "near ties", "error", "of bound", "accuracy")
     title = f"{report.name} against {report.reference}, {report.rows:,} rows, claim {report.claim}"
     table = _table(escape(title), "form", *right, "claim", right=right)
     for one in report.comparisons:
@@ -157,11 +155,17 @@ def verified(report: Any) -> None:
             str(one.rows_within_rounding),
             _figure(one.max_decision_error),
             _figure(one.max_error_over_bound),
-            *[_figure(one.max_probability_error)] * chances,
             "" if one.accuracy is None else f"{one.accuracy:.4f}",
             "; ".join(one.broken) or "holds",
         )
     console.print(table)
+    chances = [
+        f"{one.backend} {one.precision} {_figure(one.max_probability_error)}"
+        for one in report.comparisons
+        if one.max_probability_error is not None
+    ]
+    if chances:
+        console.print(f"worst error of probabilities: {', '.join(chances)}")
     if report.accuracy_of_reference is not None:
         console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
     if report.rows_not_finite:
