@@ -182,6 +182,7 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
         "agreement",
         "accuracy",
         "max_decision_error",
+        "max_probability_error",
         "rows",
         "cost",
         "vectors",

@@ -318,6 +318,8 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if one.max_probability_error is not None:
+        figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:
         figures["accuracy"] = {"original": report.accuracy_of_reference, "compiled": one.accuracy}
     return figures

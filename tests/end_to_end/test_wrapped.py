@@ -121,3 +121,28 @@ def test_the_bounds_say_something():
     program = sc.compile(case.model)
     bounds = error_bounds(program, rows_for(case, program, ROWS)[:FEW], "f32").probabilities
     assert np.isfinite(bounds).all(axis=1).mean() > 0.99 and np.median(bounds) < 1e-4
+
+
+@pytest.mark.compile
+def test_commands(run, tmp_path):
+    """compile and verify of a calibrated model, as a user calls them."""
+    import skops.io
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case = trained("wine", CalibratedClassifierCV(SVC(), cv=2))()
+    skops.io.dump(case.model, tmp_path / "wine.skops")
+    np.savez(tmp_path / "wine.npz", X=case.X)
+    done = run(
+        "compile", tmp_path / "wine.skops", "-o", tmp_path / "out", "--target", "c", "--target", "onnx",
+        "--data", tmp_path / "wine.npz", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert '"max_probability_error"' in done.out
+    done = run(
+        "verify", tmp_path / "out", "--model", tmp_path / "wine.skops", "--data", tmp_path / "wine.npz"
+    )
+    assert done.code == 0 and "holds" in done.out, done.out
+    assert "worst error of probabilities" in done.out
+    done = run("compile", tmp_path / "wine.skops", "-o", tmp_path / "out", "--most-probable")
+    assert done.code == 0, done.err
