@@ -162,7 +162,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     assert isinstance(vote, ir.BoundedVote)
     found = spent(vote, env, builder.tables)
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
-    cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
+    cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
     exact = price.exact_sum(n, k - 1)
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
