@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import kernel_sum_flops
-from svmcompile.kernel import Array, Kernel
+from svmcompile.kernel import SPARSE_ZEROS, Array
+from svmcompile.svm import SVM
 
 CHECK_FLOPS = 6
+SPARSE_COST = 2.2  # a feature of a vector that is stored without its zeros, beside one of a dense table
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +79,24 @@ MEASURED = {
 TUNES = ("flops", *MEASURED)
 
 
-def prices(tune: str, kernel: Kernel, n_features: int) -> Prices:
-    """The table of that name for a kernel."""
+def prices(tune: str, svm: SVM) -> Prices:
+    """The table of that name for a machine."""
+    width = svm.kernel_width
     if tune == "flops":
-        value = kernel_sum_flops(kernel, 1, n_features, 0)
+        value = kernel_sum_flops(svm.kernel, 1, width, 0)
         return Prices(value, value, value + 2, value + 2, 2.0, CHECK_FLOPS)
     found = MEASURED[tune]
-    kinds = (found.bounded, found.single, found.exact)
-    bounded, single, exact = (fixed + slope * n_features for fixed, slope in kinds)
+    bounded, single = (fixed + slope * width for fixed, slope in (found.bounded, found.single))
+    exact = found.exact[0] + found.exact[1] * _exact_width(svm)
     rest = (found.product, found.stage, found.call, found.exact_call, found.lanes, found.line)
     return Prices(bounded, single, bounded, exact, *rest)
+
+
+def _exact_width(svm: SVM) -> float:
+    """How many features a vector of the exact sum costs: zeros need not be met, bounded sums meet them."""
+    width = svm.kernel_width
+    zeros = float((svm.vectors == 0).mean())
+    return width if svm.steps or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
 
 
 def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
