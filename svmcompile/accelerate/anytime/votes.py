@@ -74,8 +74,9 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
     points = guess_rows(own, rows, sample, options.seed)
     guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
+    price = prices(options.tune, svm)
     some = sample[:: -(-len(sample) // SOME_ROWS)]
-    choice = _chosen(maker, some, options)
+    choice = _chosen(maker, some, price, options)
     details = {"choice": choice.as_dict(), "sample_rows": len(some)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
@@ -143,9 +144,8 @@ class Maker:
         return [guess, vote]
 
 
-def _chosen(maker: Maker, sample: Array, options: AnytimeOptions) -> Choice:
+def _chosen(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
     """The cheapest form on sample rows that the options leave open: first its block, then its length."""
-    price = prices(options.tune, maker.own.kernel, maker.own.kernel_width)
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
     some = limits[len(limits) // 2]
@@ -162,7 +162,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     assert isinstance(vote, ir.BoundedVote)
     found = spent(vote, env, builder.tables)
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
-    cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
+    cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
     exact = price.exact_sum(n, k - 1)
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
