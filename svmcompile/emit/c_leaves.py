@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.emit.c_host import power_steps
-from svmcompile.emit.c_vectors import INSTRUCTION_SETS, Shape, vector_names
+from svmcompile.emit.c_vectors import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
 from svmcompile.emit.literals import real
 from svmcompile.ir.leaf_layout import packed_layout
 from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
@@ -15,8 +15,9 @@ from svmcompile.ir.nodes import PackedLeaves
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 
+DOUBLE, INT = 8, 4
+SUMS = 8  # that a processor adds to at a time without waiting
 SPILL = 8  # blocks after which lane sums go to double
-VECTOR_BYTES = 16  # of the weights of a vector, taken together
 
 
 def is_host(node: PackedLeaves, program: Program) -> bool:
@@ -37,8 +38,13 @@ def most_sums(node: PackedLeaves, program: Program) -> int:
 
 
 def most_columns(node: PackedLeaves, program: Program) -> int:
-    """Weights of a vector, filled up, in the leaf that has most."""
-    return max(node.step, int(packed_layout(node, program.tables).padded.max()))
+    """Weights of a vector in the leaf that has most."""
+    return max(1, int(packed_layout(node, program.tables).columns.max()))
+
+
+def most_classes(node: PackedLeaves, program: Program) -> int:
+    """Classes of the leaf that has most."""
+    return int(np.diff(program.tables[node.firsts].astype(np.int64)).max())
 
 
 def leaves_context(node: PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
@@ -54,7 +60,7 @@ def leaves_context(node: PackedLeaves, program: Program, types: Types, number: N
         "scores": types[node.out].width,
         "most_sums": most_sums(node, program),
         "most_columns": most_columns(node, program),
-        "step": node.step,
+        "most_classes": most_classes(node, program),
         "absent": real(ABSENT if node.rule == "vote" else LOWEST, number),
         "constant_leaves": bool((layout.vectors == 0).any()),
         "host": lanes > 1,
@@ -66,7 +72,6 @@ def leaves_context(node: PackedLeaves, program: Program, types: Types, number: N
         "halves": False,
         "table_type": "float" if number == "f32" else "double",
         "bits": "uint32_t" if number == "f32" else "uint64_t",
-        "step_bytes": VECTOR_BYTES,
         "power_steps": power_steps(node.degree),
         "width": width,
         "given": False,
@@ -79,11 +84,12 @@ def leaf_instruction_sets(
     node: PackedLeaves, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
-    lanes, size = int(program.tables[node.vectors].shape[2]), 4 if number == "f32" else 8
+    _, width, lanes = map(int, program.tables[node.vectors].shape)
+    size = 4 if number == "f32" else 8
     most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
-    one_sum = node.rule == "sum"
-    made = []
-    for isa in INSTRUCTION_SETS:
+    one_sum, columns = node.rule == "sum", most_columns(node, program)
+    made: list[dict[str, Any]] = []
+    for isa in INSTRUCTION_SETS if lanes > 1 else ():
         per_block = lanes * size // isa.bytes
         shape = Shape(per_block, int(one_sum), per_block)
         sizes = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
@@ -93,20 +99,33 @@ def leaf_instruction_sets(
                 "by_tile": one_sum,
                 "per_block": per_block,
                 "gathered": per_block,
-                "sizes": [(count, shape.row_steps(count, isa.in_step)) for count in sizes],
+                "padded_columns": columns + -columns % (isa.bytes // size),
+                "tiles": [_tile(isa, shape, count, width) for count in sizes],
             }
         )
     return made
 
 
+def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str, Any]:
+    """One row and some blocks: as many chains of sums as make enough that do not wait for each other."""
+    chains = max(1, min(SUMS // (count * shape.per_block), width))
+    return {
+        "count": count,
+        "chains": chains,
+        "whole": width // chains * chains,  # features that the chains take in turn
+        "steps": shape.row_steps(count, isa.in_step),
+    }
+
+
 def scratch(node: PackedLeaves, program: Program) -> int:
     """Bytes of the arrays inside the node's functions."""
-    size = 4 if program.number == "f32" else 8
-    sums, columns = most_sums(node, program), most_columns(node, program)
-    if not is_host(node, program):
-        return 0 if node.rule == "sum" else 8 * sums + size * columns
-    block = int(program.tables[node.vectors].shape[2])
+    size, block = 4 if program.number == "f32" else 8, int(program.tables[node.vectors].shape[2])
+    host = is_host(node, program)
     if node.rule == "sum":
-        return 8 + block * (8 + size) + 8
+        return DOUBLE + block * (DOUBLE + size) if host else 0
+    columns, sums = most_columns(node, program), DOUBLE * most_sums(node, program)
+    votes = INT * most_classes(node, program) if node.rule == "vote" else 0
+    if not host:
+        return sums + max(size * columns, votes)
     values = max(isa.row_blocks for isa in INSTRUCTION_SETS) * block * size
-    return 8 * sums + values + 8 * columns
+    return sums + max(values + size * (columns + -columns % block), votes)

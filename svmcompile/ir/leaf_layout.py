@@ -86,7 +86,6 @@ class PackedLayout:
 
     vectors: Indices  # [leaves], without what fills up
     columns: Indices
-    padded: Indices  # columns, filled up
     sums: Indices
     places: Indices  # [leaves + 1]
     bias_firsts: Indices  # [leaves + 1]
@@ -97,11 +96,10 @@ def packed_layout(node: PackedLeaves, tables: Tables) -> PackedLayout:
     firsts, ends = whole(tables[node.firsts]), whole(tables[node.ends])
     classes, vectors = np.diff(firsts), ends[firsts[1:] - 1]
     columns = columns_of(node.rule, classes)
-    padded = -(-columns // node.step) * node.step
     lanes = tables[node.vectors].shape[2]
-    places = whole(tables[node.starts]) * lanes if node.rule == "sum" else running(vectors * padded)
+    places = whole(tables[node.starts]) * lanes if node.rule == "sum" else running(vectors * columns)
     sums = sums_of(node.rule, classes)
-    return PackedLayout(vectors, columns, padded, sums, places, running(sums))
+    return PackedLayout(vectors, columns, sums, places, running(sums))
 
 
 def unique_vectors(node: LeafSums | PackedLeaves, tables: Tables) -> tuple[Indices, Indices]:

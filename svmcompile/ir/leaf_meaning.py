@@ -103,7 +103,7 @@ def _packed_sums(node: PackedLeaves, x: Floats, leaf: int, tables: Tables) -> Fl
     if node.rule == "sum":
         sums: Floats = values @ weights[places, None]
     else:
-        n, columns, padded = (int(t[leaf]) for t in (layout.vectors, layout.columns, layout.padded))
-        own = weights[layout.places[leaf] :][: n * padded].reshape(n, -1) if n else np.zeros((0, columns))
-        sums = weighted(node.rule, values[:, :n], own[:, :columns], counts)
+        n, columns = int(layout.vectors[leaf]), int(layout.columns[leaf])
+        own = weights[layout.places[leaf] : layout.places[leaf + 1]].reshape(n, columns)
+        sums = weighted(node.rule, values[:, :n], own, counts)
     return sums + tables[node.bias][layout.bias_firsts[leaf] : layout.bias_firsts[leaf + 1]]

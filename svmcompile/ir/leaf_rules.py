@@ -88,7 +88,7 @@ def _(node: PackedLeaves, types: Types, tables: Tables) -> Type:
     n_leaves, classes = _leaf_classes(node, types, tables)
     need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
     blocks, _, lanes = tables[node.vectors].shape
-    need(lanes > 0 and node.step > 0, "lanes or step make no sense")
+    need(lanes > 0, "blocks have no lanes")
     shapes(
         tables,
         vectors=(node.vectors, (blocks, features(node, types), lanes)),
@@ -103,7 +103,7 @@ def _(node: PackedLeaves, types: Types, tables: Tables) -> Type:
     layout = packed_layout(node, tables)
     need(np.array_equal(whole(tables[node.places]), layout.places), "places of weights do not fit")
     need(np.array_equal(whole(tables[node.bias_firsts]), layout.bias_firsts), "biases do not fit")
-    held = blocks * lanes if node.rule == "sum" else int(layout.places[-1])
+    held = blocks * lanes if node.rule == "sum" else int(layout.places[-1]) + lanes
     weights, bias = tables[node.weights], tables[node.bias]
     need(weights.ndim == 1 and weights.size >= held, "weights are missing")
     need(bias.ndim == 1 and bias.size >= layout.bias_firsts[-1], "biases are missing")

@@ -53,8 +53,8 @@ class PackedLeaves:
 
     Every leaf fills whole blocks; lanes of one make plain code. ends[c] counts the vectors of the
     leaf up to and with the class members[c]. With "sum" every place of a block has a weight, zero
-    where it fills up. Else the weights of leaf l begin at places[l], and the columns of a vector are
-    filled up to a multiple of `step`. The biases of leaf l begin at bias_firsts[l].
+    where it fills up. Else the weights of leaf l begin at places[l], and `lanes` numbers follow the last
+    ones, so that a vector of them may be read from anywhere. The biases of leaf l begin at bias_firsts[l].
     """
 
     level: ClassVar = Level.MACHINE
@@ -73,6 +73,5 @@ class PackedLeaves:
     bias_firsts: IndexTable  # [leaves + 1]
     rule: LeafRule
     classes: int
-    step: int
     shape: Shape
     degree: int

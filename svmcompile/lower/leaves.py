@@ -17,15 +17,12 @@ from svmcompile.lower.tiled import FAR, LANES, picked
 Tables = dict[str, NDArray[Any]]
 Indices = NDArray[np.int64]
 
-STEPS: dict[Number, int] = {"f32": 4, "f64": 2}  # weights that fill a vector of 16 bytes
-
 
 def pack_leaves(
     program: Program, node: LeafSums, number: Number, profile: str
 ) -> tuple[list[Node], Tables]:
     """The machine nodes and tables of leaf sums."""
-    lanes, step = (LANES[number], STEPS[number]) if profile == "host" else (1, 1)
-    step = 1 if node.rule == "sum" else step
+    lanes = LANES[number] if profile == "host" else 1
     # What folds the kernel into vectors and row is the same as for a sum over all vectors.
     alike = KernelSum(node.out, node.x, node.vectors, node.weights, node.bias, node.kernel)
     nodes, folded = pack(program, alike, number)
@@ -36,7 +33,7 @@ def pack_leaves(
     classes = np.diff(whole(tables[node.firsts]))
     derived = {
         "ends": _ends(node, program),
-        "places": starts * lanes if node.rule == "sum" else _places(node, program, step),
+        "places": starts * lanes if node.rule == "sum" else _places(node, program),
         "bias_firsts": running(sums_of(node.rule, classes)),
     }
     names = {end: fresh(node.out, end, set(tables) | set(folded)) for end in derived}
@@ -47,7 +44,7 @@ def pack_leaves(
         node.starts: starts,
         node.members: tables[node.members],
         node.firsts: tables[node.firsts],
-        node.weights: _weights(node, program, order, step),
+        node.weights: _weights(node, program, order, lanes),
         node.bias: _not_empty(tables[node.bias]),
     }
     if packed.shape == "exp2":
@@ -55,7 +52,7 @@ def pack_leaves(
     leaf_sums = PackedLeaves(
         node.out, packed.x, node.leaf, node.vectors, packed.offsets, node.starts, node.members, node.firsts,
         names["ends"], node.weights, names["places"], node.bias, names["bias_firsts"], node.rule,
-        node.classes, step, packed.shape, packed.degree,
+        node.classes, packed.shape, packed.degree,
     )  # fmt: skip
     return [*nodes[:-1], leaf_sums], made
 
@@ -89,22 +86,16 @@ def _ends(node: LeafSums, program: Program) -> Indices:
     return np.concatenate(parts)
 
 
-def _places(node: LeafSums, program: Program, step: int) -> Indices:
-    classes = np.diff(whole(program.tables[node.firsts]))
-    columns = columns_of(node.rule, classes)
-    padded = -(-columns // step) * step
-    return running(np.diff(whole(program.tables[node.starts])) * padded)
+def _places(node: LeafSums, program: Program) -> Indices:
+    columns = columns_of(node.rule, np.diff(whole(program.tables[node.firsts])))
+    return running(np.diff(whole(program.tables[node.starts])) * columns)
 
 
-def _weights(node: LeafSums, program: Program, order: Indices, step: int) -> NDArray[Any]:
+def _weights(node: LeafSums, program: Program, order: Indices, lanes: int) -> NDArray[Any]:
     weights = program.tables[node.weights]
     if node.rule == "sum":
         return picked(np.append(weights, 0.0)[:, None], order)[:, 0]
-    parts = []
-    for leaf in leaves(node, program.tables):
-        own = weights[leaf.weights].reshape(-1, max(leaf.columns, 1))
-        parts.append(np.pad(own, ((0, 0), (0, -leaf.columns % step))).ravel())
-    return _not_empty(np.concatenate(parts))
+    return np.append(weights, np.zeros(lanes))
 
 
 def _not_empty(table: NDArray[Any]) -> NDArray[Any]:

@@ -76,7 +76,10 @@ def _figures(given: Given, cut: Cut, theta: Theta, y: Indices) -> dict[str, Any]
     bound["R_over_S"] = R / whole if whole else None  # type: ignore[assignment]
     tables = route_tables(cut.tree) | leaf_tables(cut.leaves)
     size = sum(4 * t.size if t.dtype == np.float64 else t.nbytes for t in tables.values())
-    return {**model.figures(given.X[:: -(-len(given.X) // SOME_ROWS)]), "bytes": size, "error_bound": bound}
+    found = model.figures(given.X[:: -(-len(given.X) // SOME_ROWS)])
+    pure = np.array([leaf.is_pure for leaf in cut.leaves])[cut.tree.leaves(given.X)]
+    # Cells overlap, so their sizes do not tell how many rows fall into pure leaves.
+    return {**found, "pure_share": float(pure.mean()), "bytes": size, "error_bound": bound}
 
 
 def _risk_of_given(given: Given, y: Indices) -> float | None:

@@ -92,7 +92,8 @@ class H1TreeOptions(ListOptions):
     target: float = 0.999  # agreement with the original that exits keep
     confidence: float = 0.8  # with which they do
     calibrate: CalibrationRows = NO_ROWS  # rows that prove it; none: 25 % of the data
-    proven: bool = False  # exits by proof instead of measurement; not there yet
+    proven: bool = False  # exits by proof instead of measurement: no label changes
+    centres: int = 16  # of the expansions that prove exits
 
     @property
     def ends_in_svm(self) -> bool:
@@ -113,8 +114,10 @@ class H1TreeOptions(ListOptions):
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
                 "such models are linear, for which method exact takes one dot product per class"
             )
-        if self.proven:
-            raise OptionError("h1-tree: proven=true is not there yet; exits are calibrated by measurement")
+        if self.proven and not self.ends_in_svm:
+            raise OptionError("h1-tree: proven=true is for end=svm")
+        if not 1 <= self.centres <= 4096:
+            raise OptionError(f"h1-tree: centres must lie within 1 and 4096, got {self.centres}")
         if self.tau != -1 and self.tau < 0:
             raise OptionError(f"h1-tree: tau must be -1 or at least 0, got {self.tau}")
         for name, most in (("min_gain", 1), ("recalibrate", 1000)):
