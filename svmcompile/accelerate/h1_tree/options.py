@@ -45,9 +45,7 @@ REDUCED = Shares("0.05,0.3")
 class ListOptions:
     """How lists are grown, whoever wants them."""
 
-    paper: bool = (
-        False  # the published form: given labels, no reduced hull, nothing turned, no SVM at the end
-    )
+    paper: bool = False  # as published: given labels, a mean for the reduced hull, nothing turned, no SVM
     level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
     hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
     zero_factor: float = 10.0  # by which that is lowered while it gives no direction
@@ -87,9 +85,7 @@ class H1TreeOptions(ListOptions):
     """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
 
     labels: str = "auto"  # model | given: what lists are grown for; auto: model, given with paper=true
-    end: str = (
-        "auto"  # svm | label: who takes rows that no half-space answers; auto: svm, label with paper=true
-    )
+    end: str = "auto"  # svm | label: who takes rows no half-space answers; auto: svm, label with paper=true
     tau: float = -1.0  # rows the SVM is not sure of by so much never exit; -1: chosen on held-out rows
     recalibrate: int = 8  # points made up around each row that hold thresholds back
     min_gain: float = 0.01  # share of rows that a node before the SVM must answer
