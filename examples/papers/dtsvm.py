@@ -8,8 +8,8 @@
 
 The full grid of the paper, 63 parameters, unless --C or --gamma say otherwise. LIBSVM is trained once, with
 the parameters chosen, for at most --limit seconds. Set SVMCOMPILE_DATA to a folder of real data (see
-common.py). Results are kept in out/papers/dtsvm. All times are processor time of one process, ours and those
-of others, whatever else the machine does; dtsvm_workers.py measures several processes.
+common.py). Results are kept in out/papers/dtsvm. All times are processor time of one process, ours and
+those of others, whatever else the machine does; dtsvm_workers.py measures several processes.
 """
 
 from __future__ import annotations
