@@ -17,6 +17,7 @@ from svmcompile.files import write_file
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.read import content_of, read
 from svmcompile.read.detect import format_of
+from svmcompile.steps import source_rows
 from svmcompile.svm import SVM
 
 FORMATS = {
@@ -47,6 +48,7 @@ def convert_model(
         files.update(text)
     else:
         files[output.name] = _dumped(_estimator(model, svm, trust_pickle), wanted)
+        notes = _left_out(svm)
     for name, content in files.items():
         write_file(output.parent / name, content)
     return {
@@ -57,6 +59,13 @@ def convert_model(
         "files": sorted(files),
         "notes": [*svm.notes, *notes],
     }
+
+
+def _left_out(svm: SVM) -> tuple[str, ...]:
+    """What LIBSVM's -b 1 gives for models that scikit-learn has no probabilities for."""
+    if svm.noise_scale is None and svm.density_marks is None:
+        return ()
+    return ("scikit-learn has no probabilities for this type of model; they were left out",)
 
 
 def _estimator(model: Path, svm: SVM, trust_pickle: bool) -> Any:
@@ -76,7 +85,7 @@ def checked_estimator(svm: SVM) -> Any:
     program = accelerate(svm, None, "exact", {})
     random = np.random.default_rng(0)
     some = svm.vectors[random.integers(svm.n_vectors, size=ROWS)]
-    rows = some + random.normal(size=some.shape) * (0.1 + some.std(axis=0))
+    rows = source_rows(svm.steps, some + random.normal(size=some.shape) * (0.1 + some.std(axis=0)))
     bounds = error_bounds(program, rows, "f64")
     with warnings.catch_warnings():  # that rows have no names is known
         warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)

@@ -63,6 +63,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
                 f"{flops['before']:,} -> {flops['after']:,} flops, "
                 f"{size(tables['before'])} -> {size(tables['after'])} in float64",
             )
+    _leaves(table, report["details"])
+    table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
@@ -78,6 +80,19 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         console.print(f"note: {escape(note)}")
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
+
+
+def _leaves(table: Table, details: dict[str, Any]) -> None:
+    """Of a tree with an SVM in every mixed leaf: its size, and how it did on held-out rows."""
+    if "pure_share" not in details:
+        return
+    table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
+    met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
+    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    if "held_out" in details:
+        held = details["held_out"]
+        proven = f"at least {held['proven_agreement']:.2%} proven"
+        table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
 def trained(report: dict[str, Any]) -> None:

@@ -264,6 +264,19 @@ def source_rows(steps: Steps, rows: Array) -> Array:
     return rows
 
 
+def uncentred(steps: Steps) -> Steps:
+    """The steps as scikit-learn computes them, which takes means off behind a product: more rounding."""
+    return tuple(_uncentred(step) for step in steps)
+
+
+def _uncentred(step: Step) -> Step:
+    if isinstance(step, JoinStep):
+        return JoinStep(tuple(uncentred(branch) for branch in step.branches), step.width)
+    if isinstance(step, ProjectStep):
+        return ProjectStep(step.weights, np.zeros_like(step.centre), step.bias - step.weights @ step.centre)
+    return step
+
+
 def width_before(steps: Steps, after: int) -> int:
     """How wide the rows are that go in; `after` if no step changes or knows it."""
     return next((step.takes for step in steps if step.takes is not None), after)

@@ -23,6 +23,7 @@ from c_cost import c_cost
 from common import dense, load, split, table
 from metric_tree import progress
 from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -52,15 +53,15 @@ def whole(name: str, train: int = 0) -> Rows:
 def digits() -> Rows:
     X, y = load_digits(return_X_y=True)
     X, y = X[y < 2] / 16.0, y[y < 2]
-    order = np.random.default_rng(0).permutation(len(y))
-    return X[order[:240]], y[order[:240]], X[order[240:]]
+    X, held, y, _ = train_test_split(X, y, test_size=1 / 3, random_state=0)
+    return X, y, held
 
 
 def mnist() -> Rows:
     found = load("mnist")
-    chosen = np.flatnonzero(np.isin(found["y"], (3, 8)))[: 1000 + HELD]
+    chosen = np.flatnonzero(np.isin(found["y"], (3, 8)))[: 1500 + HELD]
     X = dense(found["X"][chosen]) / 255.0
-    return X[:1000], found["y"][chosen][:1000], X[1000:]
+    return X[:1500], found["y"][chosen][:1500], X[1500:]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ CASES = (
     Case("diabetis", lambda: ida("diabetis"), 10.0, 0.01, 258, "22.4", 6.0),
     Case("breast-cancer", lambda: ida("breast-cancer"), 1.0, 0.03, 119, "18.8", 3.7),
     Case("ijcnn1", lambda: whole("ijcnn1", 4000), 10.0, 0.01, 597, "111", 1.8),
-    Case("mnist 3-8", mnist, 3.0, 0.02, 261, "172", 1.4),
+    Case("mnist 3-8", mnist, 10.0, 0.005, 261, "172", 1.4),
     Case("ringnorm", lambda: ida("ringnorm"), 0.5, 0.05, 130, "-", 1.49),
     Case("german", lambda: ida("german"), 30.0, 0.02, 412, "-", 1.0),
     Case("waveform", lambda: ida("waveform"), 0.3, 0.1, 260, "-", 1.0),

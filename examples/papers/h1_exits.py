@@ -87,7 +87,7 @@ CASES = {
     "svmguide1": Case(svmguide1, 8.0, 2.0, 0.997, 3.5),
     "ijcnn1": Case(ijcnn1, 10.0, 1.0, 0.99, 1.3),
     "image": Case(image, 10.0, 1.0, 0.99, 1.3),
-    "banana": Case(banana, 1.0, 1.0, 0.99, 1.0),
+    "banana": Case(banana, 1.0, 8.0, 0.99, 1.2),
 }
 HEAD = (
     "set", "SVs", "target %", "planes", "tau", "exit %", "depth", "agreement % (proven)",
@@ -116,7 +116,7 @@ def measured(name: str, case: Case, model: Any, program: Program, data: Split, s
         f"{best['tau']:g}{' +' if best['recalibrated'] else ''}",
         f"{100 * (1 - cost.mean_kernel_evaluations / vectors):.1f}",
         f"{details['exits']['mean_depth']:.1f}",
-        f"{agreement:.2f} ({100 * details['exits']['proven_agreement']:.2f})",
+        f"{agreement:.3f} ({100 * details['exits']['proven_agreement']:.2f})",
         f"{cost.exact_flops / cost.mean_flops:.1f}",
         f"{case.wanted:g}",
         f"{ratio(model, program, data.X_test):.1f}" if speed else "-",

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import pair_weights
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM, LabelRule
 
@@ -70,7 +69,7 @@ def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
 
 def sum_weights(svm: SVM) -> Array:
     """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-    return pair_weights(svm.coefficients, svm.counts) if svm.counts else svm.coefficients
+    return svm.weights_by_sum
 
 
 def kernel_sums(svm: SVM, z: Array) -> Array:

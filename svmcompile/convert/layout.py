@@ -34,11 +34,18 @@ class Layout:
     labels: tuple[Scalar, ...] = ()
     counts: tuple[int, ...] = ()
     platt: tuple[Array, Array] | None = None
+    noise_scale: float | None = None
+    density_marks: Array | None = None
     notes: tuple[str, ...] = ()
 
 
 def layout_of(svm: SVM) -> Layout:
     """The SVM without its preprocessing, as LIBSVM stores it."""
+    if svm.head is not None or svm.parts:
+        raise UnsupportedError(
+            f"{svm.source.kind}: is put together from several machines, which one SVM cannot hold; "
+            "convert the estimators in it one by one"
+        )
     if svm.kernel.kind == "precomputed":
         raise UnsupportedError(
             f"{svm.source.kind}: a precomputed kernel has no vectors to convert; retrain with another"
@@ -46,13 +53,17 @@ def layout_of(svm: SVM) -> Layout:
     word = svm.source.kind.removesuffix(")").replace("(", " ").split()[-1]
     if svm.labels is None:
         kind = REGRESSORS.get(word, "epsilon_svr")
-        return Layout(kind, svm.kernel, svm.vectors, svm.coefficients, svm.intercepts)
+        return replace(_single(svm, kind), noise_scale=svm.noise_scale)
     if word in ONE_CLASS:
-        return Layout("one_class", svm.kernel, svm.vectors, svm.coefficients, svm.intercepts)
+        return replace(_single(svm, "one_class"), density_marks=svm.density_marks)
     kind = CLASSIFIERS.get(word, "c_svc")
     if svm.counts:
         return _pairs(svm, kind)
     return _two_classes(svm, kind) if svm.n_sums == 1 else _one_against_one(svm)
+
+
+def _single(svm: SVM, kind: str) -> Layout:
+    return Layout(kind, svm.kernel, svm.vectors, svm.coefficients, svm.intercepts)
 
 
 def _pairs(svm: SVM, kind: str) -> Layout:

@@ -44,15 +44,23 @@ def _model(layout: Layout) -> str:
     lines.append(f"rho {_numbers(0.0 - layout.intercepts)}")
     if layout.labels:
         lines.append(f"label {' '.join(map(str, layout.labels))}")
-    if layout.platt:
-        lines += [
-            f"{key} {_numbers(values)}"
-            for key, values in zip(("probA", "probB"), layout.platt, strict=True)
-        ]
+    lines += [f"{key} {_numbers(values)}" for key, values in _probabilities(layout).items()]
     if layout.counts:
         lines.append(f"nr_sv {' '.join(map(str, layout.counts))}")
     rows = zip(layout.coefficients.T, layout.vectors, strict=True)
     return "\n".join([*lines, "SV", *(_vector(*row) for row in rows)]) + "\n"
+
+
+def _probabilities(layout: Layout) -> dict[str, Iterable[float]]:
+    """What models trained with -b 1 store besides."""
+    found: dict[str, Iterable[float]] = {}
+    if layout.platt:
+        found |= {"probA": layout.platt[0], "probB": layout.platt[1]}
+    if layout.noise_scale is not None:
+        found["probA"] = [layout.noise_scale]
+    if layout.density_marks is not None:
+        found["prob_density_marks"] = layout.density_marks
+    return found
 
 
 def _numbers(values: Iterable[float]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.emit.c_host import power_steps
-from svmcompile.emit.c_vectors import INSTRUCTION_SETS, Shape, vector_names
+from svmcompile.emit.c_vectors import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
 from svmcompile.emit.literals import real
 from svmcompile.ir.leaf_layout import packed_layout
 from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
@@ -16,6 +16,7 @@ from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 
 DOUBLE, INT = 8, 4
+SUMS = 8  # that a processor adds to at a time without waiting
 SPILL = 8  # blocks after which lane sums go to double
 
 
@@ -83,11 +84,12 @@ def leaf_instruction_sets(
     node: PackedLeaves, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
-    lanes, size = int(program.tables[node.vectors].shape[2]), 4 if number == "f32" else 8
+    _, width, lanes = map(int, program.tables[node.vectors].shape)
+    size = 4 if number == "f32" else 8
     most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
     one_sum, columns = node.rule == "sum", most_columns(node, program)
-    made = []
-    for isa in INSTRUCTION_SETS:
+    made: list[dict[str, Any]] = []
+    for isa in INSTRUCTION_SETS if lanes > 1 else ():
         per_block = lanes * size // isa.bytes
         shape = Shape(per_block, int(one_sum), per_block)
         sizes = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
@@ -98,10 +100,21 @@ def leaf_instruction_sets(
                 "per_block": per_block,
                 "gathered": per_block,
                 "padded_columns": columns + -columns % (isa.bytes // size),
-                "sizes": [(count, shape.row_steps(count, isa.in_step)) for count in sizes],
+                "tiles": [_tile(isa, shape, count, width) for count in sizes],
             }
         )
     return made
+
+
+def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str, Any]:
+    """One row and some blocks: as many chains of sums as make enough that do not wait for each other."""
+    chains = max(1, min(SUMS // (count * shape.per_block), width))
+    return {
+        "count": count,
+        "chains": chains,
+        "whole": width // chains * chains,  # features that the chains take in turn
+        "steps": shape.row_steps(count, isa.in_step),
+    }
 
 
 def scratch(node: PackedLeaves, program: Program) -> int:

@@ -24,7 +24,7 @@ from svmcompile.ir.wide import node_number, value_number
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
 BYTES: dict[Number, int] = {"f32": 4, "f64": 8}
-ARRAYS = (Kind.FEATURES, Kind.SCORES)
+ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 
 
 def scratch_bytes(program: Program) -> int:
@@ -115,6 +115,11 @@ def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.OvrScores, program: Program, types: Types) -> int:
     return _size(node, program, types) * node.n_classes
+
+
+@own_arrays.register
+def _(node: ir.Couple, program: Program, types: Types) -> int:
+    return DOUBLE * node.n_classes * (node.n_classes + 2)
 
 
 @own_arrays.register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmcompile.emit.c_api import Body, Function, body, item, real_of
+from svmcompile.emit.c_api import Body, Function, Result, body, item, real_of, results
 from svmcompile.emit.c_host import chunk_rows, goes_alone, takes_sparse
 from svmcompile.emit.names import Names
 from svmcompile.ir.nodes import SparseSum, TiledSum
@@ -82,24 +82,34 @@ def _goals(
 ) -> tuple[list[Body], list[Goal]]:
     real, width = real_of(program), types[node.out].width
     given, start = f"const {real} sums[{width}]", (node.out, "sums")
-    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
+    label, value = (program.output(key) for key in ("label", "value"))
     bodies, goals = [], []
     if label is not None:
         function = symbols("label of sums", "label_of")
         bodies.append(body(program, types, symbols, label, f"static int {function}({given})", "", start))
         each = f"labels[{{row}}] = {function}({{sums}})"
         goals.append(Goal("predict", "int", "", "int32_t *labels", f"return {function}(sums)", each))
-    if scores is not None:
-        function, columns = symbols("scores of sums", "scores_of"), types[scores].width
-        declaration = f"static void {function}({given}, {real} scores[{columns}])"
-        bodies.append(body(program, types, symbols, scores, declaration, "scores", start))
-        each = f"{function}({{sums}}, scores + ({{row}}) * {columns})"
-        one = f"{function}(sums, scores)"
-        goals.append(Goal("decision_function", "void", f"{real} *scores", f"{real} *scores", one, each))
+    for result in results(program, types):
+        function = symbols(f"{result.target} of sums", f"{result.target}_of")
+        target = "" if result.alone else result.target
+        declaration = f"static void {function}({given}, {real} {target}[{result.width}])"
+        declaration = f"static {real} {function}({given})" if result.alone else declaration
+        bodies.append(body(program, types, symbols, result.value, declaration, target, start))
+        goals.append(_goal(result, function, real))
     if value is not None:
         each = "results[{row}] = *({sums})"
         goals.append(Goal("predict", real, "", f"{real} *results", "return sums[0]", each))
     return bodies, goals
+
+
+def _goal(result: Result, function: str, real: str) -> Goal:
+    """A result beside the label, from the function that makes it of sums."""
+    many = f"{real} *{result.target}"
+    if result.alone:
+        each = f"{result.target}[{{row}}] = {function}({{sums}})"
+        return Goal(result.function, real, "", many, f"return {function}(sums)", each)
+    each = f"{function}({{sums}}, {result.target} + ({{row}}) * {result.width})"
+    return Goal(result.function, "void", many, many, f"{function}(sums, {result.target})", each)
 
 
 def sparse_functions(found: Tiled, name: str) -> list[Function]:

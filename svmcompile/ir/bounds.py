@@ -29,7 +29,8 @@ import svmcompile.ir.leaf_bounds
 import svmcompile.ir.tree_bounds  # noqa: F401
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
-from svmcompile.ir.interpret import CHUNK_VALUES, FLAT, pair_indices, pair_sums, run
+from svmcompile.ir.flat import flat_tables
+from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
 from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.propagate import (
@@ -61,7 +62,7 @@ class Bounds:
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     """Bounds for rows that are exact in the number type."""
-    flat = {node.weights for node in program.body if isinstance(node, FLAT)}
+    flat = flat_tables(program)
     sizes = [max(table.shape) for name, table in program.tables.items() if name not in flat]
     step = max(1, CHUNK_VALUES // max([*sizes, program.n_features]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape

@@ -18,6 +18,7 @@ from svmcompile.ir import (  # noqa: F401  register their nodes
 )
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
+from svmcompile.ir.flat import flat_tables
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
 from svmcompile.ir.meaning import Env, Floats, Tables
 from svmcompile.ir.meaning import run as run
@@ -29,7 +30,6 @@ from svmcompile.kernel import Array, power
 from svmcompile.rows import as_rows
 
 Packed = ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath | ir.PackedLeaves
-FLAT = (ir.LeafSums, ir.PackedLeaves)  # the length of their weights says nothing of what a row needs
 
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
@@ -44,7 +44,7 @@ def interpret_values(
     program: Program, rows: NDArray[Any], names: Collection[str]
 ) -> dict[str, NDArray[Any]]:
     """The named values of the program for a matrix of rows."""
-    flat = {node.weights for node in program.body if isinstance(node, FLAT)}
+    flat = flat_tables(program)
     sizes = [table.shape[0] for name, table in program.tables.items() if name not in flat]
     step = max(1, CHUNK_VALUES // max([*sizes, program.input.width]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape

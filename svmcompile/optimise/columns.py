@@ -186,7 +186,7 @@ def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
     scaled = left.scale is not None or right.scale is not None
     (columns,) = _names(program, node.out, "columns")
     picked = Pick(_value_name(program, node.out) if scaled else node.out, left.root, columns)
-    tables: Tables = {columns: np.concatenate([left.columns, right.columns])}
+    tables: Tables = {columns: np.concatenate([left.columns, right.columns]).astype(np.int32)}
     if not scaled:
         return [picked], tables
     ends = ("shift", "factor", "offset")

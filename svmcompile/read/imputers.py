@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
+from svmcompile.kernel import Array
 from svmcompile.read.fitted import Fitted
 from svmcompile.steps import FillStep, JoinStep, MissingStep, PickStep, Steps
 
@@ -15,7 +16,7 @@ def simple_imputer(fitted: Fitted) -> Steps:
     """A value per feature; features without one are dropped, as scikit-learn does."""
     fitted.require("statistics_")
     nan, marker = _marker(fitted)
-    values = fitted.numbers("statistics_", 1)
+    values = _statistics(fitted)
     width = len(values)
     keeps_empty = fitted.optional("keep_empty_features")
     kept = np.arange(width) if keeps_empty else np.flatnonzero(~np.isnan(values))
@@ -27,6 +28,20 @@ def simple_imputer(fitted: Fitted) -> Steps:
         return steps
     marks = _indicated(Fitted(indicator, "MissingIndicator", fitted.where), width, nan, marker)
     return (JoinStep((steps, marks), width),) if marks else steps
+
+
+def _statistics(fitted: Fitted) -> Array:
+    """What is filled in; scikit-learn keeps a constant among objects."""
+    found = fitted.get("statistics_")
+    try:
+        values = np.asarray(found).astype(np.float64)
+    except (TypeError, ValueError):
+        raise UnsupportedError(
+            f"{fitted.place}: fills in {found!r:.60}, which are not all numbers; encode such features first"
+        ) from None
+    if values.ndim != 1:
+        raise fitted.damaged(f"statistics_ has {values.ndim} dimension(s), expected 1")
+    return values
 
 
 def missing_indicator(fitted: Fitted) -> Steps:

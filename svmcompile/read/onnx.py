@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.labels import Labels
-from svmcompile.read.notes import NO_PROBABILITIES
 from svmcompile.read.onnx_check import Parts, check_by_running
-from svmcompile.read.onnx_graph import Graph, GraphInput
+from svmcompile.read.onnx_graph import Graph
 from svmcompile.read.onnx_machines import ONNX_MACHINES
 from svmcompile.read.onnx_steps import read_steps
 from svmcompile.read.onnx_tail import Tail, read_tail
@@ -38,17 +37,17 @@ def read_onnx(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     svm = ONNX_MACHINES[machine.op_type](graph, machine)
     if len(machine.input) != 1:
         raise graph.damaged(f"{machine.op_type} has {len(machine.input)} inputs")
-    steps, inputs, width = read_steps(graph, machine.input[0], int(svm.vectors.shape[1]))
+    steps = read_steps(graph, machine.input[0], int(svm.vectors.shape[1]))
     before = _nodes_before(graph, machine)
     tail = read_tail(graph, machine, before, _n_outputs(svm), svm.labels is not None)
     kind = "OneClassSVM" if tail.sign else machine.op_type
     svm = replace(
         _with_tail(graph, svm, tail),
         steps=steps,
-        feature_names=_names(inputs, width),
+        feature_names=_names(graph),
         source=Source(f"ONNX {kind}", hashlib.sha256(content).hexdigest()),
     ).check(where)
-    note = check_by_running(Parts(graph, inputs, before, machine, tail), svm)
+    note = check_by_running(Parts(graph, before, machine, tail), svm)
     return replace(svm, notes=(*svm.notes, note))
 
 
@@ -92,15 +91,15 @@ def _with_tail(graph: Graph, svm: SVM, tail: Tail) -> SVM:
         if not tail.sign:
             return svm
         labels = Labels((-1, 1), np.dtype(np.int64).str)
-        return replace(svm, label_rule=LabelRule.POSITIVE_SECOND, labels=labels)
+        offset = -float(svm.intercepts[0])
+        return replace(svm, label_rule=LabelRule.POSITIVE_SECOND, labels=labels, sample_offset=offset)
     svm = replace(svm, labels=_cast_labels(graph, svm.labels, tail))
-    notes: tuple[str, ...] = (NO_PROBABILITIES,) if svm.platt else ()
     if not svm.counts:
-        return replace(svm, notes=notes)
+        return svm
     if not tail.plain and not tail.by_class:
         raise graph.refuse("operators behind the SVM change its scores, which is not read")
     unknown = svm.platt is not None or tail.scores is None
-    notes += (SHAPE_UNKNOWN,) if unknown else ()
+    notes = (SHAPE_UNKNOWN,) if unknown else ()
     return replace(svm, one_vs_rest_scores=tail.by_class or unknown, notes=notes)
 
 
@@ -117,6 +116,11 @@ def _cast_labels(graph: Graph, labels: Labels, tail: Tail) -> Labels:
     return Labels(labels.values, np.dtype(INTEGERS[to]).str)
 
 
-def _names(inputs: tuple[GraphInput, ...], width: int) -> tuple[str, ...]:
+def _names(graph: Graph) -> tuple[str, ...]:
     """Names of features: those of inputs, where each input is one column of a frame."""
-    return tuple(one.name for one in inputs) if len(inputs) == width > 1 else ()
+    columns = list(graph.inputs.values())
+    return (
+        tuple(one.name for one in columns)
+        if len(columns) > 1 and all(one.width == 1 for one in columns)
+        else ()
+    )

@@ -19,7 +19,8 @@ from svmcompile.ir.interpret import pair_weights, run
 from svmcompile.kernel import Array, Kernel
 from svmcompile.read.onnx_graph import ML, Graph, GraphInput
 from svmcompile.read.onnx_tail import Tail
-from svmcompile.svm import SVM, LabelRule, ScaleStep
+from svmcompile.steps import ScaleStep, source_rows
+from svmcompile.svm import SVM, LabelRule
 
 MOST_ROWS, LEAST_ROWS = 64, 4
 MOST_PRODUCTS = 1 << 28  # of rows, vectors and features
@@ -35,10 +36,9 @@ Outputs = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of a graph: inputs, nodes in front, the SVM, nodes behind."""
+    """The parts of a graph: nodes in front, the SVM, nodes behind."""
 
     graph: Graph
-    inputs: tuple[GraphInput, ...]
     before: tuple[Any, ...]
     machine: Any
     tail: Tail
@@ -46,7 +46,7 @@ class Parts:
 
 def check_by_running(parts: Parts, svm: SVM) -> str:
     """A note that says whether the model was checked; an error if it is another."""
-    feed = _feed(parts.inputs, _rows(svm))
+    feed = _feed(list(parts.graph.inputs.values()), _rows(svm))
     rows = np.concatenate([np.asarray(part, dtype=np.float64) for part in feed.values()], axis=1)
     # ONNX Runtime up to 1.20 ends the process if a class has no vectors.
     found, problem = _run(_rebuilt(parts), feed, plain_only=0 in svm.counts)
@@ -69,13 +69,10 @@ def _rows(svm: SVM) -> Array:
     spread = svm.vectors.std(axis=0) + 0.1 * np.abs(svm.vectors).mean() + 1e-3
     picked = svm.vectors[random.integers(len(svm.vectors), size=count)]
     rows: Array = picked + spread * random.normal(size=picked.shape)
-    for step in reversed(svm.steps):
-        if isinstance(step, ScaleStep):
-            rows = rows / np.where(step.factor == 0, 1.0, step.factor) + step.shift
-    return rows
+    return source_rows(svm.steps, rows)
 
 
-def _feed(inputs: tuple[GraphInput, ...], rows: Array) -> Outputs:
+def _feed(inputs: list[GraphInput], rows: Array) -> Outputs:
     """The rows as the graph takes them; one input takes all columns that the others leave."""
     feed, start = {}, 0
     with np.errstate(all="ignore"):
@@ -101,7 +98,8 @@ def _rebuilt(parts: Parts) -> Any:
         helper.make_node("Identity", [value], [f"svmcompile_{name}"]) for name, value in names.items()
     ]
     inputs = [
-        helper.make_tensor_value_info(one.name, one.element, [None, one.width]) for one in parts.inputs
+        helper.make_tensor_value_info(one.name, one.element, [None, one.width])
+        for one in parts.graph.inputs.values()
     ]
     used = {name for node in nodes for name in node.input}
     tensors = [

@@ -64,11 +64,21 @@ class Graph:
         """The operator; those of ai.onnx.ml and of ONNX itself have no name in common."""
         return str(node.op_type)
 
+    def known_constant(self, name: str) -> NDArray[Any] | None:
+        """A constant, or the root of one, as skl2onnx writes a PCA that whitens."""
+        maker = self.maker.get(name)
+        if maker is None or maker.op_type != "Sqrt" or len(maker.input) != 1:
+            return self.constants.get(name)
+        inner = self.constants.get(maker.input[0])
+        with np.errstate(invalid="ignore"):  # a NaN is found later
+            return None if inner is None else np.asarray(np.sqrt(inner))
+
     def constant(self, name: str, node: Any) -> NDArray[Any]:
         """A constant that a node reads."""
-        if name not in self.constants:
+        found = self.known_constant(name)
+        if found is None:
             raise self.refuse(f"node {shown(node.op_type)} reads {shown(name)}, which is not a constant")
-        return self.constants[name]
+        return found
 
     def _refuse_oddities(self) -> None:
         proto, graph = self.proto, self.proto.graph

@@ -1,4 +1,4 @@
-"""scikit-learn: a fitted estimator, alone or at the end of a Pipeline of transformers, becomes an SVM."""
+"""scikit-learn: a fitted estimator, alone, in wrappers or behind transformers, becomes an SVM."""
 
 from __future__ import annotations
 
@@ -9,48 +9,87 @@ import numpy as np
 
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import kernel_machines, linear_machines
+from svmcompile.read.assembly import Answer, Assembly
 from svmcompile.read.fitted import Fitted
 from svmcompile.read.roles import from_sklearn, role
 from svmcompile.read.transformers import COMBINED, MAX_DEPTH, PIPELINE, TRANSFORMERS, is_idle, steps_of
-from svmcompile.steps import step_parts
+from svmcompile.read.wrappers import HOLDERS, WRAPPERS, held
+from svmcompile.steps import Steps, step_parts
 from svmcompile.svm import SVM, Source, digest
 
 MACHINES = kernel_machines.MACHINES | linear_machines.MACHINES
+LATER = ("most_probable", "density_marks", "noise_scale", "sample_offset")
 
-SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 WAYS_OUT = {
-    **dict.fromkeys(SEARCHES, "compile its best_estimator_"),
     **dict.fromkeys(("dict", "list", "tuple"), "pass the estimator in it"),
-    "OneVsRestClassifier": "compile its estimators_ one by one, or train an SVC or LinearSVC",
-    "OneVsOneClassifier": "train an SVC, which is one-vs-one by itself",
-    "CalibratedClassifierCV": "compile the SVM within it, without its probabilities",
-    "SGDClassifier": "train a LinearSVC",
-    "SGDOneClassSVM": "train a OneClassSVM with kernel='linear'",
     "svm_model": "save it with svm_save_model and pass the file",
 }
 
 
 def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
+    members, before = _opened(estimator, where)
+    last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+    if last.role in WRAPPERS:
+        svm, kind = _assembled(estimator, where)
+    else:
+        svm = replace(MACHINES[last.role](last), steps=_steps(before))
+        kind = _kind(estimator, [*before, last])
+    svm = replace(
+        svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
+    ).check(where)
+    kind = f"scikit-learn {kind}"
+    return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
+
+
+def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
+    """The SVM of a wrapper, and what it is."""
+    depth = MAX_DEPTH
+
+    def read(inner: object, steps: Steps) -> Answer:
+        nonlocal depth
+        if depth == 0:
+            raise ReadError(f"{where}: estimators are nested too deep")
+        depth -= 1
+        members, before = _opened(inner, where)
+        last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+        behind = (*steps, *_steps(before)) if before else steps
+        if last.role in WRAPPERS:
+            answer = WRAPPERS[last.role](last, behind, assembly)
+        else:
+            machine = replace(MACHINES[last.role](last), steps=behind).check(where)
+            answer = assembly.machine(machine, last.role)
+        depth += 1
+        return replace(answer, kind=_nested(answer.kind, before))
+
+    assembly = Assembly(read)
+    answer = read(estimator, ())
+    return assembly.finish(answer), answer.kind
+
+
+def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
+    """The members of a chain, and those before the last as transformers."""
     members = _chain(estimator, where, MAX_DEPTH)
     if not members:
         raise UnsupportedError(f"{where}: the pipeline has no steps; {_supported()}")
-    machine = _fitted(members[-1], MACHINES, where)
-    before = [_transformer(member, where) for member in members[:-1]]
-    steps = tuple(step for member in before for step in steps_of(member.estimator, where))
-    svm = MACHINES[machine.role](machine)
-    svm = replace(
-        svm,
-        steps=steps,
-        feature_names=_feature_names([*before, machine]),
-        notes=svm.notes + _overrides(machine),
-    ).check(where)
-    kind = _kind(estimator, [*before, machine])
-    return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
+    if role(members[-1], [*MACHINES, *WRAPPERS]) is None:
+        raise _unsupported(members[-1], where)
+    return members, [_transformer(member, where) for member in members[:-1]]
+
+
+def _steps(before: list[Fitted]) -> Steps:
+    return tuple(step for member in before for step in steps_of(member.estimator, member.where))
+
+
+def _nested(kind: str, before: list[Fitted]) -> str:
+    return f"Pipeline({', '.join([*(member.role for member in before), kind])})" if before else kind
 
 
 def _chain(estimator: object, where: str, depth: int) -> list[object]:
     """The estimators in the order rows meet them, pipelines opened and idle steps dropped."""
+    holder = role(estimator, HOLDERS)
+    if holder and depth:
+        return _chain(held(Fitted(estimator, holder, where)), where, depth - 1)
     if role(estimator, (PIPELINE,)) is None:
         return [estimator]
     steps = Fitted(estimator, PIPELINE, where).get("steps")
@@ -64,7 +103,7 @@ def _chain(estimator: object, where: str, depth: int) -> list[object]:
 
 def _transformer(member: object, where: str) -> Fitted:
     """A member that comes before the last, which cannot be an SVM."""
-    if role(member, MACHINES):
+    if role(member, [*MACHINES, *WRAPPERS]):
         raise _unsupported(member, where)
     return Fitted(member, role(member, [*TRANSFORMERS, *COMBINED]) or type(member).__name__, where)
 
@@ -81,7 +120,7 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
     place = "" if where == name else f"{where}: "
     if isinstance(estimator, type):
         return UnsupportedError(f"{place}{estimator.__name__} is a class; pass a fitted estimator")
-    if role(estimator, MACHINES):
+    if role(estimator, [*MACHINES, *WRAPPERS]):
         return UnsupportedError(f"{place}{name} must be the last step of its pipeline; {_supported()}")
     if role(estimator, [*TRANSFORMERS, *COMBINED]):
         return UnsupportedError(f"{place}{name} is a transformer, with no SVM behind it; {_supported()}")
@@ -92,7 +131,8 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
 
 def _supported() -> str:
     return (
-        f"supported are {', '.join(MACHINES)}, alone or in a Pipeline behind {', '.join(TRANSFORMERS)} "
+        f"supported are {', '.join(MACHINES)}, alone, in {', '.join([*WRAPPERS, *HOLDERS])} "
+        f"or in a Pipeline behind {', '.join(TRANSFORMERS)} "
         f"and combinations of these by {', '.join(COMBINED[1:])}; "
         "any other transformation can be applied to the rows before the compiled model"
     )
@@ -100,7 +140,7 @@ def _supported() -> str:
 
 def _kind(estimator: object, members: list[Fitted]) -> str:
     names = ", ".join(member.role for member in members)
-    return f"scikit-learn {f'Pipeline({names})' if role(estimator, (PIPELINE,)) else names}"
+    return f"Pipeline({names})" if role(estimator, (PIPELINE,)) or len(members) > 1 else names
 
 
 def _feature_names(members: list[Fitted]) -> tuple[str, ...]:
@@ -132,9 +172,17 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "steps", "platt"):
+    for name in ("source", "notes", "steps", "platt", "head", "parts"):
         del parts[name]
+    for name in LATER:  # so that models without them keep their digest
+        if parts[name] is None or parts[name] is False:
+            del parts[name]
     parts |= step_parts(svm.steps)
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
+    if svm.head:
+        parts |= {"head": (svm.head.nodes, svm.head.outputs)}
+        parts |= {f"head {name}": table for name, table in svm.head.tables.items()}
+    for index, part in enumerate(svm.parts):
+        parts[f"part {index}"] = digest(_parts(part))
     return parts

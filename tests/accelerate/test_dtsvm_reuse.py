@@ -11,6 +11,7 @@ import pytest
 from accelerate_cases import digits, svm_of, wave
 from scipy.linalg import block_diag
 from sklearn.datasets import make_classification, make_moons
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -182,6 +183,15 @@ def test_scores_have_the_sign_of_the_original() -> None:
     assert np.allclose(one.decision_function(X), -other.decision_function(X))
     agree = np.sign(one.decision_function(X)) == np.sign(model.decision_function(X))
     assert agree.mean() > 0.9
+
+
+def test_kernels_may_see_other_features_than_trees() -> None:
+    """The tree asks the row as it comes, whatever the kernel is given."""
+    X, y, _ = digits()
+    model = make_pipeline(StandardScaler(), PCA(7), SVC(C=5.0)).fit(X[:600], y[:600] % 2)
+    for options in ({"ceiling": 200}, {"mode": "search"}):
+        program = sc.compile(model, method="dtsvm", X=X[:600], y=y[:600] % 2, **options)
+        assert (program.predict(X[600:]) == model.predict(X[600:])).mean() > 0.85
 
 
 def test_several_classes_give_labels_only() -> None:

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from accelerate_cases import moons
 from sklearn.datasets import load_digits, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.data import Data
@@ -91,3 +94,19 @@ def test_data_through_the_method_itself():
     options = dict(program.origin.options)
     assert options["level"] == 1 and options["reduced"] == "0.2"
     assert any(isinstance(node, ir.PlaneLists) for node in program.body)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_svm_at_the_end_is_trained_on_all_rows(classes):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, size=(1500, 2)) * [30.0, 0.1]
+    turn = np.sin(X[:, 0] / 10) + 10 * X[:, 1]
+    y = np.digitize(turn, [0.0] if classes == 2 else [-0.7, 0.7])
+    machine = make_pipeline(StandardScaler(), SVC(C=10.0, gamma=0.5)).fit(X, y)
+    given = {"end": "svm", "C": 10.0, "gamma": 0.5, "target": 0.97}
+    program = sc.train(X, y, method=METHOD, **given)
+    assert program.origin.n_support_vectors == len(machine[-1].support_)
+    assert (program.predict(X) == machine.predict(X)).mean() > 0.97
+    assert program.cost(X).mean_kernel_evaluations < 0.8 * len(machine[-1].support_)
+    with pytest.raises(sc.OptionError, match="end is svm or label"):
+        sc.train(X, y, method=METHOD, end="auto")

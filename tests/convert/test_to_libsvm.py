@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from libsvm import svmutil
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -43,6 +46,36 @@ def test_classifiers(tmp_path, kind, kernel, n_classes):
     expected = estimator.decision_function(ROWS).reshape(len(ROWS), -1)
     np.testing.assert_allclose(values, -expected if n_classes == 2 else expected, rtol=1e-9, atol=1e-9)
     assert back.source.kind == ("LIBSVM nu_svc" if kind is NuSVC else "LIBSVM c_svc") and not notes
+
+
+def test_other_parameters_of_probabilities_are_written():
+    marks = np.linspace(-1, 1, 10)
+    one = replace(read(OneClassSVM().fit(IRIS)), density_marks=marks)
+    assert f"prob_density_marks {' '.join(map(repr, marks.tolist()))}\n" in libsvm_files(one, "a")[0]["a"]
+    value = replace(read(SVR().fit(IRIS, SPECIES)), noise_scale=0.25)
+    assert "\nprobA 0.25\nSV\n" in libsvm_files(value, "a")[0]["a"]
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_what_libsvm_stores_for_probabilities_is_kept(tmp_path, kind):
+    """Text that LIBSVM wrote with -b 1, read and written again, says the same."""
+    trained = svmutil.svm_train(SPECIES.astype(float), IRIS, f"-q -s {kind} -b 1 -n 0.3")
+    svmutil.svm_save_model(str(tmp_path / "a.model"), trained)
+    files, _ = libsvm_files(read(tmp_path / "a.model"), "b.model")
+    texts = (tmp_path / "a.model").read_text(), files["b.model"]
+    first, second = (
+        {line.split()[0]: line.split()[1:] for line in text.partition("SV\n")[0].splitlines()}
+        for text in texts
+    )
+    assert list(first) == list(second)
+    assert {"probA", "probB"} < set(first)
+    for key, values in first.items():
+        same = key in ("svm_type", "kernel_type")
+        assert (
+            values == second[key]
+            if same
+            else np.allclose([*map(float, values)], [*map(float, second[key])])
+        )
 
 
 def test_numbers_come_back_exactly(tmp_path):

@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 from onnx_files import converted
 from read_cases import KERNELS, blobs, program_of, queries, tolerance
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
@@ -35,6 +39,20 @@ REGRESSORS = {
     **{kernel: SVR(kernel=kernel, gamma=0.3, coef0=0.5) for kernel in KERNELS},
     "NuSVR": NuSVR(),
     "scaled": make_pipeline(RobustScaler(), SVR()),
+}
+
+
+TRANSFORMERS = {
+    "l1": Normalizer("l1"),
+    "l2": Normalizer(),
+    "PCA": PCA(3),
+    "white PCA": PCA(2, whiten=True),
+    "TruncatedSVD": TruncatedSVD(3),
+    "SelectKBest": SelectKBest(k=3),
+    "SimpleImputer": SimpleImputer(),
+    "columns": ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", MinMaxScaler(), [1])]),
+    "rest": ColumnTransformer([("a", StandardScaler(), [2, 0])], remainder="passthrough"),
+    "chain": make_pipeline(SimpleImputer(), StandardScaler(), SelectKBest(k=4), PCA(2)),
 }
 
 
@@ -64,6 +82,30 @@ def test_classifiers(tmp_path, name, n_classes, number):
     svm = read(stored(tmp_path, converted(estimator, X, number)))
     assert svm.notes == (CHECKED,) and svm.source.kind.startswith("ONNX ")
     assert_reads(svm, estimator, queries(300))
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers(tmp_path, name, number):
+    X, y = blobs(3)
+    estimator = make_pipeline(TRANSFORMERS[name], SVC()).fit(X, y)
+    svm = read(stored(tmp_path, converted(estimator, X, number)))
+    assert svm.notes == (CHECKED,) and svm.n_features == 5
+    rows = queries(300)[1:]  # a row of zeros has no norm
+    assert_reads(svm, estimator, rows)
+    if name in ("SimpleImputer", "chain"):
+        rows[::3, 1] = np.nan
+        np.testing.assert_array_equal(program_of(svm).predict(rows), estimator.predict(rows))
+
+
+def test_columns_of_a_frame_in_branches(tmp_path):
+    X, y = blobs(3)
+    frame = pd.DataFrame(X.astype(np.float32), columns=list("abcde"))
+    branches = [("one", StandardScaler(), ["d", "a"]), ("two", "passthrough", ["b"])]
+    estimator = make_pipeline(ColumnTransformer(branches), SVC()).fit(frame, y)
+    svm = read(stored(tmp_path, converted(estimator, frame)))
+    assert svm.feature_names == tuple("abcde")
+    np.testing.assert_array_equal(program_of(svm).predict(frame), estimator.predict(frame))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

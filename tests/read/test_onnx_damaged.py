@@ -62,7 +62,7 @@ BROKEN = {
     "prob_a alone": ({"prob_a": [1.0]}, "prob_b has 0 values"),
     "wrong type": ({"rho": [1, 2]}, "rho has a wrong type"),
     "unknown attribute": ({"shrinking": 1}, '"shrinking", which is not known'),
-    "width": ({"support_vectors": [1.0, 2.0]}, "the inputs have 2 columns, the model has 1"),
+    "width": ({"support_vectors": [1.0, 2.0]}, "given 2 columns, it has 1 features"),
 }
 
 
@@ -81,6 +81,10 @@ def constant(name, *values):
     return numpy_helper.from_array(np.array(values, dtype=np.float32), name)
 
 
+def whole(name, *values):
+    return numpy_helper.from_array(np.array(values, dtype=np.int64), name)
+
+
 SVM_NODE = helper.make_node("SVMClassifier", ["Z"], ["label", "scores"], domain=ML, **CLASSIFIER)
 IN_FRONT = {
     "unknown operator": ([node("Sin", ["X"], "Z")], (), '"Sin" in front of the SVM is not read'),
@@ -91,6 +95,18 @@ IN_FRONT = {
     "cast": ([node("Cast", ["X"], "Z", to=TensorProto.INT64)], (), "Cast of features"),
     "bounds": ([node("Clip", ["X", "a", "b"], "Z")], (constant("a", 2), constant("b", 1)), "Clip between"),
     "made later": ([node("Neg", ["later"], "Z")], (), 'reads "later" before'),
+    "by itself": ([node("Neg", ["X"], "n"), node("Div", ["X", "n"], "Z")], (), "neither a constant nor"),
+    "no norm": ([node("Abs", ["X"], "n"), node("Div", ["X", "n"], "Z")], (), "neither a constant nor"),
+    "matrix": ([node("MatMul", ["X", "c"], "Z")], (constant("c", [1], [2], [3]),), "shape \\(3, 1\\)"),
+    "columns": (
+        [node("Gather", ["X", "c"], "Z", axis=1)],
+        (whole("c", 0, 2),),
+        "columns that are not there",
+    ),
+    "rows": ([node("Gather", ["X", "c"], "Z", axis=0)], (whole("c", 0, 1),), "does not pick columns"),
+    "largest": ([node("Normalizer", ["X"], "Z", ML, norm="MAX")], (), "largest value"),
+    "too wide": ([node("Concat", ["X", "X"], "Z", axis=1)], (), "given 4 columns"),
+    "sideways": ([node("Concat", ["X", "X"], "Z", axis=0)], (), "does not join columns"),
     "other domain": ([node("Mul", ["X"], "Z", domain="com.microsoft")], (), "com.microsoft"),
 }
 
@@ -100,6 +116,37 @@ def test_nodes_in_front_that_are_not_read(tmp_path, name):
     nodes, constants, message = IN_FRONT[name]
     with pytest.raises((ReadError, UnsupportedError), match=message):
         reading(tmp_path, model([*nodes, SVM_NODE], ["label", "scores"], constants))
+
+
+def doubled(times, narrow):
+    """Each node makes twice as much as the one before, and may throw half of it away again."""
+    nodes, value = [], "X"
+    for i in range(times):
+        nodes.append(node("Concat", [value, value], f"c{i}", axis=1))
+        value = f"c{i}"
+        if narrow:
+            nodes += [node("Mul", [value, "two"], f"m{i}"), node("Gather", [f"m{i}", "k"], f"g{i}", axis=1)]
+            value = f"g{i}"
+    return [*nodes, node("Identity", [value], "Z"), SVM_NODE]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_what_grows_without_end_is_refused_at_once(tmp_path, narrow):
+    constants = (constant("two", 2), whole("k", 0, 1))
+    with pytest.raises(UnsupportedError, match="more than"):
+        reading(tmp_path, model(doubled(60, narrow), ["label"], constants))
+
+
+def test_an_input_that_claims_to_be_huge(tmp_path):
+    with pytest.raises((ReadError, UnsupportedError), match=r"features|columns"):
+        reading(tmp_path, model([node("Identity", ["X"], "Z"), SVM_NODE], ["label"], width=2**60))
+
+
+def test_long_chains_are_refused_before_they_are_followed(tmp_path):
+    nodes = [node("Identity", ["X"], "i0")]
+    nodes += [node("Identity", [f"i{i}"], f"i{i + 1}") for i in range(5000)]
+    with pytest.raises(UnsupportedError, match="more than 200 steps"):
+        reading(tmp_path, model([*nodes, node("Identity", ["i5000"], "Z"), SVM_NODE], ["label"]))
 
 
 def test_cycles_and_values_made_twice(tmp_path):

@@ -93,7 +93,7 @@ def judged(form: Form, decided: NDArray[np.bool_], members: Members, price: Pric
     rest = price.term * (members.vectors - met) + price.row(met)
     cost = after[stage] + np.where(sure, 0.0, rest)
     steps = np.where(sure, form.ends[stage], form.k_max + members.vectors - met)
-    exact = price.exact * members.vectors
+    exact = price.exact_sum(members.vectors)
     return Choice(form, float(cost.mean()), exact, float(steps.mean()), float(1 - sure.mean()))
 
 

@@ -140,6 +140,7 @@ class CoordinateError:
     """What is known of the first coordinates, for every number of them (index 0: none)."""
 
     score: Array  # error of bias + projection . q
+    estimate: Array  # error of bias + estimate . k
     square: Array  # error of R^2
 
 
@@ -155,7 +156,8 @@ def coordinate_error(
     score = error.value * estimates + moved + (count + 5) * U * (abs(bias) + length)
     slip = error.value * spreads + np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(adding)))])
     square = error.diagonal + 2 * slip + np.square(slip) + 2 * (count + 3) * U
-    return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * square)
+    estimate = estimates * (error.value + (count + 5) * U) + (count + 5) * U * abs(bias)
+    return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * estimate, SECOND_ORDER * square)
 
 
 def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:
@@ -170,12 +172,6 @@ def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:
         estimates[index + 1] = np.abs(estimate).sum()
         spreads[index + 1] = math.sqrt(float(np.abs(product[: index + 1, : index + 1]).sum()))
     return estimates, spreads
-
-
-def estimate_error(estimate: Array, bias: float, error: KernelError) -> float:
-    """Error of bias + estimate . k, for the kernel values met so far."""
-    adding = (len(estimate) + 5) * U
-    return SECOND_ORDER * (float(np.abs(estimate).sum()) * (error.value + adding) + adding * abs(bias))
 
 
 def direct_rounding(weights: Array, bias: float, error: KernelError) -> tuple[float, float]:

@@ -6,7 +6,6 @@ that a linear guess names first meets the others, each pair bounded in its own b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,8 +74,9 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
     points = guess_rows(own, rows, sample, options.seed)
     guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
-    choice = preferred(list(_tried(maker, sample[:SOME_ROWS], options)))
-    details = {"choice": choice.as_dict(), "sample_rows": min(len(sample), SOME_ROWS)}
+    some = sample[:: -(-len(sample) // SOME_ROWS)]
+    choice = _chosen(maker, some, options)
+    details = {"choice": choice.as_dict(), "sample_rows": len(some)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
     return _program(svm, maker, choice, options, details)
@@ -143,14 +143,16 @@ class Maker:
         return [guess, vote]
 
 
-def _tried(maker: Maker, sample: Array, options: AnytimeOptions) -> Iterator[Choice]:
-    """What the forms that the options leave open cost on sample rows."""
+def _chosen(maker: Maker, sample: Array, options: AnytimeOptions) -> Choice:
+    """The cheapest form on sample rows that the options leave open: first its block, then its length."""
     price = prices(options.tune, maker.own.kernel, maker.own.kernel_width)
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
-    for block in (options.block,) if options.block else BLOCKS:
-        for k_max in limits:
-            yield _judged(maker, Form(block, k_max, k_max), sample, price)
+    some = limits[len(limits) // 2]
+    blocks = (options.block,) if options.block else BLOCKS
+    first = preferred([_judged(maker, Form(block, some, some), sample, price) for block in blocks])
+    others = [Form(first.form.block, limit, limit) for limit in limits if limit != some]
+    return min([first, *(_judged(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
 
 
 def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
@@ -162,7 +164,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
-    exact = n * (price.exact + price.product * (k - 2))
+    exact = price.exact_sum(n, k - 1)
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
 
 

@@ -53,8 +53,9 @@ class Cut:
         """Work per row, tree included."""
         share = np.bincount(self.tree.leaves(X), minlength=self.tree.n_leaves) / max(1, len(X))
         columns = columns_of(rule, np.array([len(leaf.classes) for leaf in self.leaves]))
+        width = self.tasks[0].X.shape[1]  # as the kernel sees rows
         work = [
-            kernel_sum_flops(theta.kernel, leaf.unique_vectors, X.shape[1], int(count))
+            kernel_sum_flops(theta.kernel, leaf.unique_vectors, width, int(count))
             for leaf, count in zip(self.leaves, columns, strict=True)
         ]
         depths = leaf_depths(self.tree.children) if self.tree.n_leaves > 1 else np.zeros(1)

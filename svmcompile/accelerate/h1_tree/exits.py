@@ -115,6 +115,6 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
         1 - best.reach,
         best.depth,
         1 - best.wrong / max(rows, 1),
-        1 - upper_bound(best.wrong, rows, confidence) if best.shift != NOTHING else 1.0,
-        allowed >= 0 or best.shift == NOTHING,
+        1 - upper_bound(best.wrong, rows, confidence) if best.reach < 1 else 1.0,
+        allowed >= 0 or best.reach == 1,
     )

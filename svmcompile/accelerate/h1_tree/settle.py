@@ -34,6 +34,11 @@ class Ruler:
     excused: tuple[Flags, ...]  # hard rows that each node answered knowingly: copies with both signs
     centre: Array
 
+    def first(self, count: int) -> Ruler:
+        """The same for the first nodes alone."""
+        some = (self.planes[:count], self.answers[:count], self.closing[:count])
+        return Ruler(*some, self.rest, self.sample, self.excused[:count], self.centre)
+
     def settled(self, shift: float = 0.0) -> PlaneList:
         """The list with thresholds moved by that many spreads of their planes."""
         nodes, left = list[HalfSpace](), np.ones(len(self.sample), dtype=bool)
