@@ -99,6 +99,9 @@ def compile(
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
     ] = None,
     features: Features = None,
+    most_probable: Annotated[
+        bool, typer.Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+    ] = False,
     trust_pickle: TrustPickle = False,
     dump_ir: Annotated[
         Path | None, typer.Option(help="write the program after each step to this folder")
@@ -118,6 +121,7 @@ def compile(
         name=name,
         trust_pickle=trust_pickle,
         n_features=features,
+        most_probable=most_probable,
         dump_ir=dump_ir,
     )
     with showing_progress(as_json):

@@ -2,6 +2,7 @@
 
     python examples/papers/anytime_attack.py              1,000,000 rows, the C and ONNX forms
     python examples/papers/anytime_attack.py 10000        so many rows per machine
+    python examples/papers/anytime_attack.py iris wine    some machines
 
 Rows are float32 numbers. Border rows are bisected between rows of different labels until two
 neighbouring float32 rows are left; "near" counts those whose decision value (of the nearest pair)
@@ -132,9 +133,11 @@ def attacked(case: Case, count: int) -> list[str]:
 HEAD = ("machine", "SVs", "rows", "near", "C host", "C portable", "ONNX", "exact, C host")
 
 
-def lines(count: int) -> Iterator[list[str]]:
+def lines(count: int, words: list[str]) -> Iterator[list[str]]:
     total = np.zeros(6, dtype=np.int64)
     for case in cases():
+        if words and not any(word in case.name for word in words):
+            continue
         line = attacked(case, count)
         total += [int(cell) for cell in line[2:]]
         yield line
@@ -142,5 +145,7 @@ def lines(count: int) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
-    print(table("Labels changed in float32", HEAD, progress(lines(count), lambda done: done)))
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    names = [word for word in sys.argv[1:] if not word.isdecimal()]
+    found = progress(lines(numbers[0] if numbers else ROWS, names), lambda done: done)
+    print(table("Labels changed in float32", HEAD, found))

@@ -53,6 +53,7 @@ class ListOptions:
     zero_factor: float = 10.0  # by which that is lowered while it gives no direction
     reduced: Shares = REDUCED  # hulls tried where the whole one gives no direction
     turn: bool = True  # directions are turned for as long as they answer more rows
+    noise: float = 0.0  # share of the rows a node answers that may be of the other class; for noisy labels
     max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM
     prune_tol: float = 0.0  # share of rows that pruning may get wrong
     multiclass: str = "vote"  # vote | dag: every pair of classes, or only those on the way to the winner
@@ -74,6 +75,8 @@ class ListOptions:
         for name, least in (("hard_weight", 1), ("zero_factor", 1), ("prune_tol", 0), ("sample", 10)):
             if getattr(self, name) < least:
                 raise OptionError(f"h1-tree: {name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.noise < 0.5:
+            raise OptionError(f"h1-tree: noise must lie within 0 and 0.5, got {self.noise}")
         for name in ("max_nodes", "seed"):
             if getattr(self, name) < 0:
                 raise OptionError(f"h1-tree: {name} must not be negative, got {getattr(self, name)}")
