@@ -38,6 +38,9 @@ Label = Annotated[
     str | None, typer.Option(help="label column of a .csv or .parquet file, by name or number")
 ]
 Name = Annotated[str | None, typer.Option(help="which model, if the folder holds several")]
+MostProbable = Annotated[
+    bool, typer.Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+]
 TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
 ]
@@ -99,6 +102,7 @@ def compile(
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
     ] = None,
     features: Features = None,
+    most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
     dump_ir: Annotated[
         Path | None, typer.Option(help="write the program after each step to this folder")
@@ -118,6 +122,7 @@ def compile(
         name=name,
         trust_pickle=trust_pickle,
         n_features=features,
+        most_probable=most_probable,
         dump_ir=dump_ir,
     )
     with showing_progress(as_json):

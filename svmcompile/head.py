@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Output, OutputName
 
 if TYPE_CHECKING:
@@ -46,6 +46,23 @@ class Head:
         nodes = tuple(renamed(node, {SUMS: sums}) for node in self.nodes)
         outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
         return Head(nodes, self.tables, tuple(outputs))
+
+    def by_probability(self) -> Head:
+        """The same head, with the most probable class for its label."""
+        chances = self.value("probabilities")
+        assert chances, "the head has no probabilities"
+        label = ir.ArgMax("most_probable", chances)
+        outputs = [
+            Output(out.name, label.out if out.name == "label" else out.value) for out in self.outputs
+        ]
+        return Head((*self.nodes, label), self.tables, tuple(outputs)).pruned()
+
+    def pruned(self) -> Head:
+        """Without what no output needs."""
+        nodes = self.leading_to(*(output.name for output in self.outputs))
+        used = {name for node in nodes for name in table_names(node)}
+        tables = {name: table for name, table in self.tables.items() if name in used}
+        return Head(nodes, tables, self.outputs)
 
     def leading_to(self, *names: str) -> tuple[Node, ...]:
         """The nodes that some outputs need."""
@@ -130,9 +147,7 @@ def own_head(svm: SVM) -> Head:
         return maker.head({"value": SUMS})
     scores = machine_scores(svm, maker, SUMS)
     chances = machine_chances(svm, maker, SUMS)
-    if svm.most_probable and chances:
-        label = maker.largest(chances)
-    elif rule == "vote":
+    if rule == "vote":
         assert svm.labels
         label = maker.add(ir.Vote(maker.name("label"), SUMS, len(svm.labels)))
     elif rule == "argmax":

@@ -45,6 +45,7 @@ class CompileOptions:
     name: str | None
     trust_pickle: bool
     n_features: int | None
+    most_probable: bool
     dump_ir: Path | None
 
 
@@ -75,6 +76,7 @@ def compile_model(
     seconds = 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
+        svm = svm.by_probability() if wanted.most_probable else svm
         data = data_for(svm)
         begin = time.perf_counter()
         program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
@@ -180,6 +182,7 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
         "agreement",
         "accuracy",
         "max_decision_error",
+        "max_probability_error",
         "rows",
         "cost",
         "vectors",
@@ -211,7 +214,8 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
     return {
         "source": svm.source.kind,
         "sha256": svm.source.sha256,
-        "kernel": svm.kernel.text(),
+        "kernel": ", ".join(dict.fromkeys(part.kernel.text() for part in svm.parts or (svm,))),
+        "machines": len(svm.parts) or 1,
         "features": svm.n_features,
         "feature_names": list(svm.feature_names),
         "classes": list(svm.labels.values) if svm.labels else [],
@@ -221,7 +225,7 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "scores": svm.n_sums,
         "label_rule": svm.label_rule.value,
         "preprocessing": [type(step).__name__.removesuffix("Step").lower() for step in svm.steps],
-        "probabilities": svm.platt is not None,
+        "probabilities": svm.has_probabilities,
         "notes": list(svm.notes),
     }
 

@@ -47,13 +47,16 @@ def compile(  # the name users know; the builtin is not needed here
     y: Any = None,
     trust_pickle: bool = False,
     n_features: int | None = None,
+    most_probable: bool = False,
     watch: Watcher | None = None,
     **options: Any,
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
-    is for LIBSVM files, which do not store it. A `DTSVMClassifier` has its program already.
+    is for LIBSVM files, which do not store it. `most_probable` gives the label of
+    the largest probability, as LIBSVM's predict does with -b 1. A `DTSVMClassifier` has its
+    program already.
     """
     from svmcompile.read import read
 
@@ -63,6 +66,7 @@ def compile(  # the name users know; the builtin is not needed here
             raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
         return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
+    svm = svm.by_probability() if most_probable else svm
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 
 
@@ -279,6 +283,7 @@ def verify(
 
     stem, program = find_program(folder, name)
     svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+    svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
     backends = [Backend("interpreter", "f64", program)]
@@ -313,6 +318,8 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if one.max_probability_error is not None:
+        figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:
         figures["accuracy"] = {"original": report.accuracy_of_reference, "compiled": one.accuracy}
     return figures

@@ -70,6 +70,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
     if report.get("max_decision_error") is not None:
         table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
+    if report.get("max_probability_error") is not None:
+        table.add_row("worst error of probabilities", f"{report['max_probability_error']:.3g}")
     if "accuracy" in report:
         both = report["accuracy"]
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
@@ -157,6 +159,13 @@ def verified(report: Any) -> None:
             "; ".join(one.broken) or "holds",
         )
     console.print(table)
+    chances = [
+        f"{one.backend} {one.precision} {_figure(one.max_probability_error)}"
+        for one in report.comparisons
+        if one.max_probability_error is not None
+    ]
+    if chances:
+        console.print(f"worst error of probabilities: {', '.join(chances)}")
     if report.accuracy_of_reference is not None:
         console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
     if report.rows_not_finite:

@@ -29,10 +29,14 @@ from svmcompile.read.onnx_machines import ONNX_MACHINES
 from svmcompile.read.onnx_steps import JOINS, ONNX_STEPS
 from svmcompile.read.sklearn import MACHINES
 from svmcompile.read.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-VARIANTS: dict[str, dict[str, Any]] = {}  # arguments that may give more
+VARIANTS: dict[str, dict[str, Any]] = {  # arguments that may give more
+    "SVC": {"probability": True},
+    "NuSVC": {"probability": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def table() -> str:
         "`python -m svmcompile.support` made this table: each estimator is fitted, compiled to C and\n"
         "ONNX, and listed with the functions and outputs that came out.\n",
         _markdown("estimator of scikit-learn", _machines()),
+        _markdown("around an `SVC`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
         f"Kernels: {_listed(KERNEL_KINDS)}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
@@ -59,36 +64,49 @@ def table() -> str:
 
 def _machines() -> Iterator[Row]:
     for name in MACHINES:
-        alone = _row(name, _made(name))
+        alone = _row(name, made(name))
         yield alone
         if name in VARIANTS:
             arguments = ", ".join(f"{key}={value}" for key, value in VARIANTS[name].items())
-            variant = _row(f"{name}({arguments})", _made(name).set_params(**VARIANTS[name]))
+            variant = _row(f"{name}({arguments})", made(name).set_params(**VARIANTS[name]))
             if (variant.c, variant.onnx) != (alone.c, alone.onnx):
                 yield variant
+
+
+def _wrappers() -> Iterator[Row]:
+    """Each wrapper around an SVC, and around one that gives probabilities where that gives more."""
+    for name in (*WRAPPERS, *HOLDERS):
+        inner = made("SVC").fit(*points())  # a FrozenEstimator holds a fitted one
+        alone = _row(name, made(name, inner))
+        yield alone
+        if name in WRAPPERS:
+            inner = made("SVC").set_params(**VARIANTS["SVC"])
+            around = _row(f"{name}(SVC(probability=True))", made(name, inner))
+            if (around.c, around.onnx) != (alone.c, alone.onnx):
+                yield around
 
 
 def _transformers() -> Iterator[Row]:
     from sklearn.pipeline import make_pipeline
 
     for name in (*TRANSFORMERS, *COMBINED):
-        yield _row(name, make_pipeline(_made(name), _made("SVC")))
+        yield _row(name, make_pipeline(made(name), made("SVC")))
 
 
-def _made(name: str) -> Any:
-    """An estimator that is not fitted yet; one around another is around a LinearSVC."""
+def made(name: str, inner: Any = None) -> Any:
+    """An estimator that is not fitted yet; one around another is around `inner`, or a LinearSVC."""
     from sklearn.svm import LinearSVC
 
-    make = _known()[name]
-    arguments = _arguments().get(name, {})
-    if signature(make).parameters.get("estimator", None) is not None:
-        arguments = {"estimator": LinearSVC(), **arguments}
+    make, arguments = _known()[name], _arguments().get(name, {})
+    if "estimator" in signature(make).parameters:
+        arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
     return make(**arguments)
 
 
 @cache
 def _known() -> dict[str, Any]:
     """Every estimator of scikit-learn by name."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
     from sklearn.utils.discovery import all_estimators
 
     return dict(all_estimators())
@@ -99,6 +117,10 @@ def _arguments() -> dict[str, dict[str, Any]]:
     from sklearn.preprocessing import StandardScaler
 
     return {
+        "GridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
+        "HalvingGridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
+        "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
+        "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
         "SelectKBest": {"k": 2},
         "MissingIndicator": {"features": "all"},
         "Pipeline": {"steps": [("scale", StandardScaler())]},
@@ -112,13 +134,10 @@ def _row(name: str, estimator: Any) -> Row:
 
 
 def _gives(estimator: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Functions in C and outputs in ONNX of an estimator fitted to three clouds of points."""
-    random = np.random.default_rng(0)
-    y = np.arange(60) % 3
-    X = random.random((60, 4)) + y[:, np.newaxis]
+    """Functions in C and outputs in ONNX of an estimator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that training did not converge does not matter here
-        estimator.fit(X, y)
+        estimator.fit(*points())
     try:
         program = compile(estimator)
     except UnsupportedError as error:
@@ -127,6 +146,12 @@ def _gives(estimator: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ) from error
     header = str(emit(program, "c", "m", profile="portable")["m.h"])
     return tuple(ROW.findall(header)), _outputs(emit(program, "onnx", "m")["m.onnx"])
+
+
+def points() -> tuple[Any, Any]:
+    """Three clouds of points."""
+    y = np.arange(60) % 3
+    return np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis], y
 
 
 def _outputs(content: Any) -> tuple[str, ...]:

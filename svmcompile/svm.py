@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 
-from svmcompile.errors import ReadError
+from svmcompile.errors import OptionError, ReadError
 from svmcompile.head import Head
 from svmcompile.kernel import Array, Kernel
 from svmcompile.labels import Labels
@@ -98,6 +98,16 @@ class SVM:
     def n_sums(self) -> int:
         """How many kernel sums there are: one, one per class, or one per pair."""
         return int(self.intercepts.shape[0])
+
+    def by_probability(self) -> SVM:
+        """The same, with the most probable class for its label, as LIBSVM's predict gives it with -b 1."""
+        if not self.has_probabilities:
+            raise OptionError(
+                "the most probable class is asked for, but the model has no probabilities; train it with "
+                "them (LIBSVM: -b 1; scikit-learn: CalibratedClassifierCV around the SVM)"
+            )
+        # LIBSVM's one-class models keep the label of the sign.
+        return self if self.density_marks is not None else replace(self, most_probable=True)
 
     @property
     def weights_by_sum(self) -> Array:

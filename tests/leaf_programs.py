@@ -43,6 +43,8 @@ class Recipe:
 RECIPES = {
     "two classes": Recipe(),
     "two classes, large": Recipe(leaves=5, most=400, pure=0.0, shift=100.0),
+    "two classes, large poly": Recipe(kernel="poly", leaves=5, most=400),
+    "two classes, large sigmoid": Recipe(kernel="sigmoid", leaves=20, most=400),
     "two classes, many leaves": Recipe(leaves=300, most=9),
     "two classes, poly": Recipe(kernel="poly"),
     "two classes, sigmoid": Recipe(kernel="sigmoid"),

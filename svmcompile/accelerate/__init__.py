@@ -101,7 +101,7 @@ def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
             f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}"
         )
     if chosen.takes_heads or not (svm.head or svm.has_probabilities):
-        return svm
+        return svm if chosen.takes_heads else replace(svm, sample_offset=None)
     if svm.head or svm.most_probable:
         able = ", ".join(other for other in METHODS if method(other).takes_heads)
         raise UnsupportedError(
@@ -109,7 +109,7 @@ def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
             f"makes more of its sums; methods that keep all of them: {able}"
         )
     note = f"method {name} keeps no values that probabilities could be made of; they are left out"
-    return replace(svm, platt=None, density_marks=None, notes=(*svm.notes, note))
+    return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
 
 
 def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:

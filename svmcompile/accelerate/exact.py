@@ -108,8 +108,9 @@ class Builder:
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm
-        if svm.noise_scale is not None:
-            origin["details"] = {"noise_scale": svm.noise_scale, **origin.get("details", {})}
+        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        told = {key: value for key, value in own.items() if value is not None}
+        origin["details"] = {**told, **origin.get("details", {})}
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),
@@ -131,7 +132,8 @@ class Builder:
 
 def head_of(svm: SVM) -> Head:
     """What the original makes of its sums."""
-    return svm.head or own_head(svm)
+    head = svm.head or own_head(svm)
+    return head.by_probability() if svm.most_probable else head
 
 
 def head_nodes(svm: SVM, sums: str) -> list[Node]:

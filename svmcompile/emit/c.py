@@ -13,7 +13,7 @@ from svmcompile.emit.c_api import c_real, functions, public_functions
 from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_staged import STAGED
-from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
+from svmcompile.emit.c_tiled import input_body, leaf_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
@@ -70,7 +70,7 @@ def _context(
     if around:
         api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
     labels = _labels(program.labels)
-    sums = [node for node in program.body if isinstance(node, TiledSum)]
+    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     return {
@@ -92,6 +92,11 @@ def _context(
         "helpers": helpers(program, types, name),
         "has_double": number == "f64" or any(found.wide for found in types.values()),
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
+        "leaves_of": {
+            node.out: leaf_body(program, types, symbols, node)
+            for node in sums
+            if isinstance(node, PackedLeaves)
+        },
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
         "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,

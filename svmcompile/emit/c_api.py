@@ -191,7 +191,8 @@ def body(
             buffers.append(f"{real} {buffer[node.out]}[{types[node.out].width}]")
         calls.append(f"{function}({arguments}, {buffer[node.out]})")
     if not target and types[goal].kind is not Kind.LABEL:
-        calls.append(f"return {buffer[goal]}[0]")
+        place = "" if types[goal].kind is Kind.INDEX else "[0]"
+        calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers, calls)
 
 

@@ -66,7 +66,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
-    ir.PackedLeaves: ("kernel",),
+    ir.PackedLeaves: ("kernel", "input", "leaf_of"),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),

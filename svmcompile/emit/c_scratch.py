@@ -8,6 +8,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
@@ -34,6 +35,9 @@ def scratch_bytes(program: Program) -> int:
     tiled = [node for node in program.body if isinstance(node, ir.TiledSum)]
     if len(tiled) == 1 and chunk_rows(tiled[0], program, program.number or "f64"):
         found = max(found, _batch(tiled[0], program, types))
+    for node in program.body:
+        if isinstance(node, ir.PackedLeaves):
+            found = max(found, batch_scratch(node, program, types))
     return found
 
 

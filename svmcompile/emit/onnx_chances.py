@@ -118,10 +118,16 @@ def _(node: ir.Shares, values: Values) -> str:
 
 @build.register
 def _(node: ir.Mean, values: Values) -> str:
-    """One product: ONNX Runtime makes a product that is then divided by a number a float32 affair."""
+    """Added up in order, so that ties stay ties; a product could not be divided, since ONNX Runtime
+    makes one operator of the two, whose divisor is a float32."""
+    graph, p = values.graph, values.names[node.chances]
     size = values.types[node.out].width
-    means = np.tile(np.eye(size) / node.groups, (node.groups, 1))
-    return values.graph.op("MatMul", values.names[node.chances], values.graph.constant(means))
+    runs = [range(at * size, (at + 1) * size) for at in range(node.groups)]
+    parts = [graph.op("Gather", p, values.integers(*run), axis=1) for run in runs]
+    total = parts[0]
+    for part in parts[1:]:
+        total = graph.op("Add", total, part)
+    return graph.op("Div", total, values.scalar(float(node.groups)))
 
 
 def _grouped(values: Values, tensor: str, groups: int, width: int) -> str:

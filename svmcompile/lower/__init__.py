@@ -91,8 +91,12 @@ def _sum(
     if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
         return nodes, made
     inverted = invert(program, nodes, made, number, profile, storage)
+    if inverted:
+        nodes, made = inverted
+        # How many lanes a block has is read off the number type.
+        made[node.weights] = _cast(node.weights, made[node.weights], number)
     if inverted or profile != "host":
-        return inverted or (nodes, made)
+        return nodes, made
     width = program.tables[node.vectors].shape[1]
     nodes, made = tile(nodes, made, number, width)
     if halves:

@@ -13,7 +13,6 @@ import numpy as np
 
 from svmcompile.head import SUMS, Head, HeadMaker, machine_chances, machine_scores, renamed
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import operands, table_names
 from svmcompile.ir.program import Output
 from svmcompile.labels import Labels
 from svmcompile.read.merge import merged
@@ -130,15 +129,7 @@ class Assembly:
         nodes += [renamed(node, names) for node in maker.nodes]
         values = {"scores": scores, "label": answer.label, "probabilities": answer.chances}
         outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]
-        return _pruned(Head(tuple(nodes), maker.tables, tuple(outputs)))
-
-
-def _pruned(head: Head) -> Head:
-    nodes = head.leading_to(*(output.name for output in head.outputs))
-    used = {name for node in nodes for name in table_names(node)}
-    tables = {name: table for name, table in head.tables.items() if name in used}
-    assert all(operands(node) for node in nodes)
-    return Head(nodes, tables, head.outputs)
+        return Head(tuple(nodes), maker.tables, tuple(outputs)).pruned()
 
 
 def _composite(machines: list[SVM]) -> SVM:

@@ -31,6 +31,7 @@ class Original:
     name: str
     predict: Run
     decision_function: Run | None
+    predict_proba: Run | None = None
     exact: Any = None  # the program of what the library adds up, for its rounding errors
 
 
@@ -84,8 +85,18 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
 
         return run
 
-    has_scores = hasattr(estimator, "decision_function")
-    return Original(svm.source.kind, runner("predict"), runner("decision_function") if has_scores else None)
+    def offered(method: str) -> Run | None:
+        return runner(method) if hasattr(estimator, method) else None
+
+    chances = offered("predict_proba") if svm.has_probabilities else None
+    predict = _most_probable(chances, svm) if svm.most_probable and chances else runner("predict")
+    return Original(svm.source.kind, predict, offered("decision_function"), chances)
+
+
+def _most_probable(chances: Run, svm: SVM) -> Run:
+    assert svm.labels
+    labels = svm.labels.array()
+    return lambda data: np.asarray(labels[chances(data).argmax(axis=1)])
 
 
 def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
@@ -104,5 +115,20 @@ def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
         _, scores = model.run(_rows(data, svm), svm.n_sums)
         return scores[:, 0] if svm.n_sums == 1 else scores
 
-    regressor = svm.label_rule is LabelRule.NONE
-    return Original(f"LIBSVM {model.version}", predict, None if regressor else decision_function)
+    def chances(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        return model.run_probability(_rows(data, svm), len(svm.labels or ()))
+
+    def predict_proba(data: Any) -> NDArray[Any]:
+        found = chances(data)[1]
+        return found[:, ::-1] if svm.density_marks is not None else found  # LIBSVM has the inlier first
+
+    def most_probable(data: Any) -> NDArray[Any]:
+        assert svm.labels
+        return chances(data)[0].astype(svm.labels.dtype)
+
+    return Original(
+        f"LIBSVM {model.version}",
+        most_probable if svm.most_probable else predict,
+        None if svm.label_rule is LabelRule.NONE else decision_function,
+        predict_proba if svm.has_probabilities else None,
+    )

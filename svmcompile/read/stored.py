@@ -24,6 +24,7 @@ TRUSTED_MODULES = (
     "sklearn.metrics._ranking",
     "sklearn.metrics._regression",
     "sklearn.metrics._scorer",
+    "sklearn.model_selection._search_successive_halving",
     "sklearn.model_selection._split",
 )
 

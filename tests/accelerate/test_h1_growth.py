@@ -146,3 +146,23 @@ def test_a_list_for_few_rows_heeds_all_of_them():
     found = grow(sample, Growth(sample=300))
     assert (found.answers(points) == sample.signs).all()
     assert found.depths(points).max() <= len(found.nodes)
+
+
+def test_noise_lets_a_node_answer_some_hard_rows():
+    hard, gains = np.array([0.0, 3.0, 3.0, 9.0]), np.array([1.0, 2.0, 4.0, 5.0, 6.0, 7.0])
+    assert threshold(hard, gains, 0.25) == (3.5, 3.0)  # 9 lies beyond, one in five
+    assert threshold(hard, gains, 0.1) == (9.0, 9.0)
+    assert threshold(hard, gains, 0.49) == (0.5, 0.0)  # three of nine
+    assert threshold(hard, gains, 0.0) == (9.0, 9.0)
+
+
+def test_noise_makes_lists_of_noisy_labels_short_and_better():
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(2000, 2))
+    truth = signs(points[:, 0] + points[:, 1] ** 2 > 0.5)
+    labels = np.where(rng.random(2000) < 0.1, -truth, truth).astype(np.int8)
+    train = Sample(points[:1000], labels[:1000])
+    strict, loose = (grow(train, Growth(most=40, noise=noise)) for noise in (0.0, 0.2))
+    right = [(one.answers(points[1000:]) == truth[1000:]).mean() for one in (strict, loose)]
+    assert len(loose.nodes) < len(strict.nodes) == 40
+    assert right[1] > max(0.8, right[0] + 0.05)

@@ -43,7 +43,7 @@ LEVELS = {"avx512": [], "avx2": ["AVX512"], "base": ["AVX512", "AVX2"]} if X86 e
 
 Command = tuple[str, ...]
 
-# models.inc lists the models: CLASSIFIER(name, NAME) or REGRESSOR(name, NAME).
+# models.inc lists the models: CLASSIFIER(name, NAME), LABELLER (no scores) or REGRESSOR.
 DRIVER = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +60,7 @@ typedef struct {
 
 #define CLASSIFIER(n, N) \
     { #n, N##_N_FEATURES, N##_N_SCORES, n##_predict_batch, n##_decision_function_batch, n##_self_test },
+#define LABELLER(n, N) { #n, N##_N_FEATURES, 0, n##_predict_batch, NULL, n##_self_test },
 #define REGRESSOR(n, N) { #n, N##_N_FEATURES, 1, NULL, n##_predict_batch, n##_self_test },
 static const Model models[] = {
 #include "models.inc"
@@ -81,7 +82,8 @@ int main(int argc, char **argv)
             return 2;
         if (m->labels)
             m->labels(x, rows, labels);
-        m->values(x, rows, values);
+        if (m->values)
+            m->values(x, rows, values);
         fwrite(&failed, sizeof failed, 1, stdout);
         if (m->labels)
             fwrite(labels, sizeof *labels, rows, stdout);
@@ -170,10 +172,16 @@ def write_all(
     lines = []
     for name, program in programs.items():
         write_c(program, folder, name, precision, profile)
-        lines.append(f"{'CLASSIFIER' if program.labels else 'REGRESSOR'}({name}, {name.upper()})\n")
+        lines.append(f"{_kind(program)}({name}, {name.upper()})\n")
     (folder / "models.inc").write_text("".join(lines))
     (folder / "models.h").write_text("".join(f'#include "{name}.h"\n' for name in programs))
     (folder / "all.c").write_text("".join(f'#include "{name}.c"\n' for name in programs))
+
+
+def _kind(program: Program) -> str:
+    if not program.labels:
+        return "REGRESSOR"
+    return "CLASSIFIER" if program.output("scores") else "LABELLER"
 
 
 def build(
@@ -208,6 +216,6 @@ def run(
     at = 4 + (4 * len(rows) if program.labels else 0)
     labels = np.frombuffer(done.stdout[4:at], dtype=np.int32) if program.labels else None
     scores = np.frombuffer(done.stdout[at:], dtype=rows.dtype)
-    width = max(1, len(scores) // max(1, len(rows)))
+    width = 0 if _kind(program) == "LABELLER" else max(1, len(scores) // max(1, len(rows)))
     failed = int(np.frombuffer(done.stdout[:4], dtype=np.int32)[0])
     return Result(failed, labels, scores.reshape(len(rows), width))

@@ -43,6 +43,8 @@ NAMED = {name_of(case): program for case, program in PROGRAMS.items()}
 # One of each rule, and every macro of kernels among them.
 FEW = (
     "two classes",
+    "two classes, large",
+    "two classes, large sigmoid",
     "two classes, linear",
     "all pure",
     "votes",
@@ -132,11 +134,18 @@ def test_scratch_is_what_the_compiler_finds(profile: Any, tmp_path: Path) -> Non
         assert stated <= sum(frames), case
 
 
-def test_batches_threads_and_sparse_rows(tmp_path: Path) -> None:
+def test_rows_of_large_leaves_are_sorted() -> None:
+    """Else the tests above would say nothing of it."""
+    for case, sorts in (("two classes, large", True), ("two classes", False), ("votes", False)):
+        source = sc.emit(PROGRAMS[case], "c", "leaves")["leaves.c"]
+        assert ("leaves_sums_rows(" in str(source)) == sorts
+
+
+@pytest.mark.parametrize("case", ["votes", "two classes, large"])
+def test_batches_threads_and_sparse_rows(case: str, tmp_path: Path) -> None:
     """All public ways in give the same labels."""
     from scipy.sparse import csr_matrix
 
-    case = "votes"
     program = PROGRAMS[case]
     rows = leaf_rows(RECIPES[case], program, 3000, "f32")
     sc.write(sc.emit(program, "c", "leaves"), tmp_path)

@@ -50,6 +50,23 @@ def test_train_then_compile_then_predict(run, digits, tmp_path, mode):
         np.testing.assert_array_equal(sc.load(out, target="onnx").predict(test["X"]), wanted)
 
 
+@pytest.mark.parametrize("multiclass", ["vote", "dag"])
+def test_lists_of_half_spaces_go_the_same_way(run, digits, tmp_path, multiclass):
+    stored, out = tmp_path / "lists.svmc", tmp_path / "out"
+    chosen = ("--method", "h1-tree", "--set", f"multiclass={multiclass}", "--set", "planes=int8")
+    done = run("train", "--data", digits / "train.npz", "-o", stored, *chosen, "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["method"] == "h1-tree" and report["accuracy"] == 1.0
+    assert report["details"]["lists"]["planes"] >= 10  # pairs of five classes
+    assert run("compile", stored, "-o", out, "--target", "c", "--target", "onnx").code == 0
+    with np.load(digits / "test.npz") as test:
+        wanted = sc.Program.load(stored).predict(test["X"])
+        assert (wanted == test["y"]).mean() > 0.9
+        for target in ("c", "onnx"):
+            np.testing.assert_array_equal(sc.load(out, target=target).predict(test["X"]), wanted)
+
+
 def test_two_classes_keep_their_scores_in_c(digits, tmp_path):
     with np.load(digits / "train.npz") as data:
         chosen = np.isin(data["y"], ["two", "three"])

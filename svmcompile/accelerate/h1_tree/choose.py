@@ -131,7 +131,7 @@ def _least_shift(options: H1TreeOptions, proof: int) -> float:
 def _forms(svm: SVM, rows: Rows, options: H1TreeOptions) -> list[tuple[float, Rows]]:
     """The bands to try, with rows as they are and with made-up points among them."""
     bands = BANDS if options.tau == -1 else (options.tau,)
-    if options.max_nodes == 0 and options.paper:
+    if options.paper:
         bands = (0.0,)
     forms = [rows]
     times = min(options.recalibrate, MOST_MADE_UP // max(len(rows.classes), 1))

@@ -31,6 +31,7 @@ class Growth:
     level: int = 0  # 1: perpendicular directions at every node, 0: only where nothing else helps
     most: int = 150  # nodes
     least_gain: float = 0.0  # of the rows that count; a node that answers fewer ends the list
+    noise: float = 0.0  # share of the rows a node answers that may be hard
     sample: int = 4000  # rows that directions are made from and compared on
     turn: bool = True  # the best directions are turned for as long as that answers more rows
     stored: Callable[[Array], Array] = lambda planes: planes  # planes as tables will hold them
@@ -115,7 +116,7 @@ def best_node(
     tried = [one for one in _candidates(few, growth) if only in (0, one.node.answer)]
     if few is not sample:
         ordered = sorted(tried, key=lambda one: -one.gain)[:FINALISTS]
-        tried = [_judged(sample, one.node.plane, one.node.answer) for one in ordered]
+        tried = [_judged(sample, one.node.plane, one.node.answer, growth.noise) for one in ordered]
     best = _best(tried)
     return best if best is not None and best.gain > 0 else None
 
@@ -203,9 +204,9 @@ def _compared(
         hard, gains = sample.hard(answer), sample.gains(answer)
         along = projected(sample.points, np.array(own))
         for plane, values in zip(own, along.T, strict=True):
-            one = _node(plane, answer, values[hard], values[gains])
+            one = _node(plane, answer, values[hard], values[gains], growth.noise)
             if one.gain == 0 and flip:
-                one = _node(-plane, answer, -values[hard], -values[gains])
+                one = _node(-plane, answer, -values[hard], -values[gains], growth.noise)
             found.append(one)
     return found
 
@@ -226,14 +227,15 @@ def _turned(sample: Sample, best: Candidate, main: Array, growth: Growth) -> Can
     return best
 
 
-def _judged(sample: Sample, plane: Array, answer: int) -> Candidate:
+def _judged(sample: Sample, plane: Array, answer: int, noise: float) -> Candidate:
     along = projected(sample.points, plane[None])[:, 0]
-    return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)])
+    return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)], noise)
 
 
-def _node(plane: Array, answer: int, hard: Array, gains: Array) -> Candidate:
-    at, reach = threshold(hard, gains)
-    return Candidate(HalfSpace(plane, at, answer, reach), int((gains > at).sum()))
+def _node(plane: Array, answer: int, hard: Array, gains: Array, noise: float) -> Candidate:
+    at, reach = threshold(hard, gains, noise)
+    lost = int((hard > at).sum()) if noise else 0
+    return Candidate(HalfSpace(plane, at, answer, reach), int((gains > at).sum()) - lost)
 
 
 def farthest_node(sample: Sample, growth: Growth) -> Candidate | None:

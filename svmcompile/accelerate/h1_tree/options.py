@@ -45,14 +45,13 @@ REDUCED = Shares("0.05,0.3")
 class ListOptions:
     """How lists are grown, whoever wants them."""
 
-    paper: bool = (
-        False  # the published form: given labels, no reduced hull, nothing turned, no SVM at the end
-    )
+    paper: bool = False  # as published: given labels, a mean for the reduced hull, nothing turned, no SVM
     level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
     hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
     zero_factor: float = 10.0  # by which that is lowered while it gives no direction
     reduced: Shares = REDUCED  # hulls tried where the whole one gives no direction
     turn: bool = True  # directions are turned for as long as they answer more rows
+    noise: float = 0.0  # share of the rows a node answers that may be of the other class; for noisy labels
     max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM
     prune_tol: float = 0.0  # share of rows that pruning may get wrong
     multiclass: str = "vote"  # vote | dag: every pair of classes, or only those on the way to the winner
@@ -74,6 +73,8 @@ class ListOptions:
         for name, least in (("hard_weight", 1), ("zero_factor", 1), ("prune_tol", 0), ("sample", 10)):
             if getattr(self, name) < least:
                 raise OptionError(f"h1-tree: {name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.noise < 0.5:
+            raise OptionError(f"h1-tree: noise must lie within 0 and 0.5, got {self.noise}")
         for name in ("max_nodes", "seed"):
             if getattr(self, name) < 0:
                 raise OptionError(f"h1-tree: {name} must not be negative, got {getattr(self, name)}")
@@ -84,9 +85,7 @@ class H1TreeOptions(ListOptions):
     """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
 
     labels: str = "auto"  # model | given: what lists are grown for; auto: model, given with paper=true
-    end: str = (
-        "auto"  # svm | label: who takes rows that no half-space answers; auto: svm, label with paper=true
-    )
+    end: str = "auto"  # svm | label: who takes rows no half-space answers; auto: svm, label with paper=true
     tau: float = -1.0  # rows the SVM is not sure of by so much never exit; -1: chosen on held-out rows
     recalibrate: int = 8  # points made up around each row that hold thresholds back
     min_gain: float = 0.01  # share of rows that a node before the SVM must answer
