@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerifyError,
     )
+    from svmcompile.estimator import DTSVMClassifier
     from svmcompile.ir.program import Claim, Program
     from svmcompile.pipeline import compile, emit, load, train, verify, write
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "svmcompile.pipeline": ("compile", "emit", "load", "train", "verify", "write"),
     "svmcompile.ir.program": ("Claim", "Program"),
+    "svmcompile.estimator": ("DTSVMClassifier",),
     "svmcompile.errors": (
         "CheckError",
         "EmitError",
@@ -55,6 +57,7 @@ _HOMES = {
 __all__ = [
     "CheckError",
     "Claim",
+    "DTSVMClassifier",
     "EmitError",
     "OptionError",
     "Program",

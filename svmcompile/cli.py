@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,24 +25,30 @@ app = typer.Typer(
 )
 
 Model = Annotated[
-    Path, typer.Argument(help="LIBSVM text, skops, joblib/pickle or .svmc file", show_default=False)
+    Path, typer.Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(help="a folder that `compile` wrote", show_default=False)]
-DataFile = Annotated[
-    Path, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet", show_default=False)
+FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight or .parquet"
+DataFile = Annotated[Path, typer.Option("--data", help=FORMATS, show_default=False)]
+DataFiles = Annotated[
+    Path, typer.Option("--data", help=f"{FORMATS}, or a folder of such files", show_default=False)
 ]
-OptionalData = Annotated[
-    Path | None, typer.Option("--data", help=".npz, .npy, .csv, .libsvm/.svmlight or .parquet")
-]
+OptionalData = Annotated[Path | None, typer.Option("--data", help=FORMATS)]
 Label = Annotated[
     str | None, typer.Option(help="label column of a .csv or .parquet file, by name or number")
 ]
 Name = Annotated[str | None, typer.Option(help="which model, if the folder holds several")]
+MostProbable = Annotated[
+    bool, typer.Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+]
 TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
 ]
 Features = Annotated[
     int | None, typer.Option(help="number of features, for LIBSVM models, which do not store it")
+]
+Cluster = Annotated[
+    str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 
@@ -95,6 +102,7 @@ def compile(
         str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
     ] = None,
     features: Features = None,
+    most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
     dump_ir: Annotated[
         Path | None, typer.Option(help="write the program after each step to this folder")
@@ -103,7 +111,6 @@ def compile(
 ) -> None:
     """Compile a model: the main job."""
     from svmcompile import jobs, show
-    from svmcompile.progress import showing
 
     wanted = jobs.CompileOptions(
         method=method,
@@ -115,9 +122,10 @@ def compile(
         name=name,
         trust_pickle=trust_pickle,
         n_features=features,
+        most_probable=most_probable,
         dump_ir=dump_ir,
     )
-    with showing(lambda what, total: show.progress(what, total, as_json)):
+    with showing_progress(as_json):
         report, files = jobs.compile_model(
             model, output, wanted, lambda svm: _read_data(data, label, svm.n_features, svm.feature_names)
         )
@@ -126,22 +134,43 @@ def compile(
 
 @app.command()
 def train(
-    data: DataFile,
+    data: DataFiles,
     output: Annotated[Path, typer.Option("-o", "--output", help=".svmc file", show_default=False)],
     method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "dtsvm",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="a training option, KEY=VALUE (repeatable)")
     ] = None,
     label: Label = None,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
     from svmcompile import jobs, show
-    from svmcompile.progress import showing
 
-    with showing(lambda what, total: show.progress(what, total, as_json)):
-        report = jobs.train_model(method, data, label, output, _settings(set_ or []))
+    with showing_progress(as_json):
+        report = jobs.train_model(method, data, label, output, _settings(set_ or []), cluster)
     _print(as_json, report, lambda: show.trained(report))
+
+
+@app.command()
+def convert(
+    model: Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".model, .skops, .joblib or .pkl", show_default=False)
+    ],
+    to: Annotated[
+        str | None, typer.Option(help="libsvm, skops or joblib  [default: by the suffix of -o]")
+    ] = None,
+    features: Features = None,
+    trust_pickle: TrustPickle = False,
+    as_json: Json = False,
+) -> None:
+    """Write a model as LIBSVM text or as a scikit-learn estimator."""
+    from svmcompile import show
+    from svmcompile.convert_job import convert_model
+
+    report = convert_model(model, output, to, trust_pickle, features)
+    _print(as_json, report, lambda: show.converted(report, output.parent))
 
 
 @app.command()
@@ -180,7 +209,7 @@ def verify(
 @app.command()
 def predict(
     folder: Folder,
-    data: DataFile,
+    data: DataFiles,
     output: Annotated[
         Path, typer.Option("-o", "--output", help=".csv, .npy, .npz or .parquet", show_default=False)
     ],
@@ -189,11 +218,19 @@ def predict(
     target: Annotated[str | None, typer.Option(help="c or onnx  [default: what is there]")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="write decision values as well")] = False,
     jobs_: Annotated[int, typer.Option("--jobs", help="threads; -1 for one per core")] = 1,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
-    """Score a file of any size in chunks."""
+    """Score a file of any size in chunks, or the files of a folder on a cluster."""
     from svmcompile import jobs, show
 
+    if cluster:
+        from svmcompile.cluster import predict_partitions
+
+        with showing_progress(as_json):
+            figures = predict_partitions(cluster, folder, data, output, label, name, scores)
+        _print(as_json, figures, lambda: show.predicted(figures))
+        return
     figures = jobs.predict_file(folder, data, output, label, name, target, scores, jobs_, quiet=as_json)
     _print(as_json, figures, lambda: show.predicted(figures))
 
@@ -260,6 +297,14 @@ def demo(
     _print(as_json, result, lambda: show.demo(result))
     if not result["ok"]:
         raise typer.Exit(1)
+
+
+def showing_progress(quiet: bool) -> AbstractContextManager[None]:
+    """Long work within shows bars on standard error."""
+    from svmcompile.progress import showing
+    from svmcompile.show import progress
+
+    return showing(lambda what, total: progress(what, total, quiet))
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

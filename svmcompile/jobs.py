@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +14,15 @@ import numpy as np
 
 from svmcompile import pipeline
 from svmcompile.accelerate import METHODS, method
-from svmcompile.data import Data, PredictionWriter, count_rows, iter_data, read_data
+from svmcompile.data import (
+    Data,
+    PredictionWriter,
+    count_rows,
+    iter_data,
+    partition_files,
+    read_data,
+    read_partitions,
+)
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
@@ -35,6 +45,7 @@ class CompileOptions:
     name: str | None
     trust_pickle: bool
     n_features: int | None
+    most_probable: bool
     dump_ir: Path | None
 
 
@@ -62,10 +73,14 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
+    seconds = 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
+        svm = svm.by_probability() if wanted.most_probable else svm
         data = data_for(svm)
-        program = pipeline.compile_svm(svm, wanted.method, data, wanted.options, watch)
+        begin = time.perf_counter()
+        program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
+        seconds = time.perf_counter() - begin
         if data is not None:
             figures = _evaluate(program, model, svm, data, wanted)
     elif wanted.method != "exact" or wanted.options:
@@ -78,7 +93,14 @@ def compile_model(
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
-    return json.loads(files[f"{name}.json"]), sizes
+    # The time is told, never stored: equal input gives equal files.
+    return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
+
+
+def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:
+    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
+    known = {option.name for option in method(wanted.method).option_list}
+    return {"tune": wanted.profile, **wanted.options} if "tune" in known else wanted.options
 
 
 def _evaluate(
@@ -89,18 +111,27 @@ def _evaluate(
     number = pipeline.checked_precision(wanted.precision)
     figures = pipeline.evaluate(program, number, original, Data(data.X, labels))
     # Rows that a program was fitted to flatter it; the report says so.
-    return figures | {"fitted_to_these_rows": program.claim is not Claim.EXACT}
+    return figures | {"fitted_to_these_rows": program.claim is Claim.APPROXIMATE}
 
 
 def train_model(
-    method: str, data: Path, label: str | None, output: Path, options: Mapping[str, Any]
+    method: str,
+    data: Path,
+    label: str | None,
+    output: Path,
+    options: Mapping[str, Any],
+    cluster: str | None,
 ) -> dict[str, Any]:
-    """Train a program on a data file and store it; the report."""
+    """Train a program on a data file, or on the files of a folder, and store it; the report."""
+    from svmcompile.cluster import connected
+
     if output.suffix != ".svmc":
         raise OptionError(f"{output}: a trained program is stored as .svmc; name it so")
-    rows = read_data(data, label=label)
-    program = pipeline.train_data(rows, method, options)
-    report = _training_report(program, rows)
+    begin = time.perf_counter()
+    with connected(cluster) if cluster else nullcontext():
+        rows = read_partitions(data, label=label) if data.is_dir() else read_data(data, label=label)
+        program = pipeline.train_data(rows, method, options)
+    report = _training_report(program, rows) | {"seconds": time.perf_counter() - begin}
     program.save(output)
     return report | {"output": str(output)}
 
@@ -151,6 +182,7 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
         "agreement",
         "accuracy",
         "max_decision_error",
+        "max_probability_error",
         "rows",
         "cost",
         "vectors",
@@ -182,7 +214,8 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
     return {
         "source": svm.source.kind,
         "sha256": svm.source.sha256,
-        "kernel": svm.kernel.text(),
+        "kernel": ", ".join(dict.fromkeys(part.kernel.text() for part in svm.parts or (svm,))),
+        "machines": len(svm.parts) or 1,
         "features": svm.n_features,
         "feature_names": list(svm.feature_names),
         "classes": list(svm.labels.values) if svm.labels else [],
@@ -192,7 +225,7 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "scores": svm.n_sums,
         "label_rule": svm.label_rule.value,
         "preprocessing": [type(step).__name__.removesuffix("Step").lower() for step in svm.steps],
-        "probabilities": svm.platt is not None,
+        "probabilities": svm.has_probabilities,
         "notes": list(svm.notes),
     }
 
@@ -209,7 +242,7 @@ def predict_file(
     folder: Path, data: Path, output: Path, label: str | None, name: str | None, target: str | None,
     scores: bool, n_jobs: int, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Score a data file chunk by chunk; how many rows there were."""
+    """Score a data file, or the files of a folder, chunk by chunk; how many rows there were."""
     from svmcompile.show import progress
 
     stem, program = pipeline.find_program(folder, name)
@@ -217,11 +250,16 @@ def predict_file(
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
     width, names = program.n_features, program.input.feature_names
-    chunks = iter_data(data, label=label, n_features=width, feature_names=names)
+    files = partition_files(data)
+    chunks = (
+        chunk
+        for file in files
+        for chunk in iter_data(file, label=label, n_features=width, feature_names=names)
+    )
     done = 0
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
     with (
-        progress(f"scoring {data.name}", count_rows(data), quiet) as advance,
+        progress(f"scoring {data.name}", _rows_of(files), quiet) as advance,
         PredictionWriter(output, kind) as sink,
     ):
         for chunk in chunks:
@@ -229,6 +267,12 @@ def predict_file(
             done += len(chunk.X)
             advance(len(chunk.X))
     return {"model": stem, "rows": done, "output": str(output)}
+
+
+def _rows_of(files: list[Path]) -> int | None:
+    """Rows in all, where that is cheap to say."""
+    counts = [count_rows(file) for file in files]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def list_methods() -> list[dict[str, Any]]:

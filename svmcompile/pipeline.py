@@ -26,6 +26,7 @@ from svmcompile.optimise import optimise
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
+from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
 Files = dict[str, str | bytes]
@@ -46,17 +47,26 @@ def compile(  # the name users know; the builtin is not needed here
     y: Any = None,
     trust_pickle: bool = False,
     n_features: int | None = None,
+    most_probable: bool = False,
     watch: Watcher | None = None,
     **options: Any,
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
-    is for LIBSVM files, which do not store it.
+    is for LIBSVM files, which do not store it. `most_probable` gives the label of
+    the largest probability, as LIBSVM's predict does with -b 1. A `DTSVMClassifier` has its
+    program already.
     """
     from svmcompile.read import read
 
+    own = getattr(source, "program_", None)
+    if isinstance(own, Program):
+        if method != "exact" or options:
+            raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
+        return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
+    svm = svm.by_probability() if most_probable else svm
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 
 
@@ -273,6 +283,7 @@ def verify(
 
     stem, program = find_program(folder, name)
     svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+    svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
     backends = [Backend("interpreter", "f64", program)]
@@ -280,7 +291,8 @@ def verify(
         if (Path(folder) / f"{stem}.{target}").exists():
             runner = load(folder, stem, target)
             backends.append(Backend(target, runner.precision, runner))
-    return compare(stem, program, reference(model, svm, trust_pickle), backends, data.X, data.y)
+    original = reference(model, svm, trust_pickle)
+    return compare(stem, program, original, backends, data.X, data.y)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
@@ -288,9 +300,10 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
+    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
     if original is not None:
-        return original.name, original
-    return f"interpreter of {svm.source.kind}", accelerate(svm, None, "exact", {})
+        return original.name, replace(original, exact=exact)
+    return f"interpreter of {svm.source.kind}", exact
 
 
 def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:
@@ -305,6 +318,8 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if one.max_probability_error is not None:
+        figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:
         figures["accuracy"] = {"original": report.accuracy_of_reference, "compiled": one.accuracy}
     return figures

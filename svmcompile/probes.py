@@ -10,7 +10,8 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.kernel import Array
 from svmcompile.shift import nearest_float32
-from svmcompile.svm import SVM, ScaleStep
+from svmcompile.steps import source_rows
+from svmcompile.svm import SVM
 
 FEW, MANY = 4, 8  # rows, with more than WIDE features or with fewer
 WIDE = 128
@@ -36,15 +37,12 @@ def _candidates(svm: SVM | None, data: Data | None) -> Array:
     if data is not None and (len(data.X) or svm is None):
         return np.asarray(data.X, dtype=np.float64)
     assert svm is not None, "rows come from data where there is no SVM"
+    if svm.parts:
+        return np.concatenate([_candidates(part, None) for part in svm.parts])
     if svm.kernel.kind == "precomputed":  # any row of kernel values will do
         return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
-    rows = svm.vectors
     with np.errstate(all="ignore"):
-        for step in reversed(svm.steps):
-            if isinstance(step, ScaleStep):
-                # A factor of zero switches a feature off: any value will do for it.
-                rows = rows / np.where(step.factor != 0, step.factor, 1.0) + step.shift
-    return rows
+        return source_rows(svm.steps, svm.vectors)
 
 
 def _spread(rows: Array, count: int) -> Array:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.nodes import PackedSum, SparseSum, TiledSum, index_tables
+from svmcompile.ir.nodes import PackedLeaves, PackedSum, SparseSum, TiledSum, index_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.lower import lower
 
+SUMS = (PackedSum, TiledSum, SparseSum, PackedLeaves)
 MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
 ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
 
@@ -48,7 +49,9 @@ def describe(
 
 def stored_vectors(emitted: Program) -> dict[str, Any] | None:
     """How C stores the support vectors, in how many bytes; None where there are none, or no C."""
-    sums = [node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum))]
+    sums = [
+        node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum, PackedLeaves))
+    ]
     if not sums:
         return None
     sparse = [node for node in sums if isinstance(node, SparseSum)]
@@ -82,7 +85,9 @@ def rounding_notes(program: Program, number: Number) -> list[str]:
     if not program.probes.size:
         return []
     meant, found = (interpret(p, program.probes) for p in (program, lower(program, number)))
-    scores = next(iter(meant))
+    scores = next((name for name in meant if name != "label"), None)
+    if scores is None:  # labels only
+        return []
     worst = float(np.abs(meant[scores] - found[scores]).max())
     typical = float(np.median(np.abs(meant[scores])))
     if worst <= ROUNDING_WARNING * typical:

@@ -1,4 +1,9 @@
-"""What predict-like calls accept: arrays, lists, DataFrames, sparse matrices."""
+"""What predict-like calls accept: arrays, lists, DataFrames (pandas, polars), sparse matrices.
+
+Where the model knows the names of its features, a frame must have these columns in this order,
+as scikit-learn demands it; a frame in another order is refused, never sorted silently. Columns
+whose names are not text are taken by position, and so are rows without names.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError
+
+SHOWN = 10  # names listed in a message
 
 
 def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> NDArray[np.floating[Any]]:
@@ -35,14 +42,26 @@ def table_rows(data: Any) -> tuple[NDArray[np.floating[Any]], tuple[str, ...]]:
 
 def _as_array(data: Any, feature_names: tuple[str, ...]) -> NDArray[Any]:
     """Lists, frames and sparse matrices as an array."""
-    if feature_names and hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        data = _in_order(data, feature_names)
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        _check_columns(list(data.columns), feature_names)
+        return _frame_values(data)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):  # any scipy sparse matrix or array
         data = data.toarray()
     try:
         return np.asarray(data)
     except (TypeError, ValueError) as error:
         raise OptionError(f"the rows are not numbers: {error}") from None
+
+
+def _frame_values(frame: Any) -> NDArray[Any]:
+    """The numbers of a frame; what is missing in a pandas column of its own kind is NaN."""
+    values = np.asarray(frame.to_numpy())
+    if values.dtype != object:
+        return values
+    try:
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):  # another kind of frame, or no numbers, which is told later
+        return values
 
 
 def _as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -54,15 +73,21 @@ def _as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
         raise OptionError(f"the rows are not numbers: {error}") from None
 
 
-def _in_order(frame: Any, feature_names: tuple[str, ...]) -> Any:
-    """The frame's columns in the model's order; an error names what is missing or in excess."""
-    columns = [str(column) for column in frame.columns]
+def _check_columns(columns: list[Any], feature_names: tuple[str, ...]) -> None:
+    """Refuse a frame whose columns are not the model's features in the model's order."""
+    if not feature_names or not all(isinstance(name, str) for name in columns):
+        return
     if columns == list(feature_names):
-        return frame.to_numpy()
+        return
     missing = [name for name in feature_names if name not in columns]
-    if missing or len(columns) != len(feature_names):
-        unknown = [name for name in columns if name not in feature_names]
+    unknown = [name for name in columns if name not in feature_names]
+    if missing or unknown or len(columns) != len(feature_names):
         raise OptionError(
-            f"the columns do not match the model's features; missing {missing}, unknown {unknown}"
+            f"the columns do not match the model's features; missing {missing[:SHOWN]}, "
+            f"unknown {unknown[:SHOWN]}; pass frame[list(model.feature_names)]"
         )
-    return frame.to_numpy()[:, [columns.index(name) for name in feature_names]]
+    place = next(i for i, name in enumerate(columns) if name != feature_names[i])
+    raise OptionError(
+        f"the columns are the model's features in another order: column {place} is {columns[place]!r}, "
+        f"the model's is {feature_names[place]!r}; pass frame[list(model.feature_names)]"
+    )

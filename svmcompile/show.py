@@ -63,11 +63,15 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
                 f"{flops['before']:,} -> {flops['after']:,} flops, "
                 f"{size(tables['before'])} -> {size(tables['after'])} in float64",
             )
+    _leaves(table, report["details"])
+    table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
     if report.get("max_decision_error") is not None:
         table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
+    if report.get("max_probability_error") is not None:
+        table.add_row("worst error of probabilities", f"{report['max_probability_error']:.3g}")
     if "accuracy" in report:
         both = report["accuracy"]
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
@@ -78,6 +82,19 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         console.print(f"note: {escape(note)}")
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
+
+
+def _leaves(table: Table, details: dict[str, Any]) -> None:
+    """Of a tree with an SVM in every mixed leaf: its size, and how it did on held-out rows."""
+    if "pure_share" not in details:
+        return
+    table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
+    met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
+    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    if "held_out" in details:
+        held = details["held_out"]
+        proven = f"at least {held['proven_agreement']:.2%} proven"
+        table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
 def trained(report: dict[str, Any]) -> None:
@@ -97,6 +114,7 @@ def trained(report: dict[str, Any]) -> None:
     )
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f}")
     table.add_row("tables", size(cost["table_bytes"]))
+    table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
     for note in report["notes"]:
         console.print(f"note: {escape(note)}")
@@ -141,6 +159,13 @@ def verified(report: Any) -> None:
             "; ".join(one.broken) or "holds",
         )
     console.print(table)
+    chances = [
+        f"{one.backend} {one.precision} {_figure(one.max_probability_error)}"
+        for one in report.comparisons
+        if one.max_probability_error is not None
+    ]
+    if chances:
+        console.print(f"worst error of probabilities: {', '.join(chances)}")
     if report.accuracy_of_reference is not None:
         console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
     if report.rows_not_finite:
@@ -243,3 +268,11 @@ def _limits(result: dict[str, Any]) -> list[str]:
         f"single row: {share['gb_s_single']:.1f} of {limits['read_gb_s']:.0f} GB/s, "
         f"{share['bandwidth_single']:.0%} of reading {size(limits['read_bytes'])}{place}",
     ]
+
+
+def converted(report: dict[str, Any], folder: Path) -> None:
+    """What `convert` wrote."""
+    for name in report["files"]:
+        console.print(f"{escape(str(folder / name))}: {escape(report['source'])} as {report['format']}")
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")

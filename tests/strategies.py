@@ -71,10 +71,10 @@ def programs(draw: Any) -> Program:
     head = draw(st.sampled_from(["value", "threshold", "argmax", "vote", "ovr", "break-ties"]))
     classes = {"value": 0, "threshold": 2}.get(head, draw(st.integers(2, 5)))
     outputs = _head(shop, x, head, classes)
-    names = tuple(f"feature {i}" for i in range(shop.width)) if draw(st.booleans()) else ()
+    names = tuple(f"feature {i}" for i in range(probes.shape[1])) if draw(st.booleans()) else ()
     return check(
         Program(
-            Input(shop.width, "x", names),
+            Input(probes.shape[1], "x", names),
             tuple(shop.body),
             tuple(outputs),
             shop.tables,
@@ -108,11 +108,18 @@ def _workshop(draw: Any) -> Workshop:
 
 
 def _steps(shop: Workshop) -> str:
-    """A chain of scalings and clippings; the name of its result."""
+    """A chain of scalings, clippings and other preprocessing; the name of its result."""
+    values = {"x": shop.rows}
+    kinds = shop.draw(st.lists(st.sampled_from(["scale", "clip", *STEPS]), max_size=4))
     x = "x"
-    for index, kind in enumerate(shop.draw(st.lists(st.sampled_from(["scale", "clip"]), max_size=3))):
-        step = _scale(shop, x, index) if kind == "scale" else _clip(shop, x, index)
-        shop.rows = run(step, {x: shop.rows}, shop.tables)
+    for index, kind in enumerate(kinds):
+        step = STEPS[kind](shop, x, index, values)
+        values[step.out] = shop.rows = run(step, values, shop.tables)
+        if isinstance(step, ir.Affine):
+            shop.add(step)
+            step = ir.AsFeatures(f"z{index}", step.out)
+            values[step.out] = shop.rows
+            del values[step.scores]
         x = shop.add(step)
     return x
 
@@ -122,7 +129,7 @@ def _spread(shop: Workshop) -> Array:
     return np.where(spread > 0, spread, 1.0)
 
 
-def _scale(shop: Workshop, x: str, index: int) -> ir.Scale:
+def _scale(shop: Workshop, x: str, index: int, values: Any) -> ir.Scale:
     wanted = shop.rows.mean(axis=0) + shop.normal(shop.width) * _spread(shop)
     factor = shop.random.uniform(0.3, 3, shop.width) / _spread(shop)
     if shop.draw(st.booleans()):
@@ -139,9 +146,55 @@ def _scale(shop: Workshop, x: str, index: int) -> ir.Scale:
     return ir.Scale(f"z{index}", x, *names)
 
 
-def _clip(shop: Workshop, x: str, index: int) -> ir.Clip:
+def _clip(shop: Workshop, x: str, index: int, values: Any) -> ir.Clip:
     low, high = np.quantile(shop.rows, [0.2, 0.8])
     return ir.Clip(f"z{index}", x, float(low), float(high))
+
+
+def _pick(shop: Workshop, x: str, index: int, values: Any) -> ir.Pick:
+    count = shop.draw(st.integers(1, shop.width))
+    shop.tables[f"p{index}"] = shop.random.permutation(shop.width)[:count].astype(np.int32)
+    return ir.Pick(f"z{index}", x, f"p{index}")
+
+
+def _normalize(shop: Workshop, x: str, index: int, values: Any) -> ir.Normalize:
+    return ir.Normalize(f"z{index}", x, shop.draw(st.sampled_from(["l1", "l2", "max"])), 2e-15)
+
+
+def _powers(shop: Workshop, x: str, index: int, values: Any) -> ir.Powers:
+    shape = (shop.draw(st.integers(1, 5)), shop.draw(st.integers(1, 3)))
+    shop.tables[f"p{index}"] = shop.random.integers(shop.width + 1, size=shape).astype(np.int32)
+    return ir.Powers(f"z{index}", x, f"p{index}")
+
+
+def _cosine(shop: Workshop, x: str, index: int, values: Any) -> ir.Cosine:
+    return ir.Cosine(f"z{index}", x, float(shop.random.uniform(0.1, 2)))
+
+
+def _fill(shop: Workshop, x: str, index: int, values: Any) -> ir.Node:
+    if shop.draw(st.booleans()):
+        return ir.Missing(f"z{index}", x, shop.draw(st.booleans()), 0.0)
+    table = shop.table(f"p{index}", shop.rows.mean(axis=0))
+    return ir.Fill(f"z{index}", x, table, shop.draw(st.booleans()), 0.0)
+
+
+def _join(shop: Workshop, x: str, index: int, values: Any) -> ir.Join:
+    """With any value so far, if the two are not too wide together."""
+    small = [name for name, rows in values.items() if rows.shape[1] + shop.width <= 8] or [x]
+    other = shop.draw(st.sampled_from(sorted(small)))
+    return ir.Join(f"z{index}", x, other) if shop.draw(st.booleans()) else ir.Join(f"z{index}", other, x)
+
+
+def _project(shop: Workshop, x: str, index: int, values: Any) -> ir.Affine:
+    count = shop.draw(st.integers(1, 3))
+    bias = shop.table(f"p{index}_b", shop.normal(count))
+    return _affine(shop, x, f"p{index}", count, 1.0, bias)
+
+
+STEPS: dict[str, Any] = {
+    "scale": _scale, "clip": _clip, "pick": _pick, "normalize": _normalize, "powers": _powers,
+    "cosine": _cosine, "fill": _fill, "join": _join, "project": _project,
+}  # fmt: skip
 
 
 def _head(shop: Workshop, x: str, head: str, classes: int) -> list[Output]:

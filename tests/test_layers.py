@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "svmcompile"
-STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench"}
+STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench", "convert"}
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
+    "estimator", "cluster", "convert_job", "support",
 }  # fmt: skip
 HEAVY = (
     "numpy",
@@ -24,6 +25,8 @@ HEAVY = (
     "skops",
     "pandas",
     "pyarrow",
+    "joblib",
+    "distributed",
     "libsvm",
     "cffi",
     "jinja2",

@@ -18,8 +18,9 @@ from svmcompile.labels import Scalar
 from svmcompile.svm import SVM
 
 METHODS: dict[str, str] = {
-    "anytime": "svmcompile.accelerate.anytime",
     "exact": "svmcompile.accelerate.exact",
+    "anytime": "svmcompile.accelerate.anytime",
+    "dtsvm": "svmcompile.accelerate.dtsvm",
     "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",
     "reduced-set": "svmcompile.accelerate.reduced_set",
@@ -45,6 +46,8 @@ class Method:
     claim: Claim
     needs_data: bool
     needs_vectors: bool = True  # False if kernel values are all it asks for
+    takes_heads: bool = False  # True if its sums are values that probabilities can be made of
+    takes_parts: bool = False  # True if it takes models of several kernel machines
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
 
@@ -86,7 +89,27 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"methods that do without: {able}"
         )
     parsed = parse_options(name, chosen.options, options)
-    return _with_options(chosen.run(svm, data, parsed), parsed)
+    return _with_options(chosen.run(_taken(svm, name, chosen), data, parsed), parsed)
+
+
+def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
+    """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
+    if svm.parts and not chosen.takes_parts:
+        able = ", ".join(other for other in METHODS if method(other).takes_parts)
+        raise UnsupportedError(
+            f"method {name!r} works on one kernel machine, and {svm.source.kind} holds "
+            f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}"
+        )
+    if chosen.takes_heads or not (svm.head or svm.has_probabilities):
+        return svm if chosen.takes_heads else replace(svm, sample_offset=None)
+    if svm.head or svm.most_probable:
+        able = ", ".join(other for other in METHODS if method(other).takes_heads)
+        raise UnsupportedError(
+            f"method {name!r} keeps labels that each sum or pair of sums decides, and {svm.source.kind} "
+            f"makes more of its sums; methods that keep all of them: {able}"
+        )
+    note = f"method {name} keeps no values that probabilities could be made of; they are left out"
+    return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
 
 
 def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
@@ -107,7 +130,8 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
 def _with_options(program: Any, parsed: Any) -> Program:
     """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
-    chosen_options = tuple((f.name, _plain(getattr(parsed, f.name))) for f in fields(parsed))
+    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.exact import head_nodes
+from svmcompile.accelerate.exact import head_of
+from svmcompile.head import SUMS
 from svmcompile.ir.interpret import run
-from svmcompile.ir.nodes import Rule, operands
+from svmcompile.ir.nodes import Rule
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -21,7 +22,8 @@ def margin_rule(svm: SVM) -> Rule:
 
 def labels_of(svm: SVM, sums: Array) -> NDArray[np.int64]:
     """The class index the original gives to sums."""
-    env, nodes = {"sums": sums}, head_nodes(svm, "sums")
-    for node in nodes if "scores" in operands(nodes[-1]) else nodes[-1:]:
-        env[node.out] = run(node, env, {})
-    return np.asarray(env["label"], dtype=np.int64)
+    head = head_of(svm)
+    env = {SUMS: sums}
+    for node in head.leading_to("label"):
+        env[node.out] = run(node, env, head.tables)
+    return np.asarray(env[head.value("label") or ""], dtype=np.int64)

@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate import Method
+from svmcompile.accelerate.preprocessing import Drawer
 from svmcompile.data import Data
+from svmcompile.head import Head, own_head
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Claim, Input, Origin, Output, OutputName, Program
-from svmcompile.shift import split_shift
-from svmcompile.svm import SVM, ClipStep, LabelRule, ScaleStep
-
-Steps = tuple[ScaleStep | ClipStep, ...]
-
-THRESHOLDS = {  # label rule -> (positive, hit, miss)
-    LabelRule.POSITIVE_SECOND: (True, 1, 0),
-    LabelRule.NEGATIVE_FIRST: (False, 0, 1),
-    LabelRule.POSITIVE_FIRST: (True, 0, 1),
-}
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.steps import Steps
+from svmcompile.svm import SVM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,29 +48,16 @@ class Builder:
         A reader with steps of its own, under names that start with `own`, can take them in. The steps
         are the SVM's unless others are given.
         """
-        for index, step in enumerate(self.svm.steps if steps is None else steps):
-            out = f"{own}z{index}"
-            if isinstance(step, ClipStep):
-                self.body.append(ir.Clip(out, x, step.low, step.high))
-            else:
-                shift, offset = split_shift(step.shift, step.factor)
-                self.body.append(
-                    ir.Scale(
-                        out,
-                        x,
-                        self.table(f"{own}shift{index}", shift),
-                        self.table(f"{own}factor{index}", step.factor),
-                        self.table(f"{own}offset{index}", offset),
-                    )
-                )
-            x = out
-        return x
+        drawer = Drawer(self.body, self.table, self.indices, own)
+        return drawer.add_all(self.svm.steps if steps is None else steps, x)
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None) -> str:
         """Nodes for the SVM's own sums, every support vector met; the name of their value.
 
         They read the value `x` if it is given, else steps of their own.
         """
+        if self.svm.parts:
+            return self._sums_of_parts(out)
         svm, x = self.svm, self.preprocess(own) if x is None else x
         vectors = self.table(f"{own}vectors", svm.vectors)
         weights = self.table(f"{own}weights", svm.coefficients)
@@ -88,6 +69,21 @@ class Builder:
         self.body.append(node)
         return out
 
+    def _sums_of_parts(self, out: str) -> str:
+        """The sums of all parts, one after the other; parts with the same steps share the prepared row."""
+        whole, prepared, sums = self.svm, dict[int, str](), ""
+        for index, self.svm in enumerate(whole.parts):
+            own, last = f"part{index}_", index == len(whole.parts) - 1
+            steps = id(self.svm.steps)  # the reader has made those alike one object
+            if steps not in prepared:
+                prepared[steps] = self.preprocess(own)
+            value = self.exact_sums(f"{own}sums", own, prepared[steps])
+            if sums:
+                self.body.append(ir.Beside(out if last else f"{own}and_before", sums, value))
+            sums = self.body[-1].out
+        self.svm = whole
+        return sums
+
     def exact_in_double(self, out: str = "exact") -> str:
         """The SVM's own sums, in double from the row on; the name of their value."""
         self.body.append(ir.Widen("wide_row", "x"))
@@ -97,13 +93,10 @@ class Builder:
         self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
     ) -> Program:
         """Heads over the kernel sums, and the program."""
-        svm = self.svm
-        self.body.extend(head_nodes(svm, sums))
-        name: OutputName = "value" if svm.label_rule is LabelRule.NONE else "scores"
-        outputs = [Output(name, "scores" if svm.one_vs_rest_scores else sums)]
-        if svm.label_rule is not LabelRule.NONE:
-            outputs.append(Output("label", "label"))
-        return self.program(outputs, method, claim, notes, **origin)
+        head = head_of(self.svm).reading(sums)
+        self.body.extend(head.nodes)
+        self.tables |= head.tables
+        return self.program(head.outputs, method, claim, notes, **origin)
 
     def program(
         self,
@@ -115,6 +108,9 @@ class Builder:
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm
+        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        told = {key: value for key, value in own.items() if value is not None}
+        origin["details"] = {**told, **origin.get("details", {})}
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),
@@ -134,24 +130,22 @@ class Builder:
         )
 
 
+def head_of(svm: SVM) -> Head:
+    """What the original makes of its sums."""
+    head = svm.head or own_head(svm)
+    return head.by_probability() if svm.most_probable else head
+
+
 def head_nodes(svm: SVM, sums: str) -> list[Node]:
-    """What the original makes of its sums: `scores` where they differ from the sums, and `label`."""
-    rule, nodes, scores = svm.label_rule, list[Node](), sums
-    if svm.one_vs_rest_scores:
-        scores = "scores"
-        nodes.append(ir.OvrScores(scores, sums, len(svm.counts)))
-    if rule is LabelRule.VOTE:
-        nodes.append(ir.Vote("label", sums, len(svm.counts)))
-    elif rule is LabelRule.ARGMAX:
-        nodes.append(ir.ArgMax("label", scores))
-    elif rule is not LabelRule.NONE:
-        nodes.append(ir.Threshold("label", sums, *THRESHOLDS[rule]))
-    return nodes
+    """What leads from the sums of one machine to `scores`, where they differ from the sums, and `label`."""
+    return list(head_of(svm).reading(sums).leading_to("scores", "label"))
 
 
 def exact_flops(svm: SVM) -> int:
     """Flops per row of the SVM as it is: what every other method is compared with."""
-    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.n_features, svm.coefficients.shape[0])
+    if svm.parts:
+        return sum(map(exact_flops, svm.parts))
+    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.kernel_width, svm.coefficients.shape[0])
 
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
@@ -160,4 +154,12 @@ def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     return builder.finish(builder.exact_sums(), "exact", Claim.EXACT)
 
 
-METHOD = Method(exact, ExactOptions, Claim.EXACT, needs_data=False, needs_vectors=False)
+METHOD = Method(
+    exact,
+    ExactOptions,
+    Claim.EXACT,
+    needs_data=False,
+    needs_vectors=False,
+    takes_parts=True,
+    takes_heads=True,
+)

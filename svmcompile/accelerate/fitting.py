@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import pair_weights
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM, LabelRule
 
@@ -51,22 +50,26 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
     """Rows x_i + step (x_j - x_l), with j and l among the nearest neighbours of i."""
     rows = np.unique(rows, axis=0)  # rows that occur twice have no step between them
-    near = min(NEIGHBOURS, len(rows) - 1)
-    if near < 1 or count < 1:
+    if len(rows) < 2 or count < 1:
         return rows[:0]
+    return rows_near(rows[random.integers(len(rows), size=count)], rows, random)
+
+
+def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
+    """A made-up row for each start, which is one of the rows; those are two at least, and differ."""
     from scipy.spatial import cKDTree
 
-    start = random.integers(len(rows), size=count)
-    nearest = np.asarray(cKDTree(rows).query(rows[start], near + 1)[1])
-    pairs = random.integers(1, near + 1, size=(2, count))
-    ends = rows[nearest[np.arange(count), pairs]]
-    steps: Array = STEP * random.normal(size=(count, 1))
-    return np.asarray(rows[start] + steps * (ends[0] - ends[1]))
+    near = min(NEIGHBOURS, len(rows) - 1)
+    nearest = np.asarray(cKDTree(rows).query(starts, near + 1)[1])
+    pairs = random.integers(1, near + 1, size=(2, len(starts)))
+    ends = rows[nearest[np.arange(len(starts)), pairs]]
+    steps: Array = STEP * random.normal(size=(len(starts), 1))
+    return np.asarray(starts + steps * (ends[0] - ends[1]))
 
 
 def sum_weights(svm: SVM) -> Array:
     """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-    return pair_weights(svm.coefficients, svm.counts) if svm.counts else svm.coefficients
+    return svm.weights_by_sum
 
 
 def kernel_sums(svm: SVM, z: Array) -> Array:

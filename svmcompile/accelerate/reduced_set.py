@@ -223,4 +223,4 @@ class Search:
         return replace(found, fit=ridge_fit(values, self.rows.sums, weights, RIDGE))
 
 
-METHOD = Method(reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False)
+METHOD = Method(reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False, takes_heads=True)

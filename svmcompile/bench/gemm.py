@@ -55,7 +55,7 @@ def _rbf(svm: SVM) -> Callable[[Matrix], Matrix]:
     table = np.ascontiguousarray(
         np.hstack([2 * gamma * moved, np.ones_like(norms), norms]).T.astype(np.float32)
     )
-    width = svm.n_features
+    width = svm.kernel_width
 
     def values(rows: Matrix) -> Matrix:
         wide = np.empty((len(rows), width + 2), dtype=np.float32)
@@ -110,6 +110,8 @@ def _decision(svm: SVM) -> Callable[[Matrix], NDArray[Any]]:
     if rule is LabelRule.NONE or svm.labels is None:
         return lambda scores: scores[:, 0]
     names = svm.labels.array()
+    if svm.head:
+        raise LeftOut("is not written for wrappers that make more of their sums")
     if svm.counts and rule is not LabelRule.VOTE:
         raise LeftOut("is not written for break_ties")
     if rule is LabelRule.VOTE:

@@ -35,7 +35,7 @@ def start(subject: Subject) -> CPeer:
     """Its code, built with the flags of ours."""
     found = _version()
     svm, machine = subject.original(), subject.dense_machine()
-    size = svm.n_vectors * svm.n_features
+    size = svm.n_vectors * svm.kernel_width
     if type(machine).__name__ not in ESTIMATORS:
         raise LeftOut(f"is not tried on {type(machine).__name__}")
     if size >= LARGEST:

@@ -10,22 +10,23 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import c_real, functions, public_functions
+from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_staged import STAGED
-from svmcompile.emit.c_tiled import input_body, sparse_functions, tiled
+from svmcompile.emit.c_tiled import input_body, leaf_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import SparseSum, TiledSum
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
 from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-IN_VECTORS = (TiledSum, SparseSum, *STAGED)  # read whole vectors from their tables
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, *STAGED)  # read whole vectors from their tables
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -45,9 +46,13 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "exp2 tanh power dot kernel wide_exp2 wide_tanh wide_power wide_dot wide_dot_i8 wide_dot_f16".split()
+    "predict_proba_batch score_samples score_samples_batch "
+    "exp2 tanh power root cosine dot kernel "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
-ASKING = frozenset("row_kernel vectors predict_with decision_function_with".split())  # of a caller's kernel
+ASKING = frozenset(
+    "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
+)  # of a caller's kernel
 
 
 def _context(
@@ -65,7 +70,7 @@ def _context(
     if around:
         api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
     labels = _labels(program.labels)
-    sums = [node for node in program.body if isinstance(node, TiledSum)]
+    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     return {
@@ -84,11 +89,16 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": c_nodes.helpers(program, types, name),
+        "helpers": helpers(program, types, name),
         "has_double": number == "f64" or any(found.wide for found in types.values()),
         "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
+        "leaves_of": {
+            node.out: leaf_body(program, types, symbols, node)
+            for node in sums
+            if isinstance(node, PackedLeaves)
+        },
         "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
-        "aligned": profile == "host" and any(isinstance(n, IN_VECTORS) for n in program.body),
+        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols),
@@ -107,11 +117,14 @@ def _banner(program: Program) -> list[str]:
     """What a file says of itself."""
     origin = program.origin
     options = "".join(f", {key}={value}" for key, value in origin.options)
+    noise = origin.details.get("noise_scale")
+    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
     return [
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
         f"{'float' if program.number == 'f32' else 'double'} arithmetic.",
+        *filter(None, [told]),
     ]
 
 

@@ -52,27 +52,27 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
             Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
             _self_test(name),
         ]
-    found = [Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name))]
-    scores = program.output("scores")
     many = f"const {real} *x, size_t rows"
-    batches = [
+    found = [
+        Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name)),
         Function(
             "The same for many rows.",
             f"void {name}_predict_batch({many}, int32_t *indices)",
             f"indices[i] = {name}_predict({row})",
-        )
+        ),
     ]
-    if scores is not None:
-        width = types[scores].width
-        found.append(Function(_scores_comment(width), decision_of(program, name, width)))
-        batches.append(
+    for result in results(program, types):
+        target = "" if result.alone else f", {item(result.target, result.width)}"
+        call = f"{name}_{result.function}({row}{target})"
+        found += [
+            Function(result.comment, result.declaration(program, name)),
             Function(
                 "The same for many rows.",
-                f"void {name}_decision_function_batch({many}, {real} *scores)",
-                f"{name}_decision_function({row}, {item('scores', width)})",
-            )
-        )
-    return [found[0], batches[0], *found[1:], *batches[1:], _self_test(name)]
+                f"void {name}_{result.function}_batch({many}, {real} *{result.target})",
+                f"{result.target}[i] = {call}" if result.alone else call,
+            ),
+        ]
+    return [*found, _self_test(name)]
 
 
 def item(array: str, width: int) -> str:
@@ -85,10 +85,41 @@ def _self_test(name: str) -> Function:
     return Function(text, f"int {name}_self_test(void)")
 
 
-def _scores_comment(width: int) -> str:
-    if width == 1:
-        return "The signed decision value of one row."
-    return f"The {width} decision values of one row."
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One output of a classifier beside its label: its public function and where that writes."""
+
+    value: str  # of the program
+    function: str
+    target: str
+    width: int
+    comment: str
+    alone: bool = False  # one number, which is returned
+
+    def declaration(self, program: Program, name: str, row: str = "", suffix: str = "") -> str:
+        real = real_of(program)
+        row = row or f"const {real} x[{program.n_features}]"
+        if self.alone:
+            return f"{real} {name}_{self.function}{suffix}({row})"
+        return f"void {name}_{self.function}{suffix}({row}, {real} {self.target}[{self.width}])"
+
+
+def results(program: Program, types: Types) -> list[Result]:
+    """What a classifier gives beside labels, in the order of the header."""
+    found = []
+    if scores := program.output("scores"):
+        width = types[scores].width
+        comment = f"The {width} decision values of one row."
+        comment = comment if width > 1 else "The signed decision value of one row."
+        found.append(Result(scores, "decision_function", "scores", width, comment))
+    if chances := program.output("probabilities"):
+        width = types[chances].width
+        comment = f"The probabilities of the {width} classes for one row."
+        found.append(Result(chances, "predict_proba", "probabilities", width, comment))
+    if samples := program.output("samples"):
+        comment = "The raw score of one row: its decision value without the offset."
+        found.append(Result(samples, "score_samples", "samples", 1, comment, alone=True))
+    return found
 
 
 def real_of(program: Program) -> str:
@@ -106,22 +137,15 @@ def predict_of(program: Program, name: str) -> str:
     return f"{result} {name}_predict(const {real_of(program)} x[{program.n_features}])"
 
 
-def decision_of(program: Program, name: str, width: int) -> str:
-    real = real_of(program)
-    return f"void {name}_decision_function(const {real} x[{program.n_features}], {real} scores[{width}])"
-
-
 def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies of the single-row functions."""
-    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
-    bodies = []
-    if label is not None:
-        bodies.append(body(program, types, symbols, label, predict_of(program, name)))
-    if scores is not None:
-        declaration = decision_of(program, name, types[scores].width)
-        bodies.append(body(program, types, symbols, scores, declaration, "scores"))
-    if value is not None:
-        bodies.append(body(program, types, symbols, value, predict_of(program, name)))
+    main = program.output("label") or program.output("value")
+    assert main is not None
+    bodies = [body(program, types, symbols, main, predict_of(program, name))]
+    for result in results(program, types):
+        declaration = result.declaration(program, name)
+        target = "" if result.alone else result.target
+        bodies.append(body(program, types, symbols, result.value, declaration, target))
     return bodies
 
 
@@ -139,7 +163,9 @@ def body(
     `start` names a value that is there already and the variable that holds it.
     """
     functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
-    local = Names(KEYWORDS | functions_of | {"x", "z", "out", "scores", *(start or ())[1:]})
+    local = Names(
+        KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
+    )
     buffer = dict([start]) if start else {program.input.name: row_argument(program)}
     buffers, calls = [], []
     if goal in buffer and target:
@@ -165,7 +191,8 @@ def body(
             buffers.append(f"{real} {buffer[node.out]}[{types[node.out].width}]")
         calls.append(f"{function}({arguments}, {buffer[node.out]})")
     if not target and types[goal].kind is not Kind.LABEL:
-        calls.append(f"return {buffer[goal]}[0]")
+        place = "" if types[goal].kind is Kind.INDEX else "[0]"
+        calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers, calls)
 
 

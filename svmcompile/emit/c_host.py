@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.emit.c_api import needed
 from svmcompile.ir.inverted import vectors_and_lanes
-from svmcompile.ir.nodes import Prepare, SparseSum, TiledSum, Widen, lazy_operands
+from svmcompile.ir.nodes import PackedLeaves, Prepare, SparseSum, TiledSum, Widen, lazy_operands, operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import SPARSE_ZEROS
 
@@ -78,8 +79,12 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
 
 
 def goes_alone(program: Program) -> bool:
-    """Whether rows take different ways or change their number type, so that each goes by itself."""
-    return any(lazy_operands(node) or isinstance(node, Widen) for node in program.body)
+    """Whether each row goes by itself: ways or number types differ, or one sum is not the whole way."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
+    if len(sums) != 1 or any(lazy_operands(node) or isinstance(node, Widen) for node in program.body):
+        return True
+    behind = [node for output in program.outputs for node in needed(program, output.value, {sums[0].out})]
+    return any(program.input.name in operands(node) for node in behind)
 
 
 def takes_sparse(node: TiledSum, program: Program) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from svmcompile.emit.c_api import (
     Body,
     Function,
+    Result,
     body,
-    decision_of,
     predict_of,
     real_of,
+    results,
     row_parameters,
     takes_kernel,
 )  # fmt: skip
@@ -34,8 +35,9 @@ def kernel_functions(program: Program, types: Types, name: str) -> list[Function
     """What the header declares for callers with a kernel of their own."""
     comment = f"{name}_predict for a query that only the caller's kernel knows."
     found = [Function(comment, _predict_with(program, name))]
-    if program.output("scores") is not None:
-        found.append(Function("Its decision values.", _decision_with(program, types, name)))
+    for result in results(program, types):
+        comment = f"{name}_{result.function} for such a query."
+        found.append(Function(comment, _with(result, program, name)))
     return found
 
 
@@ -44,24 +46,23 @@ def _predict_with(program: Program, name: str) -> str:
     return f"{result} {name}_predict_with({row_parameters(program, name)})"
 
 
-def _decision_with(program: Program, types: Types, name: str) -> str:
-    width = types[program.output("scores") or ""].width
-    target = f"{real_of(program)} scores[{width}]"
-    return f"void {name}_decision_function_with({row_parameters(program, name)}, {target})"
+def _with(result: Result, program: Program, name: str) -> str:
+    return result.declaration(program, name, row_parameters(program, name), "_with")
 
 
 def functions_with_kernel(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies that ask the kernel, and those that look its values up in a row."""
     main = program.output("label") or program.output("value")
-    scores, look_up = program.output("scores"), f"{name}_row_kernel, x"
+    look_up = f"{name}_row_kernel, x"
     assert main is not None
     bodies = [
         body(program, types, symbols, main, _predict_with(program, name)),
         Body(predict_of(program, name), [], [f"return {name}_predict_with({look_up})"]),
     ]
-    if scores is not None:
-        plain = decision_of(program, name, types[scores].width)
-        asking = _decision_with(program, types, name)
-        bodies.append(body(program, types, symbols, scores, asking, "scores"))
-        bodies.append(Body(plain, [], [f"{name}_decision_function_with({look_up}, scores)"]))
+    for result in results(program, types):
+        target = "" if result.alone else result.target
+        asking = f"{name}_{result.function}_with({look_up}{f', {target}' * (not result.alone)})"
+        bodies.append(body(program, types, symbols, result.value, _with(result, program, name), target))
+        plain = result.declaration(program, name)
+        bodies.append(Body(plain, [], ["return " * result.alone + asking]))
     return bodies

@@ -11,27 +11,29 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
+from svmcompile.emit.c_chances import CHANCES, chances_context
+from svmcompile.emit.c_features import FEATURES, feature_context
 from svmcompile.emit.c_host import tiled_layout
+from svmcompile.emit.c_leaves import is_host as leaves_are_host
+from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
     host_staged,
-    idle_staged,
     is_staged_host,
     staged_context,
-    staged_helpers,
     staged_template,
     sum_context,
     vote_context,
 )
+from svmcompile.emit.c_tables import emitted_tables as emitted_tables
+from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_trees import (
     TREES,
-    dots,
     helper_prefix,
-    idle_tables,
     lazy_name,
     tree_context,
     unit_text,
@@ -40,7 +42,7 @@ from svmcompile.emit.c_vectors import instruction_sets
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
@@ -48,7 +50,6 @@ from svmcompile.ir.wide import node_number, value_number
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 
-PACKED = (ir.PackedSum, ir.PackedPath)
 # Files of templates, by what they have macros for; the others are in nodes.j2.
 TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "host": (ir.TiledSum,),
@@ -56,15 +57,20 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "sparse": (ir.SparseSum,),
     "trees": TREES,
     "lists": LISTS,
+    "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "features": FEATURES,
+    "chances": CHANCES,
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PackedSum: ("kernel", "block"),
     ir.PackedPath: ("kernel",),
+    ir.PackedLeaves: ("kernel", "input", "leaf_of"),
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
     ir.PlaneLists: ("list",),
@@ -73,49 +79,12 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
-def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
-    """Which helper functions the nodes call, for each number type."""
-    numbers = [node_number(node, program, types) for node in program.body]
-    return [
-        {
-            "prefix": helper_prefix(name, number, program),
-            "real": c_real(number),
-            "numbers": NUMBERS[number],
-            "uses": _uses(
-                [node for node in program.body if node_number(node, program, types) == number], program
-            ),
-        }
-        for number in dict.fromkeys([program.number or "f64", *numbers])
-    ]
-
-
-def _uses(body: list[Node], program: Program) -> dict[str, bool]:
-    """Which helper functions some nodes of one number type call."""
-    shapes = {
-        node.shape
-        for node in body
-        if isinstance(node, PACKED) or (isinstance(node, ir.SparseSum) and not is_host(node, program))
-    }
-    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
-    dense = taylor or any(
-        isinstance(node, ir.Affine) or (isinstance(node, PACKED) and node.shape != "given") for node in body
-    )
-    trees, staged = dots(body, program), staged_helpers(body, program)
-    return {
-        "dot": dense or "dot" in trees or staged["dot"],
-        "distance": staged["distance"],
-        "dot_i8": "dot_i8" in trees,
-        "dot_f16": "dot_f16" in trees,
-        "exp2": taylor or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
-        "tanh": "tanh" in shapes,
-        "power": "power" in shapes or staged["power"],
-    }
-
-
 def has_intrinsics(node: Node, program: Program) -> bool:
     """Whether a node's macro goes beyond GCC's vector extensions where the processor has more to offer."""
     if isinstance(node, ir.TiledSum) and program.tables[node.vectors].dtype == np.float16:
         return True
+    if isinstance(node, ir.PackedLeaves):
+        return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     if isinstance(node, STAGED):
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
@@ -124,23 +93,6 @@ def has_intrinsics(node: Node, program: Program) -> bool:
 def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.SparseSum]:
     """Whether a node's macro is written for each instruction set."""
     return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
-
-
-def inlined_tables(program: Program) -> set[str]:
-    """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-    sums = [node for node in program.body if isinstance(node, (*PACKED, ir.TiledSum, ir.SparseSum))]
-    constants = {node.offsets for node in sums if node.shape != "exp2"}
-    sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
-    constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
-    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
-    return constants.union(*idle)
-
-
-def emitted_tables(program: Program) -> list[str]:
-    """Tables that appear in the code, in the order of the nodes."""
-    inlined = inlined_tables(program)
-    names = [name for node in program.body for name in table_names(node) if name not in inlined]
-    return list(dict.fromkeys(names))
 
 
 def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
@@ -181,7 +133,9 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if _takes_vectors(node, program):
+    if isinstance(node, ir.PackedLeaves):
+        known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
+    elif _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
@@ -230,7 +184,10 @@ def _(node: ir.Prepare, program: Program, types: Types, name: str) -> dict[str, 
 
 
 def _shape_call(
-    node: ir.PackedSum | ir.PackedPath | ir.SparseSum, program: Program, types: Types, name: str
+    node: ir.PackedSum | ir.PackedPath | ir.SparseSum | ir.PackedLeaves,
+    program: Program,
+    types: Types,
+    name: str,
 ) -> dict[str, str]:
     """The function that makes a kernel value of one dot product, and its second argument."""
     function = SHAPE_FUNCTIONS[node.shape]
@@ -309,6 +266,18 @@ def _(node: ir.SparseSum, program: Program, types: Types, name: str) -> dict[str
     }
 
 
+@_own.register
+def _(node: ir.PackedLeaves, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    return {
+        **_shape_call(node, program, types, name),
+        **leaves_context(node, program, types, number),
+        "values": "x, row",
+        "numbers": NUMBERS[number],
+        "block_size": BLOCK,
+    }
+
+
 @_own.register(ir.Affine)
 @_own.register(ir.Quadratic)
 def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -333,12 +302,20 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
+def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    prefix = helper_prefix(name, node_number(node, program, types), program)
+    make = feature_context if isinstance(node, FEATURES) else chances_context
+    return make(node, program, types, prefix)
+
+
 def _tree(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     return tree_context(node, program, types, name)
 
 
 for _kind in TREES:
     _own.register(_kind, _tree)
+for _one in (*FEATURES, *CHANCES):
+    _own.register(_one, _with_helpers)
 
 
 @_own.register(ir.PlaneLists)

@@ -1,4 +1,4 @@
-"""Numbers that helper functions of generated C are made of, for each number type."""
+"""Numbers of generated C: literals and polynomial coefficients of each number type."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ EXP2_FROM_FLOOR: dict[Number, tuple[float, ...]] = {
         1.0253339193373275e-07, 6.558991114570944e-09, 6.264450028309692e-10,
     ),
 }  # fmt: skip
+COSINE_TERMS: dict[Number, int] = {"f32": 7, "f64": 12}
+
+
+def cosine_numbers(number: Number) -> dict[str, Any]:
+    """Literals of the cosine: cos(2 pi f) = sum_k (-1)^k (2 pi f)^2k / (2k)! for f up to a quarter."""
+    terms = [
+        (-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k in range(COSINE_TERMS[number])
+    ]
+    return {
+        "cosine": [real(term, number) for term in terms],
+        "quarter": real(0.25, number),
+        "all_whole": real(2.0**24 if number == "f32" else 2.0**53, number),
+        "whole": "int32_t" if number == "f32" else "int64_t",
+        "cos_error": "3e-7" if number == "f32" else "6e-16",
+    }
 
 
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
@@ -52,7 +67,7 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
         ("from_floor", EXP2_FROM_FLOOR),
     ):
         values[key] = [real(value, number) for value in polynomial[number]]
-    return values | own
+    return values | cosine_numbers(number) | own
 
 
 NUMBERS: dict[Number, dict[str, Any]] = {

@@ -8,6 +8,8 @@ import numpy as np
 
 from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_leaves import batch_scratch
+from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
@@ -23,7 +25,7 @@ from svmcompile.ir.wide import node_number, value_number
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
 BYTES: dict[Number, int] = {"f32": 4, "f64": 8}
-ARRAYS = (Kind.FEATURES, Kind.SCORES)
+ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 
 
 def scratch_bytes(program: Program) -> int:
@@ -33,6 +35,9 @@ def scratch_bytes(program: Program) -> int:
     tiled = [node for node in program.body if isinstance(node, ir.TiledSum)]
     if len(tiled) == 1 and chunk_rows(tiled[0], program, program.number or "f64"):
         found = max(found, _batch(tiled[0], program, types))
+    for node in program.body:
+        if isinstance(node, ir.PackedLeaves):
+            found = max(found, batch_scratch(node, program, types))
     return found
 
 
@@ -76,6 +81,11 @@ def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     return DOUBLE * types[node.out].width + _size(node, program, types) * levels
 
 
+@own_arrays.register
+def _(node: ir.PackedLeaves, program: Program, types: Types) -> int:
+    return scratch_of_leaves(node, program)
+
+
 @own_arrays.register(ir.PlaneRoute)
 @own_arrays.register(ir.LeafAffine)
 @own_arrays.register(ir.PlaneLists)
@@ -109,6 +119,11 @@ def _(node: ir.Affine | ir.Quadratic, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.OvrScores, program: Program, types: Types) -> int:
     return _size(node, program, types) * node.n_classes
+
+
+@own_arrays.register
+def _(node: ir.Couple, program: Program, types: Types) -> int:
+    return DOUBLE * node.n_classes * (node.n_classes + 2)
 
 
 @own_arrays.register

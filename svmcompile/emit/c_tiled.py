@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmcompile.emit.c_api import Body, Function, body, item, real_of
+from svmcompile.emit.c_api import Body, Function, Result, body, item, real_of, results
 from svmcompile.emit.c_host import chunk_rows, goes_alone, takes_sparse
+from svmcompile.emit.c_leaves import chunk_rows as leaf_chunk_rows
 from svmcompile.emit.names import Names
-from svmcompile.ir.nodes import SparseSum, TiledSum
-from svmcompile.ir.program import Program
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+
+Sums = TiledSum | SparseSum | PackedLeaves
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
 SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"
@@ -50,25 +53,42 @@ class Tiled:
 
 def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
-    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
+    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
     if len(found) != 1 or goes_alone(program):
         return None
     (node,) = found
     number = program.number or "f64"
+    rows = _rows(node, program, number)
+    if isinstance(node, PackedLeaves) and not rows:
+        return None
     bodies, goals = _goals(program, types, symbols, node)
     return Tiled(
         bodies=bodies,
         goals=goals,
-        rows=chunk_rows(node, program, number) if isinstance(node, TiledSum) else 0,
+        rows=rows,
         width=types[node.out].width,
         n_features=program.n_features,
         function=symbols(f"%{node.out}", node.out),
-        sparse=isinstance(node, SparseSum) or takes_sparse(node, program),
+        sparse=isinstance(node, SparseSum) or (isinstance(node, TiledSum) and takes_sparse(node, program)),
         real=real_of(program),
     )
 
 
-def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -> Body:
+def _rows(node: Sums, program: Program, number: Number) -> int:
+    """How many rows go through a node at once."""
+    if isinstance(node, PackedLeaves):
+        return leaf_chunk_rows(node, program)
+    return chunk_rows(node, program, number) if isinstance(node, TiledSum) else 0
+
+
+def leaf_body(program: Program, types: Types, symbols: Names, node: PackedLeaves) -> Body:
+    """What takes a row to its leaf, as one function."""
+    function = symbols(f"%{node.out} leaf_of", f"{node.out}_leaf_of")
+    declaration = f"static size_t {function}(const {real_of(program)} *x)"
+    return body(program, types, symbols, node.leaf, declaration)
+
+
+def input_body(program: Program, types: Types, symbols: Names, node: TiledSum | PackedLeaves) -> Body:
     """What prepares a row for a tiled sum, as one function."""
     real, function = real_of(program), symbols(f"%{node.out} input", f"{node.out}_input")
     declaration = (
@@ -77,29 +97,37 @@ def input_body(program: Program, types: Types, symbols: Names, node: TiledSum) -
     return body(program, types, symbols, node.x, declaration, "z")
 
 
-def _goals(
-    program: Program, types: Types, symbols: Names, node: TiledSum | SparseSum
-) -> tuple[list[Body], list[Goal]]:
+def _goals(program: Program, types: Types, symbols: Names, node: Sums) -> tuple[list[Body], list[Goal]]:
     real, width = real_of(program), types[node.out].width
     given, start = f"const {real} sums[{width}]", (node.out, "sums")
-    label, scores, value = (program.output(key) for key in ("label", "scores", "value"))
+    label, value = (program.output(key) for key in ("label", "value"))
     bodies, goals = [], []
     if label is not None:
         function = symbols("label of sums", "label_of")
         bodies.append(body(program, types, symbols, label, f"static int {function}({given})", "", start))
         each = f"labels[{{row}}] = {function}({{sums}})"
         goals.append(Goal("predict", "int", "", "int32_t *labels", f"return {function}(sums)", each))
-    if scores is not None:
-        function, columns = symbols("scores of sums", "scores_of"), types[scores].width
-        declaration = f"static void {function}({given}, {real} scores[{columns}])"
-        bodies.append(body(program, types, symbols, scores, declaration, "scores", start))
-        each = f"{function}({{sums}}, scores + ({{row}}) * {columns})"
-        one = f"{function}(sums, scores)"
-        goals.append(Goal("decision_function", "void", f"{real} *scores", f"{real} *scores", one, each))
+    for result in results(program, types):
+        function = symbols(f"{result.target} of sums", f"{result.target}_of")
+        target = "" if result.alone else result.target
+        declaration = f"static void {function}({given}, {real} {target}[{result.width}])"
+        declaration = f"static {real} {function}({given})" if result.alone else declaration
+        bodies.append(body(program, types, symbols, result.value, declaration, target, start))
+        goals.append(_goal(result, function, real))
     if value is not None:
         each = "results[{row}] = *({sums})"
         goals.append(Goal("predict", real, "", f"{real} *results", "return sums[0]", each))
     return bodies, goals
+
+
+def _goal(result: Result, function: str, real: str) -> Goal:
+    """A result beside the label, from the function that makes it of sums."""
+    many = f"{real} *{result.target}"
+    if result.alone:
+        each = f"{result.target}[{{row}}] = {function}({{sums}})"
+        return Goal(result.function, real, "", many, f"return {function}(sums)", each)
+    each = f"{function}({{sums}}, {result.target} + ({{row}}) * {result.width})"
+    return Goal(result.function, "void", many, many, f"{function}(sums, {result.target})", each)
 
 
 def sparse_functions(found: Tiled, name: str) -> list[Function]:

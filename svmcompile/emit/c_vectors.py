@@ -111,16 +111,17 @@ def instruction_sets(
         gathered = (columns * lanes if by_lane else padded) // width
         shape = Shape(lanes // width, columns if by_lane else 0, gathered)
         by_tile = by_lane and len(node.counts) == 1
-        made.append(_names(isa, size, function, name) | _tiles(isa, shape) | {"by_tile": by_tile})
+        made.append(vector_names(isa, size, function, name) | _tiles(isa, shape) | {"by_tile": by_tile})
     return made
 
 
 def plain_instruction_sets(size: int, function: str, name: str) -> list[dict[str, Any]]:
     """Every instruction set with its vector types for numbers of so many bytes, best first."""
-    return [_names(isa, size, function, name) for isa in INSTRUCTION_SETS]
+    return [vector_names(isa, size, function, name) for isa in INSTRUCTION_SETS]
 
 
-def _names(isa: InstructionSet, size: int, function: str, name: str) -> dict[str, Any]:
+def vector_names(isa: InstructionSet, size: int, function: str, name: str) -> dict[str, Any]:
+    """How a function names what it has for one instruction set."""
     attribute = f'__attribute__((target("{isa.target}"))) ' if isa.target else ""
     return {
         **asdict(isa),

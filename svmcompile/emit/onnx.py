@@ -21,8 +21,12 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.emit import (  # noqa: F401  register their nodes
     onnx_bounded,
+    onnx_chances,
+    onnx_couple,
+    onnx_features,
     onnx_guard,
     onnx_heads,
+    onnx_leaf_sums,
     onnx_leaves,
     onnx_lists,
     onnx_paths,
@@ -39,6 +43,7 @@ from svmcompile.ir.program import Program
 from svmcompile.labels import Labels
 
 Precision = Literal["f32", "f64"]
+PUBLIC_NAMES = {"samples": "score_samples"}
 
 
 def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
@@ -61,6 +66,8 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         "claim": origin.claim.value,
         "precision": precision,
     }
+    if "noise_scale" in origin.details:
+        entries["noise_scale"] = repr(origin.details["noise_scale"])
     if program.labels:
         entries["labels"] = json.dumps(program.labels.values)
     if program.input.feature_names:
@@ -75,10 +82,12 @@ def _outputs(program: Program, values: Values) -> None:
         value = values.names[output.value]
         if output.name == "label":
             _label_output(program, values, value)
-        elif output.name == "scores":
-            graph.output("scores", values.narrow(value), values.element, values.types[output.value].width)
+        elif output.name in ("scores", "probabilities"):
+            width = values.types[output.value].width
+            graph.output(output.name, values.narrow(value), values.element, width)
         else:
-            graph.output(output.name, values.column(values.narrow(value)), values.element, None)
+            name = PUBLIC_NAMES.get(output.name, output.name)
+            graph.output(name, values.column(values.narrow(value)), values.element, None)
 
 
 def _label_output(program: Program, values: Values, index: str) -> None:

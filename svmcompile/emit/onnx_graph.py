@@ -63,12 +63,23 @@ class Graph:
         return Body(self, f"{self._prefix}body_{len(self._nodes)}_")
 
     def loop(
-        self, most: int, start: str, body: Body, goes_on: str, after: str, dtype: np.dtype[Any]
+        self,
+        most: str,
+        start: str,
+        body: Body,
+        goes_on: str,
+        after: str,
+        dtype: np.dtype[Any],
+        width: int = 0,
     ) -> str:
-        """The state after the body has run at most so often, on one number per row, while it goes on."""
-        limit, true = (self.constant(np.array(number)) for number in (np.int64(most), np.bool_(True)))
+        """The state after the body has run at most so often, while it goes on.
+
+        The state is one number per row or, with a width, so many.
+        """
+        true = self.constant(np.array(True))
         name = f"{self._prefix}loop_{len(self._nodes)}"
-        self._add("Loop", (limit, true, start), [name], {"body": body.proto(goes_on, after, dtype)})
+        proto = body.proto(goes_on, after, dtype, width)
+        self._add("Loop", (most, true, start), [name], {"body": proto})
         return name
 
     def output(self, name: str, value: str, element: int, width: int | None) -> None:
@@ -119,35 +130,36 @@ class Graph:
 
 
 class Body(Graph):
-    """The inside of a loop with one state, `argument`; its constants stand outside."""
+    """The inside of a loop with one state, `argument`; `count` numbers its runs; constants are outside."""
 
     def __init__(self, outer: Graph, prefix: str) -> None:
         super().__init__(prefix)
         self._outer = outer
         self.argument = f"{prefix}state"
+        self.count = f"{prefix}count"
 
     def constant(self, array: NDArray[Any]) -> str:
         return self._outer.constant(array)
 
-    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any]) -> Any:
+    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any], width: int) -> Any:
         """The body as ONNX wants it: counter, condition and state in, condition and state out."""
         from onnx import TensorProto, helper
 
-        state = helper.np_dtype_to_tensor_dtype(dtype)
+        state, shape = helper.np_dtype_to_tensor_dtype(dtype), [None, width] if width else [None]
         entries: list[tuple[str, int, list[int]]] = [
             ("count", TensorProto.INT64, []),
             ("go", TensorProto.BOOL, []),
         ]
         inputs = [
             *(
-                helper.make_tensor_value_info(self._prefix + name, kind, shape)
-                for name, kind, shape in entries
+                helper.make_tensor_value_info(self._prefix + name, kind, sizes)
+                for name, kind, sizes in entries
             ),
-            helper.make_tensor_value_info(self.argument, state, [None]),
+            helper.make_tensor_value_info(self.argument, state, shape),
         ]
         outputs = [
             helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []),
-            helper.make_tensor_value_info(after, state, [None]),
+            helper.make_tensor_value_info(after, state, shape),
         ]
         return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.emit.onnx_values import Array, Values
 from svmcompile.errors import EmitError
@@ -84,22 +88,51 @@ def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str
     if kernel.kind == "precomputed":
         columns = values.graph.constant(vectors[:, 0].astype(np.int64))
         return values.wide(values.same("Gather", x, columns, axis=1))
+    folded = folded_kernel(values, x, vectors, kernel)
+    constants = [values.graph.constant(array) for array in (folded.table, folded.offsets)]
+    return folded.shaped(values, values.same("Gemm", folded.rows, *constants, transB=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A kernel as a function of dot products: its values are shaped(rows . table + offsets)."""
+
+    kernel: Kernel
+    rows: str  # [N, width]
+    table: NDArray[Any]  # [n, width]
+    offsets: NDArray[Any]  # [n], or [1] for all
+    capped: bool = False  # an exponent is kept from rising above zero
+
+    def shaped(self, values: Values, dots: str) -> str:
+        """Kernel values in double."""
+        if self.kernel.kind == "linear":
+            return values.wide(dots)
+        if self.capped:
+            dots = values.same("Min", dots, values.like(dots, 0.0))
+        if self.kernel.kind == "rbf":
+            return values.wide(values.same("Exp", dots))
+        if self.kernel.kind == "sigmoid":
+            return values.wide(values.same("Tanh", values.same("Neg", dots)))
+        return power(values, values.wide(dots), self.kernel.degree)
+
+
+def folded_kernel(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
+    """The kernel's parameters in the rows and in a table of the vectors."""
     if kernel.kind == "rbf":
-        return values.wide(_rbf(values, x, vectors, kernel.gamma))
+        return _rbf(values, x, vectors, kernel)
     if kernel.kind == "sigmoid":
         # ONNX Runtime 1.16 joins Gemm and Tanh into one operator that it lacks in double; Neg parts them.
-        negative = _scaled_dots(values, x, -kernel.gamma * vectors, -kernel.coef0)
-        return values.wide(values.same("Tanh", values.same("Neg", negative)))
-    base = _scaled_dots(values, x, kernel.gamma * vectors, kernel.coef0)
-    return power(values, values.wide(base), kernel.degree)
+        return _scaled_dots(values, x, -kernel.gamma * vectors, -kernel.coef0, kernel)
+    return _scaled_dots(values, x, kernel.gamma * vectors, kernel.coef0, kernel)
 
 
-def _rbf(values: Values, x: str, vectors: Array, gamma: float) -> str:
+def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
     """exp(2 g x.s - g|x|^2 - g|s|^2), the middle term as one more feature.
 
     The norms are those of the rounded rows and vectors, so that rounding moves
     a point a little but never makes it inconsistent with itself.
     """
+    gamma = kernel.gamma
     limit = _rbf_limit(values, vectors, gamma)
     near = values.narrow(values.clip(x, -limit, limit))
     table = values.rounded(2 * gamma * vectors)
@@ -109,11 +142,9 @@ def _rbf(values: Values, x: str, vectors: Array, gamma: float) -> str:
     column = values.graph.constant(np.full((vectors.shape[1], 1), -gamma))
     norm = values.narrow(values.graph.op("MatMul", square, column))
     table = np.hstack([table, np.ones((len(table), 1), values.number)])
-    constants = [values.graph.constant(array) for array in (table, values.rounded(-gamma * norms))]
-    exponent = values.same("Gemm", values.same("Concat", near, norm, axis=1), *constants, transB=1)
-    if np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR:
-        exponent = values.same("Min", exponent, values.like(exponent, 0.0))
-    return values.same("Exp", exponent)
+    rows = values.same("Concat", near, norm, axis=1)
+    capped = np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR
+    return Folded(kernel, rows, table, values.rounded(-gamma * norms), bool(capped))
 
 
 def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
@@ -128,15 +159,13 @@ def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
     return limit
 
 
-def _scaled_dots(values: Values, x: str, table: Array, offset: float) -> str:
+def _scaled_dots(values: Values, x: str, table: Array, offset: float, kernel: Kernel) -> Folded:
     """x.t + offset in the number type; float features are clipped where their sums would overflow."""
     rounded = values.rounded(table)
     if values.number == np.float32:
         limit = float(np.finfo(np.float32).max) / max(8 * np.abs(table).sum(axis=1).max(), 1.0)
         x = values.clip(x, -limit, limit)
-    x = values.narrow(x)
-    constants = values.graph.constant(rounded), values.like(x, np.array([offset]))
-    return values.same("Gemm", x, *constants, transB=1)
+    return Folded(kernel, values.narrow(x), rounded, np.array([offset], values.number))
 
 
 def power(values: Values, base: str, exponent: int) -> str:

@@ -158,7 +158,8 @@ def _loop(values: Values, level: _Level, place: str, levels: int) -> str:
     body = values.graph.nested()
     inside = values.within(body)
     after = level.step(inside, body.argument)
-    return values.graph.loop(levels, place, body, level.unfinished(inside, after), after, INDEX)
+    most = values.graph.constant(np.array(levels, np.int64))
+    return values.graph.loop(most, place, body, level.unfinished(inside, after), after, INDEX)
 
 
 def _index(values: Values, number: int) -> str:

@@ -111,6 +111,14 @@ class Values:
         result = self.graph.op(kind, name, *others, **attributes)
         return self._typed_as(name, result)
 
+    def type_of(self, name: str) -> np.dtype[Any]:
+        """The number type of a tensor."""
+        return np.dtype(np.float32) if name in self.floats else DOUBLE
+
+    def marked_like(self, name: str, result: str) -> str:
+        """`result`, known to have the number type of the tensor `name`."""
+        return self._mark(result) if name in self.floats else result
+
     def like(self, name: str, array: Array | float) -> str:
         """A constant in the type of a tensor."""
         return self.graph.constant(np.asarray(array, np.float32 if name in self.floats else DOUBLE))

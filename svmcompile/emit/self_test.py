@@ -35,13 +35,16 @@ class SelfTest:
         bounds = error_bounds(program, rows, number)
         outputs = interpret(program, rows)
         none = np.zeros((len(rows), 0))  # of a program that gives labels alone
+        limits = bounds.scores
         scores = outputs.get("scores", outputs.get("value", none))
+        if not scores.shape[1] and "probabilities" in outputs:
+            scores, limits = outputs["probabilities"], bounds.probabilities
         # Sums of expected value, error and tolerance must not overflow in the number type.
         largest = float(np.finfo(np.float32 if number == "f32" else np.float64).max) / 8
-        fits = (np.abs(scores) < largest) & (bounds.scores < largest)  # false for NaN
+        fits = (np.abs(scores) < largest) & (limits < largest)  # false for NaN
         usable = ~bounds.unstable & fits.all(axis=1)
         labels = outputs["label"][usable] if "label" in outputs else None
-        tolerances = 2 * bounds.scores[usable].max(axis=1, initial=0.0)
+        tolerances = 2 * limits[usable].max(axis=1, initial=0.0)
         return cls(rows[usable], scores[usable], labels, tolerances)
 
     def context(self, program: Program, name: str, by_feature: bool = False) -> dict[str, Any]:
@@ -49,7 +52,8 @@ class SelfTest:
         number = program.number or "f64"
         width = self.expected.shape[1]
         suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", "inputs[i]")
-        call = f"{name}_decision_function{suffix}({row}, outputs)"
+        function = "decision_function" if program.output("scores") else "predict_proba"
+        call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
             call = f"outputs[0] = {name}_predict{suffix}({row})"
         labels = None if self.labels is None else [str(label) for label in self.labels]

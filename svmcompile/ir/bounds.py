@@ -22,11 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import bounded_errors, tree_bounds  # noqa: F401  register their nodes
+import svmcompile.ir.bounded_errors  # registers its nodes, as do the next
+import svmcompile.ir.chances_errors
+import svmcompile.ir.features_errors
+import svmcompile.ir.leaf_bounds
+import svmcompile.ir.tree_bounds  # noqa: F401
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
+from svmcompile.ir.flat import flat_tables
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
-from svmcompile.ir.kernel_errors import kernel_errors
+from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.propagate import (
     ARITHMETIC,
@@ -43,23 +48,27 @@ from svmcompile.kernel import Array
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
 
 
-BLOCK = 32  # kernel values a backend may add up before it goes on in double
-
-
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the errors of scores (or values), and which rows may get another label."""
+    """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
+
+    A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
+    """
 
     scores: Array  # [rows, scores]
     unstable: NDArray[np.bool_]  # [rows]
+    probabilities: Array  # [rows, classes]; without columns where there are none
 
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     """Bounds for rows that are exact in the number type."""
-    step = max(1, CHUNK_VALUES // max(max(table.shape) for table in program.tables.values()))
+    flat = flat_tables(program)
+    sizes = [max(table.shape) for name, table in program.tables.items() if name not in flat]
+    step = max(1, CHUNK_VALUES // max([*sizes, program.n_features]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     parts = [_chunk(program, rows[at : at + step], number) for at in starts]
-    return Bounds(np.concatenate([p.scores for p in parts]), np.concatenate([p.unstable for p in parts]))
+    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
+    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -74,9 +83,11 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
                 unstable = unstable | env[name].unstable
             env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
     ends = [env[output.value] for output in program.outputs]
-    values = [env[output.value] for output in program.outputs if output.name != "label"]
-    scores = values[0].error if values else np.zeros((len(x), 0))
-    return Bounds(scores, np.logical_or.reduce([end.unstable for end in ends]))
+    errors = {output.name: env[output.value].error for output in program.outputs}
+    none = np.zeros((len(x), 0))
+    scores = errors.get("scores", errors.get("value", none))
+    unstable = np.logical_or.reduce([end.unstable for end in ends])
+    return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
 @propagate.register
@@ -100,13 +111,11 @@ def _(node: ir.Clip, env: Env, tables: Tables, a: Arithmetic) -> Result:
 def _(node: ir.KernelSum | ir.PairSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     kernel, error = kernel_errors(node.kernel, env[node.x], tables[node.vectors], a)
     value = _sum_over(node, kernel, tables[node.weights]) + tables[node.bias]
-    in_double = (len(tables[node.vectors]) / BLOCK + 1) * ARITHMETIC["f64"].u
-    adding = (BLOCK + 2) * a.u + in_double
-    error += adding * np.abs(kernel) + a.smallest
-    error = _sum_over(node, error, np.abs(tables[node.weights]))
-    error += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
-    bias = np.abs(tables[node.bias])  # the sums may start from it
-    return value, error + a.u * (np.abs(value) + bias) + in_double * bias, False
+
+    def over(sizes: Array) -> Array:
+        return _sum_over(node, sizes, np.abs(tables[node.weights]))
+
+    return value, summing_error(kernel, error, over, value, tables[node.bias], a), False
 
 
 def _sum_over(node: ir.KernelSum | ir.PairSum, kernel: Array, weights: Array) -> Array:
@@ -170,10 +179,12 @@ def _(node: ir.ArgMax, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     scores = env[node.scores]
     rows = np.arange(len(value))
-    floor = scores.value[rows, value] - scores.error[rows, value]
+    own = scores.error[rows, value]
+    floor = scores.value[rows, value] - own
     rivals = scores.value + scores.error
     rivals[rows, value] = -np.inf
-    return value, np.zeros(len(value)), (rivals >= floor[:, None]).any(axis=1)
+    rounded = scores.error + own[:, None] > 0  # else a tie is a tie everywhere, and the first index wins
+    return value, np.zeros(len(value)), ((rivals >= floor[:, None]) & rounded).any(axis=1)
 
 
 @propagate.register

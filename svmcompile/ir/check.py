@@ -8,14 +8,22 @@ from typing import Any
 
 import numpy as np
 
+import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
+import svmcompile.ir.chances_rules
+import svmcompile.ir.features_rules
+import svmcompile.ir.leaf_rules
+import svmcompile.ir.list_rules
+import svmcompile.ir.taylor_rules
+import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
-from svmcompile.ir import bounded_rules, list_rules, taylor_rules, unstaged  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, result_type
 
 MAX_NAME = 40
+BY_CLASS = ("label", "probabilities")  # outputs as wide as there are classes
+ALONE = ("value", "samples")  # outputs of one number
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")  # names become parts of C identifiers
 
 
@@ -62,7 +70,7 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
 def _widened(node: Node, types: Types, found: Type) -> Type:
     """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
     wide = isinstance(node, ir.Widen) or in_double(node, types)
-    return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES))
+    return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES))
 
 
 def in_double(node: Node, types: Types) -> bool:
@@ -86,7 +94,13 @@ def _check_input(program: Program, problems: list[str]) -> None:
 
 
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
-    wanted = {"label": Kind.LABEL, "scores": Kind.SCORES, "value": Kind.SCORES}
+    wanted = {
+        "label": Kind.LABEL,
+        "scores": Kind.SCORES,
+        "value": Kind.SCORES,
+        "samples": Kind.SCORES,
+        "probabilities": Kind.PROBABILITIES,
+    }
     for output in program.outputs:
         if output.name not in wanted:
             problems.append(f"unknown output {output.name!r}")
@@ -94,12 +108,13 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
             problems.append(f"output {output.name}: %{output.value} is not defined")
         elif types[output.value].kind is not wanted[output.name]:
             problems.append(f"output {output.name}: %{output.value} is {types[output.value].kind.value}")
-        elif output.name == "label" and types[output.value].width != program.n_classes:
-            problems.append(f"output label: {program.n_classes} labels for {types[output.value].width}")
+        elif output.name in BY_CLASS and types[output.value].width != program.n_classes:
+            width = types[output.value].width
+            problems.append(f"output {output.name}: {program.n_classes} labels for {width}")
         elif output.name != "label" and output.value in _signs(program):
             problems.append(f"output {output.name}: %{output.value} is known by its sign alone")
-        elif output.name == "value" and types[output.value].width != 1:
-            problems.append("output value: must have width 1")
+        elif output.name in ALONE and types[output.value].width != 1:
+            problems.append(f"output {output.name}: must have width 1")
     names = [output.name for output in program.outputs]
     if not names:
         problems.append("no outputs")

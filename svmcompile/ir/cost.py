@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import chances_cost  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
@@ -23,32 +23,15 @@ from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
+from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
 from svmcompile.kernel import Kernel
 from svmcompile.rows import as_rows
 
-Tables = Mapping[str, NDArray[Any]]
-Values = Mapping[str, NDArray[Any]]
-
-# Flops of one kernel value beside its dot product: a polynomial of degree 5 and
-# the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
-SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a row costs in one node, on average over the rows given or at most."""
-
-    kernel_evaluations: float
-    flops: float
-
-    def __rmul__(self, share: float) -> Work:
-        return Work(share * self.kernel_evaluations, share * self.flops)
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
+ADAPTIVE = (
+    ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
+    ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
+    ir.TaylorSum,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +81,7 @@ def _values(program: Program, rows: Any) -> Values:
 
 def is_adaptive(node: Node) -> bool:
     """Does the cost of a node, or of what it reads, depend on the row?"""
-    routes = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath)
-    bounded = (ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote, ir.TaylorSum)
-    return isinstance(node, (*routes, *bounded, ir.PlaneLists, ir.TiledLists, ir.Guard))
+    return isinstance(node, ADAPTIVE)
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
@@ -146,17 +127,28 @@ def _shape_flops(shape: str, degree: int) -> int:
     return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
 
 
-@singledispatch
-def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
-    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
-    raise TypeError(f"no cost for {type(node).__name__}")
-
-
 @work.register(ir.Scale)
 @work.register(ir.Clip)
 @work.register(ir.Prepare)
 def _(node: ir.Scale | ir.Clip | ir.Prepare, types: Types, tables: Tables, values: Values | None) -> Work:
     return Work(0, 2 * types[node.out].width)
+
+
+@work.register(ir.AsFeatures)
+@work.register(ir.Pick)
+@work.register(ir.Join)
+@work.register(ir.Fill)
+@work.register(ir.Missing)
+@work.register(ir.Cosine)
+@work.register(ir.Normalize)
+@work.register(ir.Powers)
+def _(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
+    """Moving numbers is no work."""
+    width = types[node.out].width
+    if isinstance(node, ir.Powers):
+        return Work(0, width * (tables[node.factors].shape[1] - 1))
+    per_feature = {ir.Fill: 1, ir.Missing: 1, ir.Normalize: 3, ir.Cosine: SHAPE_FLOPS["exp2"]}
+    return Work(0, width * per_feature.get(type(node), 0))
 
 
 @work.register(ir.KernelSum)
@@ -233,6 +225,16 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables, values: Values | None) 
     return Work(0, d + functions * (2 * d + 2))
 
 
+@work.register(ir.LeafSums)
+@work.register(ir.PackedLeaves)
+def _(node: ir.LeafSums | ir.PackedLeaves, types: Types, tables: Tables, values: Values | None) -> Work:
+    vectors, columns = unique_vectors(node, tables)
+    shape, degree = _shape_of(node)
+    per_vector = 2 * types[node.x].width + _shape_flops(shape, degree) + 2 * columns
+    met, flops_met = (_mean_or_most(n, node.leaf, values) for n in (vectors, vectors * per_vector))
+    return Work(met, flops_met + types[node.out].width)
+
+
 @work.register(ir.PathSum)
 @work.register(ir.PackedPath)
 def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables, values: Values | None) -> Work:
@@ -243,13 +245,15 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables, values: Va
     else:
         leaf = _path_leaves(node, values[node.x], tables)
         met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
-    shape, degree = (
-        (KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
-        if isinstance(node, ir.PathSum)
-        else (node.shape, node.degree)
-    )
+    shape, degree = _shape_of(node)
     per_value = 2 * types[node.x].width + _shape_flops(shape, degree)
     return Work(met, met * per_value + levels * (1 + 2 * types[node.out].width))
+
+
+def _shape_of(node: ir.PathSum | ir.PackedPath | ir.LeafSums | ir.PackedLeaves) -> tuple[str, int]:
+    if isinstance(node, (ir.PathSum, ir.LeafSums)):
+        return KERNEL_SHAPES[node.kernel.kind], node.kernel.degree
+    return node.shape, node.degree
 
 
 def _path_leaves(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -> NDArray[np.intp]:

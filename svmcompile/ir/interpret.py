@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import bounded_meaning, list_meaning, taylor_meaning  # noqa: F401  register their nodes
+from svmcompile.ir import (  # noqa: F401  register their nodes
+    bounded_meaning,
+    chances_meaning,
+    features_meaning,
+    list_meaning,
+    taylor_meaning,
+)
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
+from svmcompile.ir.flat import flat_tables
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
 from svmcompile.ir.meaning import Env, Floats, Tables
 from svmcompile.ir.meaning import run as run
@@ -21,6 +28,8 @@ from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import Array, power
 from svmcompile.rows import as_rows
+
+Packed = ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath | ir.PackedLeaves
 
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
@@ -35,8 +44,9 @@ def interpret_values(
     program: Program, rows: NDArray[Any], names: Collection[str]
 ) -> dict[str, NDArray[Any]]:
     """The named values of the program for a matrix of rows."""
-    widest = max([table.shape[0] for table in program.tables.values()] + [program.input.width])
-    step = max(1, CHUNK_VALUES // widest)
+    flat = flat_tables(program)
+    sizes = [table.shape[0] for name, table in program.tables.items() if name not in flat]
+    step = max(1, CHUNK_VALUES // max([*sizes, program.input.width]))
     starts = range(0, len(rows), step) or range(1)  # no rows still have a shape
     chunks = [_interpret_chunk(program, rows[at : at + step], names) for at in starts]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
@@ -74,11 +84,24 @@ def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
 
 
 def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
-    """Probabilities; refused for programs that have none."""
-    raise UnsupportedError("this program has no probabilities; use predict or decision_function")
+    """Probabilities of the classes, in the order of the labels."""
+    return _output(program, data, "probabilities", "probabilities; use predict or decision_function")
 
 
-def _poisoned(x: Floats, out: Floats) -> Floats:
+def score_samples(program: Program, data: Any) -> NDArray[np.float64]:
+    """Raw scores of a one-class SVM."""
+    return _output(program, data, "samples", "raw scores; only one-class SVMs of scikit-learn do")[:, 0]
+
+
+def _output(program: Program, data: Any, name: str, lack: str) -> NDArray[np.float64]:
+    value = program.output(name)
+    if value is None:
+        raise UnsupportedError(f"this program has no {lack}")
+    rows = as_rows(data, program.n_features, program.input.feature_names)
+    return interpret_values(program, rows, {value})[value].astype(np.float64)
+
+
+def poisoned(x: Floats, out: Floats) -> Floats:
     """`out`, with NaN in every row where `x` is not finite."""
     out[~np.isfinite(x).all(axis=1)] = np.nan
     return out
@@ -120,14 +143,14 @@ def _(node: ir.Clip, env: Env, tables: Tables) -> NDArray[Any]:
 @run.register
 def _(node: ir.KernelSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = node.kernel.values(env[node.x], tables[node.vectors])
-    return _poisoned(_met(node, env, values), values @ tables[node.weights].T + tables[node.bias])
+    return poisoned(_met(node, env, values), values @ tables[node.weights].T + tables[node.bias])
 
 
 @run.register
 def _(node: ir.PairSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = node.kernel.values(env[node.x], tables[node.vectors])
     sums = pair_sums(values, tables[node.weights].T, node.counts)
-    return _poisoned(_met(node, env, values), sums + tables[node.bias])
+    return poisoned(_met(node, env, values), sums + tables[node.bias])
 
 
 def _met(node: ir.KernelSum | ir.PairSum, env: Env, values: Floats) -> Floats:
@@ -138,7 +161,7 @@ def _met(node: ir.KernelSum | ir.PairSum, env: Env, values: Floats) -> Floats:
 @run.register
 def _(node: ir.Affine, env: Env, tables: Tables) -> NDArray[Any]:
     h = env[node.x] - tables[node.centre]
-    return _poisoned(env[node.x], h @ tables[node.weights].T + tables[node.bias])
+    return poisoned(env[node.x], h @ tables[node.weights].T + tables[node.bias])
 
 
 @run.register
@@ -151,7 +174,7 @@ def _(node: ir.Quadratic, env: Env, tables: Tables) -> NDArray[Any]:
         row = tables[node.squares][:, at : at + width]
         out += h[:, a : a + 1] * (h[:, a:] @ row.T)
         at += width
-    return _poisoned(env[node.x], out)
+    return poisoned(env[node.x], out)
 
 
 @run.register
@@ -165,22 +188,20 @@ def _(node: ir.Prepare, env: Env, tables: Tables) -> NDArray[Any]:
 @run.register
 def _(node: ir.PackedSum, env: Env, tables: Tables) -> NDArray[Any]:
     weights = tables[node.weights].astype(np.float64)
-    values = _packed_values(node, env[node.x], tables[node.vectors], tables[node.offsets])
+    values = packed_values(node, env[node.x], tables[node.vectors], tables[node.offsets])
     sums = pair_sums(values, weights, node.counts) if node.counts else values @ weights
     met = values if node.shape == "given" else env[node.x]
-    return _poisoned(met, (sums + tables[node.bias]).astype(env[node.x].dtype))
+    return poisoned(met, (sums + tables[node.bias]).astype(env[node.x].dtype))
 
 
-def _packed_values(
-    node: ir.PackedSum | ir.TiledSum | ir.PackedPath, x: Floats, vectors: Floats, offsets: Floats
-) -> Floats:
+def packed_values(node: Packed, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
     """Kernel values [rows, n] of a packed sum."""
     if node.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
     return _shaped(node, x, x @ vectors.T + offsets)
 
 
-def _shaped(node: ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath, x: Floats, t: Any) -> Floats:
+def _shaped(node: Packed, x: Floats, t: Any) -> Floats:
     """Kernel values [rows, n] from dot products."""
     if node.shape == "exp2":
         half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
@@ -196,8 +217,8 @@ def _shaped(node: ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath, x: 
 def _(node: ir.TiledSum, env: Env, tables: Tables) -> NDArray[Any]:
     blocks, d, lanes = tables[node.vectors].shape
     vectors = tables[node.vectors].transpose(0, 2, 1).reshape(blocks * lanes, d).astype(env[node.x].dtype)
-    values = _packed_values(node, env[node.x], vectors, tables[node.offsets])
-    return _poisoned(env[node.x], _blocked_sums(node, values, tables).astype(env[node.x].dtype))
+    values = packed_values(node, env[node.x], vectors, tables[node.offsets])
+    return poisoned(env[node.x], _blocked_sums(node, values, tables).astype(env[node.x].dtype))
 
 
 def _blocked_sums(node: ir.TiledSum | ir.SparseSum, values: Floats, tables: Tables) -> Floats:
@@ -220,7 +241,7 @@ def _(node: ir.SparseSum, env: Env, tables: Tables) -> NDArray[Any]:
     x, limit = env[node.x], env[node.x].dtype.type(node.limit)
     z = np.clip(x * tables[node.factor], -limit, limit)
     t = (stored_vectors(node, tables, x.shape[1]) @ z.T).T + tables[node.offsets]
-    return _poisoned(x, _blocked_sums(node, _shaped(node, z, t), tables).astype(x.dtype))
+    return poisoned(x, _blocked_sums(node, _shaped(node, z, t), tables).astype(x.dtype))
 
 
 @run.register
@@ -256,7 +277,7 @@ def _(node: ir.LeafAffine, env: Env, tables: Tables) -> NDArray[Any]:
     for rows, functions in leaf_functions(leaf, tables[node.starts]):
         values = tables[node.units][functions] * row_dots(h[rows], weights[functions])
         out[rows, tables[node.sums][functions]] += values
-    return _poisoned(x, out)
+    return poisoned(x, out)
 
 
 @run.register(ir.PathSum)
@@ -265,7 +286,7 @@ def _(node: ir.PathSum | ir.PackedPath, env: Env, tables: Tables) -> NDArray[Any
     x = env[node.x]
     path = path_of(node, x, tables)
     sums = path_sums(path.leaf, path.met, tables[node.starts], tables[node.weights], tables[node.bias])
-    return _poisoned(path.met if is_given(node) else x, sums.astype(x.dtype))
+    return poisoned(path.met if is_given(node) else x, sums.astype(x.dtype))
 
 
 def is_given(node: ir.PathSum | ir.PackedPath) -> bool:
@@ -278,7 +299,7 @@ def path_of(node: ir.PathSum | ir.PackedPath, x: NDArray[Any], tables: Tables) -
     if isinstance(node, ir.PathSum):
         kernel: Floats = node.kernel.values(x, tables[node.vectors])
     else:
-        kernel = _packed_values(node, x, tables[node.vectors], tables[node.offsets]).astype(x.dtype)
+        kernel = packed_values(node, x, tables[node.vectors], tables[node.offsets]).astype(x.dtype)
     return paths(kernel, tables[node.picks], tables[node.thresholds], tables[node.children])
 
 
@@ -362,3 +383,6 @@ def _(node: ir.ArgMax, env: Env, tables: Tables) -> NDArray[Any]:
 def _(node: ir.Threshold, env: Env, tables: Tables) -> NDArray[Any]:
     score = env[node.score][:, 0]
     return np.where(score > 0 if node.positive else score < 0, node.hit, node.miss)
+
+
+from svmcompile.ir import leaf_meaning  # noqa: E402, F401  registers its nodes

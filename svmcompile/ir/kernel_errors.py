@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
 
-from svmcompile.ir.propagate import Arithmetic, Bounded
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.propagate import ARITHMETIC, Arithmetic, Bounded
 from svmcompile.kernel import Array, Kernel, squared_distances
+
+BLOCK = 32  # kernel values a backend may add up before it goes on in double
+
+
+def summing_error(
+    kernel: Array,
+    error: Array,
+    over: Callable[[Array], Array],
+    sums: NDArray[Any],
+    bias: NDArray[Any],
+    a: Arithmetic,
+) -> Array:
+    """The error of weighted sums of kernel values that are off by `error`.
+
+    `over` sums up numbers of vectors by the sizes of the weights.
+    """
+    in_double = (kernel.shape[1] / BLOCK + 1) * ARITHMETIC["f64"].u
+    adding = (BLOCK + 2) * a.u + in_double
+    found = over(error + adding * np.abs(kernel) + a.smallest)
+    found += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
+    size = np.abs(bias)  # the sums may start from it
+    return np.asarray(found + a.u * (np.abs(sums) + size) + in_double * size)
 
 
 def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:

@@ -13,7 +13,9 @@ IndexTable: TypeAlias = str  # the same, of whole numbers
 
 Shape = Literal["exp2", "power", "tanh", "identity", "given"]  # of a kernel, from its argument
 Rule = Literal["sign", "vote", "argmax"]  # how scores decide
+Norm = Literal["l1", "l2", "max"]  # of a row: sum of sizes, root of the sum of squares, largest size
 Order = Literal["all", "dag"]  # in which lists are looked at
+LeafRule = Literal["sum", "vote", "ovr"]  # what the sums of a leaf say of its classes
 
 
 class Level(str, Enum):
@@ -30,6 +32,7 @@ class Kind(str, Enum):
     FEATURES = "features"
     SCORES = "scores"
     INDEX = "index"  # a leaf; width is the number of leaves
+    PROBABILITIES = "probabilities"  # numbers from 0 to 1
     LABEL = "label"  # an index into the program's labels; width is the number of classes
 
 

@@ -8,8 +8,10 @@ Levels. *Math* nodes say what is computed, in real numbers. *Machine* nodes say
 how, one per C routine, with table layout and number type fixed. Nodes whose
 layout is already fixed stand on both levels. Machine nodes of kernel sums are in
 `machine.py`, sums that stop as soon as they are sure in `bounded.py` and
-`staged.py`, lists of half-spaces in `lists.py`. The ONNX backend emits from math
-nodes, the C backend from machine nodes.
+`staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
+tree in `leaf_sums.py`, preprocessing in `features.py`, heads that give
+probabilities in `chances.py`. The ONNX backend emits from math nodes, the C backend
+from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -17,6 +19,7 @@ features with a large mean lose nothing in float32.
 
 Non-finite input. A kernel sum, affine or quadratic function of a row that
 holds a NaN or an infinity is NaN, and every comparison with NaN is false.
+`Fill` makes numbers of NaN, and features that are not picked do not matter.
 
 Trees. A route walks a tree and gives the leaf a row falls into. A child that is
 not negative is a node, always later than its parent; a negative one is the leaf
@@ -28,11 +31,7 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* dtsvm: `AxisRoute`, then `Choose(out, leaf, choices)`: the choice of the leaf,
-  a lazy value per leaf (constant, affine or `PairSum` over the leaf's labels).
 * certified: `TaylorSum` of higher orders before a `BoundedSum`.
-* probabilities: `Platt(out, scores, a, b)` and `Couple(out, pairs)`, heads
-  with the value kind PROBABILITIES, beside the heads for vote, argmax, sign.
 * fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
   ones, in a program whose `number` is "q15" or "q7".
 """
@@ -45,14 +44,36 @@ from typing import ClassVar, Union, get_args
 from svmcompile.ir.bounded import BoundedSum as BoundedSum
 from svmcompile.ir.bounded import BoundedVote as BoundedVote
 from svmcompile.ir.bounded import Widen as Widen
+from svmcompile.ir.chances import Beside as Beside
+from svmcompile.ir.chances import Columns as Columns
+from svmcompile.ir.chances import Complement as Complement
+from svmcompile.ir.chances import Couple as Couple
+from svmcompile.ir.chances import Density as Density
+from svmcompile.ir.chances import Isotonic as Isotonic
+from svmcompile.ir.chances import Mean as Mean
+from svmcompile.ir.chances import Shares as Shares
+from svmcompile.ir.chances import Shifted as Shifted
+from svmcompile.ir.chances import Sigmoid as Sigmoid
+from svmcompile.ir.features import AsFeatures as AsFeatures
+from svmcompile.ir.features import Cosine as Cosine
+from svmcompile.ir.features import Fill as Fill
+from svmcompile.ir.features import Join as Join
+from svmcompile.ir.features import Missing as Missing
+from svmcompile.ir.features import Normalize as Normalize
+from svmcompile.ir.features import Pick as Pick
+from svmcompile.ir.features import Powers as Powers
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
+from svmcompile.ir.kinds import LeafRule as LeafRule
 from svmcompile.ir.kinds import Level as Level
+from svmcompile.ir.kinds import Norm as Norm
 from svmcompile.ir.kinds import Order as Order
 from svmcompile.ir.kinds import Rule as Rule
 from svmcompile.ir.kinds import Shape as Shape
 from svmcompile.ir.kinds import Type as Type
 from svmcompile.ir.kinds import Value as Value
+from svmcompile.ir.leaf_sums import LeafSums as LeafSums
+from svmcompile.ir.leaf_sums import PackedLeaves as PackedLeaves
 from svmcompile.ir.lists import PlaneLists as PlaneLists
 from svmcompile.ir.lists import TiledLists as TiledLists
 from svmcompile.ir.machine import PackedPath as PackedPath
@@ -283,7 +304,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ArgMax:
-    """Index of the largest score, first index wins; NaN counts as minus infinity."""
+    """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
     level: ClassVar = Level.BOTH
     out: Value
@@ -303,10 +324,13 @@ class Threshold:
 
 
 Node = Union[
-    Scale, Clip, KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
+    Scale, Clip, AsFeatures, Pick, Normalize, Powers, Cosine, Fill, Missing, Join,
+    KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
-    Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum, PlaneLists, TiledLists,
+    LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
+    PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
+    Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmcompile.ir.trace import Trace
 
 Number = Literal["f32", "f64"]
-OutputName = Literal["label", "scores", "value"]
+OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
 
 
 class Claim(str, Enum):
@@ -119,6 +119,11 @@ class Program:
         return self.input.width
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features in order, empty where the model does not know them."""
+        return self.input.feature_names
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0
@@ -150,6 +155,12 @@ class Program:
         from svmcompile.ir.interpret import predict_proba
 
         return predict_proba(self, rows)
+
+    def score_samples(self, rows: Any) -> NDArray[np.float64]:
+        """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
+        from svmcompile.ir.interpret import score_samples
+
+        return score_samples(self, rows)
 
     def cost(self, rows: Any = None) -> Cost:
         """Work per row and memory; `rows` matter where the work depends on the input."""

@@ -24,12 +24,13 @@ Tables = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Rounding of one number type: unit roundoff and the errors of exp2 (relative) and tanh."""
+    """Rounding of one number type: unit roundoff and the errors of exp2 (relative), tanh and cos."""
 
     u: float
     exp_error: float
     tanh_error: float
     smallest: float  # kernel values below are flushed to zero
+    cos_error: float
 
     @property
     def tiny(self) -> float:
@@ -38,8 +39,8 @@ class Arithmetic:
 
 
 ARITHMETIC: dict[Number, Arithmetic] = {
-    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126),
-    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022),
+    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126, 3e-7),
+    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022, 6e-16),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
@@ -12,14 +11,22 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import inverted_problems, vectors_and_lanes
+from svmcompile.ir.needs import Tables as Tables
+from svmcompile.ir.needs import Types as Types
+from svmcompile.ir.needs import (
+    class_counts,
+    features,
+    float32_only,
+    need,
+    pair_count,
+    rising,
+    shapes,
+    sound_degree,
+    sound_kernel,
+    within,
+)
 from svmcompile.ir.nodes import Kind, Node, Type
 from svmcompile.ir.trees import leaf_depths, node_depths
-from svmcompile.kernel import Kernel
-
-Tables = Mapping[str, NDArray[Any]]
-Types = dict[str, Type]
-
-MAX_DEGREE = 1 << 16
 
 
 @singledispatch
@@ -28,85 +35,45 @@ def result_type(node: Node, types: Types, tables: Tables) -> Type:
     raise TypeError(f"no type rule for {type(node).__name__}")
 
 
-def _need(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-def _shape(tables: Tables, **expected: tuple[str, tuple[int, ...]]) -> None:
-    for field, (name, shape) in expected.items():
-        _need(tables[name].shape == shape, f"{field} @{name} is {tables[name].shape}, expected {shape}")
-
-
-def _float32(tables: Tables, name: str) -> None:
-    table = tables[name]
-    with np.errstate(over="ignore"):
-        same = table.astype(np.float32).astype(table.dtype) == table
-    _need(bool(same.all()), f"@{name} holds numbers that are not float32")
-
-
-def _features(node: Any, types: Types) -> int:
-    _need(types[node.x].kind is Kind.FEATURES, f"%{node.x} is not features")
-    return types[node.x].width
-
-
 def _sums(tables: Tables, bias: str) -> int:
     """How many sums there are: one per bias."""
     sums = int(tables[bias].shape[0])
-    _need(sums > 0, f"bias @{bias} is empty")
+    need(sums > 0, f"bias @{bias} is empty")
     return sums
-
-
-def _kernel(kernel: Kernel) -> None:
-    _need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
-    _degree(kernel.degree)
-
-
-def _degree(degree: int) -> None:
-    _need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
 def _vector_width(node: ir.KernelSum | ir.PairSum | ir.PathSum, types: Types, tables: Tables) -> int:
     """How wide the vectors must be."""
-    width = _features(node, types)
+    width = features(node, types)
     if node.kernel.kind != "precomputed":
         return width
-    _within(tables[node.vectors], width, "a training point")
+    within(tables[node.vectors], width, "a training point")
     return 1
-
-
-def _counts(counts: tuple[int, ...]) -> None:
-    _need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
-
-
-def _pairs(n_classes: int) -> int:
-    _need(n_classes >= 2, "two or more classes needed")
-    return n_classes * (n_classes - 1) // 2
 
 
 @result_type.register(ir.Scale)
 @result_type.register(ir.Prepare)
 def _(node: ir.Scale | ir.Prepare, types: Types, tables: Tables) -> Type:
-    width = _features(node, types)
-    _shape(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
+    width = features(node, types)
+    shapes(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
     if isinstance(node, ir.Scale):
-        _shape(tables, offset=(node.offset, (width,)))
-    _float32(tables, node.shift)
-    _need(not isinstance(node, ir.Prepare) or node.limit > 0, "limit must be above zero")
+        shapes(tables, offset=(node.offset, (width,)))
+    float32_only(tables, node.shift)
+    need(not isinstance(node, ir.Prepare) or node.limit > 0, "limit must be above zero")
     return Type(Kind.FEATURES, width)
 
 
 @result_type.register
 def _(node: ir.Clip, types: Types, tables: Tables) -> Type:
-    _need(node.low <= node.high, f"low {node.low} is above high {node.high}")
-    return Type(Kind.FEATURES, _features(node, types))
+    need(node.low <= node.high, f"low {node.low} is above high {node.high}")
+    return Type(Kind.FEATURES, features(node, types))
 
 
 @result_type.register
 def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
-    _kernel(node.kernel)
+    sound_kernel(node.kernel)
     n, m = tables[node.vectors].shape[0], _sums(tables, node.bias)
-    _shape(
+    shapes(
         tables,
         vectors=(node.vectors, (n, _vector_width(node, types, tables))),
         weights=(node.weights, (m, n)),
@@ -117,49 +84,49 @@ def _(node: ir.KernelSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.PairSum, types: Types, tables: Tables) -> Type:
-    _kernel(node.kernel)
-    _counts(node.counts)
+    sound_kernel(node.kernel)
+    class_counts(node.counts)
     k, n = len(node.counts), sum(node.counts)
-    _shape(
+    shapes(
         tables,
         vectors=(node.vectors, (n, _vector_width(node, types, tables))),
         weights=(node.weights, (k - 1, n)),
-        bias=(node.bias, (_pairs(k),)),
+        bias=(node.bias, (pair_count(k),)),
     )
-    return Type(Kind.SCORES, _pairs(k))
+    return Type(Kind.SCORES, pair_count(k))
 
 
 @result_type.register
 def _(node: ir.Affine, types: Types, tables: Tables) -> Type:
-    d, m = _features(node, types), _sums(tables, node.bias)
-    _shape(tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)), centre=(node.centre, (d,)))
-    _float32(tables, node.centre)
+    d, m = features(node, types), _sums(tables, node.bias)
+    shapes(tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)), centre=(node.centre, (d,)))
+    float32_only(tables, node.centre)
     return Type(Kind.SCORES, m)
 
 
 @result_type.register
 def _(node: ir.Quadratic, types: Types, tables: Tables) -> Type:
-    d, m = _features(node, types), _sums(tables, node.bias)
-    _shape(
+    d, m = features(node, types), _sums(tables, node.bias)
+    shapes(
         tables,
         squares=(node.squares, (m, d * (d + 1) // 2)),
         weights=(node.weights, (m, d)),
         bias=(node.bias, (m,)),
         centre=(node.centre, (d,)),
     )
-    _float32(tables, node.centre)
+    float32_only(tables, node.centre)
     return Type(Kind.SCORES, m)
 
 
 @result_type.register
 def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
-    _degree(node.degree)
+    sound_degree(node.degree)
     n, sums, k = tables[node.vectors].shape[0], _sums(tables, node.bias), len(node.counts)
     if node.counts:
-        _counts(node.counts)
-        _need(sum(node.counts) == n and sums == _pairs(k), "counts do not fit the tables")
-    width = 1 if node.shape == "given" else _features(node, types)
-    _shape(
+        class_counts(node.counts)
+        need(sum(node.counts) == n and sums == pair_count(k), "counts do not fit the tables")
+    width = 1 if node.shape == "given" else features(node, types)
+    shapes(
         tables,
         vectors=(node.vectors, (n, width)),
         weights=(node.weights, (n, k - 1 if k else sums)),
@@ -171,16 +138,16 @@ def _(node: ir.PackedSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
-    d, sums, k = _features(node, types), tables[node.bias].shape[0], len(node.counts)
-    _need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
+    d, sums, k = features(node, types), tables[node.bias].shape[0], len(node.counts)
+    need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
     blocks, _, lanes = tables[node.vectors].shape
     columns = k - 1 if k > 1 else sums
-    _need(k >= 1 and min(node.counts) >= 0 and node.degree >= 0, "counts or degree make no sense")
-    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
-    _need(sum(node.counts) <= blocks * lanes, "more vectors counted than stored")
+    need(k >= 1 and min(node.counts) >= 0 and node.degree >= 0, "counts or degree make no sense")
+    need(k == 1 or sums == pair_count(k), "counts do not fit the tables")
+    need(sum(node.counts) <= blocks * lanes, "more vectors counted than stored")
     by_lane = tables[node.weights].ndim == 3
     weights = (blocks, columns, lanes) if by_lane else (blocks * lanes, columns + -columns % lanes)
-    _shape(
+    shapes(
         tables,
         vectors=(node.vectors, (blocks, d, lanes)),
         weights=(node.weights, weights),
@@ -192,17 +159,17 @@ def _(node: ir.TiledSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: ir.SparseSum, types: Types, tables: Tables) -> Type:
-    d, sums, k = _features(node, types), _sums(tables, node.bias), len(node.counts)
-    _need(k >= 1 and min(node.counts) >= 0, "counts make no sense")
-    _degree(node.degree)
-    _need(k == 1 or sums == _pairs(k), "counts do not fit the tables")
-    _need(node.limit > 0, "limit must be above zero")
+    d, sums, k = features(node, types), _sums(tables, node.bias), len(node.counts)
+    need(k >= 1 and min(node.counts) >= 0, "counts make no sense")
+    sound_degree(node.degree)
+    need(k == 1 or sums == pair_count(k), "counts do not fit the tables")
+    need(node.limit > 0, "limit must be above zero")
     vectors, lanes = vectors_and_lanes(tables[node.weights])
     columns = k - 1 if k > 1 else sums
     by_lane = tables[node.weights].ndim == 3
-    _need(sum(node.counts) <= vectors, "more vectors counted than stored")
-    _need(node.segment > 0 and node.segment % lanes == 0, f"segment {node.segment} has no whole blocks")
-    _shape(
+    need(sum(node.counts) <= vectors, "more vectors counted than stored")
+    need(node.segment > 0 and node.segment % lanes == 0, f"segment {node.segment} has no whole blocks")
+    shapes(
         tables,
         factor=(node.factor, (d,) if tables[node.factor].size > 1 else (1,)),
         weights=(
@@ -221,7 +188,7 @@ def _tree(tables: Tables, children: str) -> Type:
     """The type of a route: every walk ends, and every leaf stands at the end of one."""
     links = _links(tables, children)
     leaves = len(links) + 1
-    _need(np.array_equal(np.sort(~links[links < 0]), np.arange(leaves)), "a leaf has not one parent")
+    need(np.array_equal(np.sort(~links[links < 0]), np.arange(leaves)), "a leaf has not one parent")
     return Type(Kind.INDEX, leaves)
 
 
@@ -229,46 +196,46 @@ def _links(tables: Tables, children: str) -> NDArray[Any]:
     """The children of a tree whose every walk ends."""
     links = tables[children]
     nodes = len(links)
-    _need(nodes > 0, "a tree without a node")
-    _shape(tables, children=(children, (nodes, 2)))
+    need(nodes > 0, "a tree without a node")
+    shapes(tables, children=(children, (nodes, 2)))
     later = (links < 0) | (links > np.arange(nodes)[:, None])
-    _need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
-    _need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")
+    need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
+    need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")
     return links
 
 
 @result_type.register
 def _(node: ir.AxisRoute, types: Types, tables: Tables) -> Type:
-    found, width = _tree(tables, node.children), _features(node, types)
+    found, width = _tree(tables, node.children), features(node, types)
     nodes = (found.width - 1,)
-    _shape(tables, features=(node.features, nodes), thresholds=(node.thresholds, nodes))
-    _within(tables[node.features], width, "a feature")
-    _float32(tables, node.thresholds)
+    shapes(tables, features=(node.features, nodes), thresholds=(node.thresholds, nodes))
+    within(tables[node.features], width, "a feature")
+    float32_only(tables, node.thresholds)
     return found
 
 
 @result_type.register
 def _(node: ir.PlaneRoute, types: Types, tables: Tables) -> Type:
-    found, width = _tree(tables, node.children), _features(node, types)
+    found, width = _tree(tables, node.children), features(node, types)
     nodes = found.width - 1
-    _shape(
+    shapes(
         tables,
         planes=(node.planes, (nodes, width)),
         thresholds=(node.thresholds, (nodes,)),
         centre=(node.centre, (width,)),
     )
-    _float32(tables, node.centre)
+    float32_only(tables, node.centre)
     return found
 
 
 @result_type.register
 def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
-    _need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
-    leaves, width, starts = types[node.leaf].width, _features(node, types), tables[node.starts]
+    need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
+    leaves, width, starts = types[node.leaf].width, features(node, types), tables[node.starts]
     functions = len(tables[node.sums])
-    _need(functions > 0 and tables[node.bias].ndim == 2, "functions or bias are missing")
+    need(functions > 0 and tables[node.bias].ndim == 2, "functions or bias are missing")
     m = int(tables[node.bias].shape[1])
-    _shape(
+    shapes(
         tables,
         starts=(node.starts, (leaves + 1,)),
         sums=(node.sums, (functions,)),
@@ -277,37 +244,28 @@ def _(node: ir.LeafAffine, types: Types, tables: Tables) -> Type:
         bias=(node.bias, (leaves, m)),
         centre=(node.centre, (width,)),
     )
-    _rising(starts, functions)
-    _within(tables[node.sums], m, "a sum")
-    _float32(tables, node.centre)
+    rising(starts, functions)
+    within(tables[node.sums], m, "a sum")
+    float32_only(tables, node.centre)
     return Type(Kind.SCORES, m)
-
-
-def _rising(starts: NDArray[Any], functions: int) -> None:
-    rising = starts[0] == 0 and starts[-1] == functions and (np.diff(starts.astype(np.int64)) >= 0).all()
-    _need(bool(rising), "starts do not rise from zero to the number of entries")
-
-
-def _within(indices: NDArray[Any], end: int, what: str) -> None:
-    _need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
 
 
 @result_type.register(ir.PathSum)
 @result_type.register(ir.PackedPath)
 def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
     if isinstance(node, ir.PathSum):
-        _kernel(node.kernel)
+        sound_kernel(node.kernel)
         width = _vector_width(node, types, tables)
     else:
-        _degree(node.degree)
-        width = 1 if node.shape == "given" else _features(node, types)
+        sound_degree(node.degree)
+        width = 1 if node.shape == "given" else features(node, types)
         offsets = len(tables[node.vectors]) if node.shape == "exp2" else 1
-        _shape(tables, offsets=(node.offsets, (offsets,)))
+        shapes(tables, offsets=(node.offsets, (offsets,)))
     nodes, vectors = len(_links(tables, node.children)), len(tables[node.vectors])
-    _need(tables[node.bias].ndim == 2 and tables[node.bias].size > 0, "bias is missing")
+    need(tables[node.bias].ndim == 2 and tables[node.bias].size > 0, "bias is missing")
     leaves, m = tables[node.bias].shape
     coefficients = len(tables[node.weights])
-    _shape(
+    shapes(
         tables,
         vectors=(node.vectors, (vectors, width)),
         picks=(node.picks, (nodes,)),
@@ -315,7 +273,7 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
         starts=(node.starts, (leaves + 1,)),
         weights=(node.weights, (coefficients, m)),
     )
-    _rising(tables[node.starts], coefficients)
+    rising(tables[node.starts], coefficients)
     _path(tables[node.children], tables[node.picks], tables[node.starts], vectors)
     return Type(Kind.SCORES, int(m))
 
@@ -324,47 +282,47 @@ def _path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vector
     """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
     leaves = len(starts) - 1
     ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]
-    _need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
+    need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
     levels = node_depths(links)
     before = picks.astype(np.int64)
-    _need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
+    need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
     met = leaf_depths(links)[:leaves]
-    _need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")
+    need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")
 
 
 @result_type.register
 def _(node: ir.Products, types: Types, tables: Tables) -> Type:
-    d = _features(node, types)
-    _shape(tables, centre=(node.centre, (d,)))
-    _float32(tables, node.centre)
+    d = features(node, types)
+    shapes(tables, centre=(node.centre, (d,)))
+    float32_only(tables, node.centre)
     return Type(Kind.FEATURES, d + d * (d + 1) // 2)
 
 
 @result_type.register
 def _(node: ir.Add, types: Types, tables: Tables) -> Type:
-    _need(types[node.left].kind is Kind.SCORES, "needs scores")
-    _need(types[node.left] == types[node.right], "the two are not alike")
+    need(types[node.left].kind is Kind.SCORES, "needs scores")
+    need(types[node.left] == types[node.right], "the two are not alike")
     return types[node.left]
 
 
 @result_type.register
 def _(node: ir.Reach, types: Types, tables: Tables) -> Type:
     found = types[node.score]
-    _need(found.kind is Kind.SCORES, "needs scores")
-    _need(math.isfinite(node.radius) and node.radius >= 0, "the radius makes no sense")
-    _shape(tables, centre=(node.centre, (_features(node, types),)), far=(node.far, (found.width,)))
-    _float32(tables, node.centre)
+    need(found.kind is Kind.SCORES, "needs scores")
+    need(math.isfinite(node.radius) and node.radius >= 0, "the radius makes no sense")
+    shapes(tables, centre=(node.centre, (features(node, types),)), far=(node.far, (found.width,)))
+    float32_only(tables, node.centre)
     return found
 
 
 @result_type.register
 def _(node: ir.Guard, types: Types, tables: Tables) -> Type:
     found = types[node.score]
-    _need(found.kind is Kind.SCORES and found == types[node.exact], "needs two scores that are alike")
-    _need(node.width >= 0, "the width is below zero")
-    _need(node.rule != "sign" or found.width == 1, "the rule of signs needs one score")
-    _need(node.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")
-    _need(node.rule != "vote" or classes_of(found.width) > 1, "the rule of votes needs one score per pair")
+    need(found.kind is Kind.SCORES and found == types[node.exact], "needs two scores that are alike")
+    need(node.width >= 0, "the width is below zero")
+    need(node.rule != "sign" or found.width == 1, "the rule of signs needs one score")
+    need(node.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")
+    need(node.rule != "vote" or classes_of(found.width) > 1, "the rule of votes needs one score per pair")
     return found
 
 
@@ -377,19 +335,19 @@ def classes_of(pairs: int) -> int:
 @result_type.register(ir.OvrScores)
 @result_type.register(ir.Vote)
 def _(node: ir.OvrScores | ir.Vote, types: Types, tables: Tables) -> Type:
-    _need(types[node.pairs] == Type(Kind.SCORES, _pairs(node.n_classes)), "needs one score per pair")
+    need(types[node.pairs] == Type(Kind.SCORES, pair_count(node.n_classes)), "needs one score per pair")
     kind = Kind.LABEL if isinstance(node, ir.Vote) else Kind.SCORES
     return Type(kind, node.n_classes)
 
 
 @result_type.register
 def _(node: ir.ArgMax, types: Types, tables: Tables) -> Type:
-    _need(types[node.scores].kind is Kind.SCORES, "needs scores")
+    need(types[node.scores].kind in (Kind.SCORES, Kind.PROBABILITIES), "needs scores or probabilities")
     return Type(Kind.LABEL, types[node.scores].width)
 
 
 @result_type.register
 def _(node: ir.Threshold, types: Types, tables: Tables) -> Type:
-    _need(types[node.score] == Type(Kind.SCORES, 1), "needs one score")
-    _need({node.hit, node.miss} == {0, 1}, "hit and miss must be 0 and 1")
+    need(types[node.score] == Type(Kind.SCORES, 1), "needs one score")
+    need({node.hit, node.miss} == {0, 1}, "hit and miss must be 0 and 1")
     return Type(Kind.LABEL, 2)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.check import check
-from svmcompile.ir.nodes import NODES, Node, Order, Rule, Shape
+from svmcompile.ir.nodes import NODES, LeafRule, Node, Norm, Order, Rule, Shape
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
 from svmcompile.kernel import KERNEL_KINDS, Kernel
 from svmcompile.labels import Labels, Scalar
@@ -249,7 +249,9 @@ FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     "Kernel": _kernel,
     "Shape": partial(_one_of, get_args(Shape)),
     "Rule": partial(_one_of, get_args(Rule)),
+    "Norm": partial(_one_of, get_args(Norm)),
     "Order": partial(_one_of, get_args(Order)),
+    "LeafRule": partial(_one_of, get_args(LeafRule)),
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),
     "float": float,
     "int": int,

@@ -7,27 +7,28 @@ import math
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.needs import Tables, Types, features, float32_only, need, shapes
 from svmcompile.ir.nodes import Kind, Type
-from svmcompile.ir.rules import Tables, Types, _features, _float32, _need, _shape, result_type
+from svmcompile.ir.rules import result_type
 
 
 @result_type.register
 def _(node: ir.OneLeaf, types: Types, tables: Tables) -> Type:
-    _features(node, types)
+    features(node, types)
     return Type(Kind.INDEX, 1)
 
 
 @result_type.register
 def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
-    _need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
+    need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
     exact = types[node.exact]
-    _need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{node.exact} is not one score")
-    leaves, d = types[node.leaf].width, _features(node, types)
-    _need(math.isfinite(node.gamma) and node.gamma >= 0, "gamma makes no sense")
-    _need(tables[node.lows].ndim == 3 and tables[node.lows].size > 0, "lows are missing")
+    need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{node.exact} is not one score")
+    leaves, d = types[node.leaf].width, features(node, types)
+    need(math.isfinite(node.gamma) and node.gamma >= 0, "gamma makes no sense")
+    need(tables[node.lows].ndim == 3 and tables[node.lows].size > 0, "lows are missing")
     orders, _, cells = tables[node.lows].shape
-    _need(orders in (1, 2, 3), f"order {orders} is none of 1, 2 and 3")
-    _shape(
+    need(orders in (1, 2, 3), f"order {orders} is none of 1, 2 and 3")
+    shapes(
         tables,
         centres=(node.centres, (leaves, d)),
         constants=(node.constants, (leaves,)),
@@ -39,9 +40,9 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
         highs=(node.highs, (orders, leaves, cells)),
         bias=(node.bias, (1,)),
     )
-    _float32(tables, node.centres)
-    _need(bool((tables[node.steps] > 0).all()), "steps are not above zero")
-    _need(bool((tables[node.lows] <= 0).all() and (tables[node.highs] >= 0).all()), "bounds without zero")
+    float32_only(tables, node.centres)
+    need(bool((tables[node.steps] > 0).all()), "steps are not above zero")
+    need(bool((tables[node.lows] <= 0).all() and (tables[node.highs] >= 0).all()), "bounds without zero")
     return Type(Kind.SCORES, 1)
 
 

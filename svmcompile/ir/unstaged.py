@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.bounded import BoundedSum, BoundedVote
 from svmcompile.ir.meaning import Env, run
+from svmcompile.ir.needs import need
 from svmcompile.ir.nodes import Kind, Type
-from svmcompile.ir.rules import Types, _need, result_type
+from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.staged import StagedSum, StagedVote
 from svmcompile.ir.stages import lower_triangle
 from svmcompile.kernel import Array
@@ -97,13 +98,13 @@ def _vote(
 
 @result_type.register
 def _(node: StagedSum, types: Types, tables: Tables) -> Type:
-    _need(tables[node.vectors].ndim == 3 and node.rank >= 0, "vectors are not in blocks")
+    need(tables[node.vectors].ndim == 3 and node.rank >= 0, "vectors are not in blocks")
     lanes = tables[node.vectors].shape[2]
     size = node.rank + -node.rank % lanes
     whole = all(int(end) % lanes == 0 for end in tables[node.ends])
-    _need(whole, "a stage does not end with a block")
-    _need(len(tables[node.coordinates]) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
-    _need(len(tables[node.projection]) == max(1, size), "the projection does not fit")
+    need(whole, "a stage does not end with a block")
+    need(len(tables[node.coordinates]) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
+    need(len(tables[node.projection]) == max(1, size), "the projection does not fit")
     math, made = unstaged(node, tables)
     exact = types[node.exact] if node.tolerance < 0 else Type(Kind.SCORES, 1)
     return result_type(math, {**types, node.exact: exact}, made)
@@ -111,15 +112,15 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: StagedVote, types: Types, tables: Tables) -> Type:
-    _need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
+    need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
     lanes, sizes = tables[node.vectors].shape[2], np.diff(tables[node.starts].astype(np.int64)).tolist()
     whole = all(size % lanes == 0 for size in (*sizes, *node.counts, node.block))
-    _need(whole, "a stage or a class does not end with a block")
+    need(whole, "a stage or a class does not end with a block")
     numbers = sum(triangle_size(size, lanes) for size in sizes)
-    _need(len(tables[node.coordinates]) == numbers, "coordinates do not fit")
+    need(len(tables[node.coordinates]) == numbers, "coordinates do not fit")
     copies = len(tables[node.picks]) // lanes
     shape = (copies, *tables[node.vectors].shape[1:])
-    _need(node.basis == node.vectors or tables[node.basis].shape == shape, "the basis does not fit")
+    need(node.basis == node.vectors or tables[node.basis].shape == shape, "the basis does not fit")
     math, made = unstaged(node, tables)
     return result_type(math, types, made)
 

@@ -83,7 +83,7 @@ class CModel:
         feature_names: tuple[str, ...] = (),
         n_jobs: int = 1,
     ) -> None:
-        declarations = _declarations(name, header)
+        self._declarations = declarations = _declarations(name, header)
         self.name = name
         self.labels = labels
         self.feature_names = feature_names
@@ -138,8 +138,24 @@ class CModel:
         return wide[:, 0] if self.n_scores == 1 else wide
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
-        """Probabilities, where the model has them."""
-        raise UnsupportedError("this model has no probabilities; use predict or decision_function")
+        """Probabilities of the classes, in the order of the labels."""
+        self._require("predict_proba", "probabilities; use predict or decision_function")
+        rows = self._rows(data)
+        chances = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
+        self._call("predict_proba", rows, chances)
+        return chances.astype(np.float64)
+
+    def score_samples(self, data: Any) -> NDArray[np.float64]:
+        """Raw scores of a one-class SVM: its decision values without their offset."""
+        self._require("score_samples", "raw scores; only one-class SVMs of scikit-learn do")
+        rows = self._rows(data)
+        samples = np.empty(len(rows), dtype=self._real)
+        self._call("score_samples", rows, samples)
+        return samples.astype(np.float64)
+
+    def _require(self, function: str, lack: str) -> None:
+        if f"{self.name}_{function}_batch(" not in self._declarations:
+            raise UnsupportedError(f"this model has no {lack}")
 
     def self_test(self) -> int:
         """How many of the rows stored in the code fail."""

@@ -16,6 +16,7 @@ from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
     KernelSum,
+    LeafSums,
     Node,
     PairSum,
     PathSum,
@@ -28,6 +29,7 @@ from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import node_number
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
 from svmcompile.lower.staged import stage
@@ -66,6 +68,8 @@ def lower(
             nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, LeafSums):
+            nodes, made = pack_leaves(program, node, number, profile)
         else:
             nodes, made = [node], {name: program.tables[name] for name in table_names(node)}
             if isinstance(node, PlaneLists) and profile == "host":
@@ -87,9 +91,14 @@ def _sum(
     if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
         return nodes, made
     inverted = invert(program, nodes, made, number, profile, storage)
+    if inverted:
+        nodes, made = inverted
+        # How many lanes a block has is read off the number type.
+        made[node.weights] = _cast(node.weights, made[node.weights], number)
     if inverted or profile != "host":
-        return inverted or (nodes, made)
-    nodes, made = tile(nodes, made, number, program.n_features)
+        return nodes, made
+    width = program.tables[node.vectors].shape[1]
+    nodes, made = tile(nodes, made, number, width)
     if halves:
         made[node.vectors] = made[node.vectors].astype(np.float16)
     return nodes, made

@@ -16,13 +16,20 @@ from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Program, Saving
 from svmcompile.optimise.centre import centre_kernels
 from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic
+from svmcompile.optimise.columns import fold_columns
 from svmcompile.optimise.fold import fold_scales
+from svmcompile.optimise.maps import fold_maps
+from svmcompile.optimise.place import place_columns
 
 Pass = Callable[[Program], Program]
 Watcher = Callable[[str, Program], None]
 
+# What one of these folds, another may be able to fold further.
+FOLDS: tuple[Pass, ...] = (collapse_linear, fold_columns, fold_scales, fold_maps)
 # All but the first rely on it: they replace tables in place.
-PASSES: tuple[Pass, ...] = (own_tables, collapse_linear, collapse_quadratic, fold_scales, centre_kernels)
+PASSES: tuple[Pass, ...] = (
+    own_tables, *FOLDS, *FOLDS, collapse_quadratic, centre_kernels, place_columns,
+)  # fmt: skip
 
 
 def optimise(program: Program, watch: Watcher | None = None) -> Program:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, PathSum, Scale, table_names
+from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PairSum, PathSum, Scale, table_names
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 from svmcompile.kernel import SPARSE_ZEROS, Array
@@ -20,13 +20,13 @@ from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 from svmcompile.shift import split_shift
 
 Tables = dict[str, NDArray[Any]]
-Sum = KernelSum | PairSum | PathSum
+Sum = KernelSum | PairSum | PathSum | LeafSums
 
 
 def centre_kernels(program: Program) -> Program:
     """Each RBF sum behind a `Scale` of its own whose offset is zero."""
     for node in program.body:
-        if isinstance(node, (KernelSum, PairSum, PathSum)) and node.kernel.kind == "rbf":
+        if isinstance(node, (KernelSum, PairSum, PathSum, LeafSums)) and node.kernel.kind == "rbf":
             program = _centre_one(program, node)
     return program
 

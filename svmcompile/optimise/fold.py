@@ -50,7 +50,7 @@ def _fold_one(program: Program) -> Program:
     return program
 
 
-def _into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
+def into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
     """((x - a) f + o - b) g + p = (x - a) f g + (o - b) g + p."""
     t = program.tables
     factor = t[inner.factor] * t[outer.factor]
@@ -120,7 +120,7 @@ def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | 
 
 
 FOLDS: dict[type[Any], Callable[[Program, Scale, Any], Folded | None]] = {
-    Scale: _into_scale,
+    Scale: into_scale,
     Affine: _into_affine,
     AxisRoute: _into_axis_route,
     PlaneRoute: _into_planes,

@@ -36,9 +36,24 @@ def all_finite(tables: Mapping[str, NDArray[Any]]) -> bool:
     return all(bool(np.isfinite(table).all()) for table in tables.values())
 
 
+def made_by(program: Program, value: str) -> Node | None:
+    """The node that makes a value; None for the input."""
+    return next((node for node in program.body if node.out == value), None)
+
+
+def readers_of(program: Program, value: str) -> list[Node]:
+    """The nodes that read a value, each as often as it does."""
+    return [node for node in program.body for name in operands(node) if name == value]
+
+
+def own_maker(program: Program, value: str) -> Node | None:
+    """The node that makes a value, if one node reads that value once and no output does."""
+    single = len(readers_of(program, value)) == 1
+    shown = any(output.value == value for output in program.outputs)
+    return made_by(program, value) if single and not shown else None
+
+
 def own_scale(program: Program, value: str) -> Scale | None:
     """The `Scale` that makes a value, if nothing else reads that value."""
-    readers = sum(operands(node).count(value) for node in program.body)
-    readers += sum(output.value == value for output in program.outputs)
-    node = next((node for node in program.body if node.out == value), None)
-    return node if isinstance(node, Scale) and readers == 1 else None
+    node = own_maker(program, value)
+    return node if isinstance(node, Scale) else None

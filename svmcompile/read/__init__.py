@@ -17,6 +17,7 @@ from svmcompile.svm import SVM
 
 READERS: dict[str, str] = {
     "libsvm": "svmcompile.read.libsvm:read_text",
+    "onnx": "svmcompile.read.onnx:read_onnx",
     "skops": "svmcompile.read.stored:read_skops",
     "pickle": "svmcompile.read.stored:read_pickle",
 }

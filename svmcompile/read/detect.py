@@ -32,7 +32,7 @@ def format_of(content: bytes, where: str) -> str:
     if found is None:
         raise ReadError(
             f"{where}: not a model file that is known; expected a LIBSVM text model, "
-            "a skops file, or a pickle or joblib file of a scikit-learn estimator"
+            "an ONNX model, a skops file, or a pickle or joblib file of a scikit-learn estimator"
         )
     refuse_known(found, where)
     return found
@@ -40,11 +40,6 @@ def format_of(content: bytes, where: str) -> str:
 
 def refuse_known(name: str, where: str) -> None:
     """Formats that are recognised but hold no model this stage can read."""
-    if name == "onnx":
-        raise UnsupportedError(
-            f"{where}: is an ONNX model, which cannot be read yet; "
-            "pass the scikit-learn or LIBSVM model it was made from"
-        )
     if name == "svmc":
         raise ReadError(
             f"{where}: is a program that svmcompile made (.svmc), not a model; "

@@ -106,6 +106,13 @@ class Fitted:
         except (TypeError, OverflowError):  # complex, or too large
             raise self.damaged(f"{name} is {value!r:.40}, not a real number") from None
 
+    def count(self, name: str) -> int:
+        """An attribute that is a whole number above zero."""
+        value = self.get(name)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise self.damaged(f"{name} is {value!r:.40}, not a whole number above zero")
+        return int(value)
+
     def flag(self, name: str) -> bool:
         """An attribute that is true or false."""
         value = self.get(name)

@@ -12,6 +12,7 @@ which for two classes is the opposite of the score's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from svmcompile.labels import Labels
 from svmcompile.read.fitted import Fitted
 from svmcompile.read.kernels import WAY_OUT, make_kernel
 from svmcompile.read.limits import MAX_FEATURES
-from svmcompile.read.notes import NO_PROBABILITIES
 from svmcompile.svm import SVM, LabelRule, Source
 
 UNKNOWN = Source("", "")  # the caller knows the whole pipeline and fills it in
@@ -37,7 +37,7 @@ def read_classifier(fitted: Fitted) -> SVM:
             f"{fitted.place}: break_ties needs decision_function_shape='ovr', and predict fails "
             "with 'ovo'; set break_ties=False or decision_function_shape='ovr'"
         )
-    platt, notes = _platt(fitted, len(labels))
+    platt = _platt(fitted, len(labels))
     kernel, vectors, coefficients, intercepts = _parts(fitted, sign=-1 if len(labels) == 2 else 1)
     pairwise = len(labels) > 2
     one_vs_rest = pairwise and shape == "ovr"
@@ -53,7 +53,6 @@ def read_classifier(fitted: Fitted) -> SVM:
         counts=_counts(fitted, len(labels)) if pairwise else (),
         one_vs_rest_scores=one_vs_rest,
         platt=platt,
-        notes=notes,
         training_points=_training_points(fitted, kernel),
     )
 
@@ -66,7 +65,8 @@ def read_regressor(fitted: Fitted) -> SVM:
 def read_one_class(fitted: Fitted) -> SVM:
     """OneClassSVM: above zero is an inlier."""
     labels = Labels((-1, 1), np.dtype(np.intp).str)
-    return _single(fitted, LabelRule.POSITIVE_SECOND, labels)
+    svm = _single(fitted, LabelRule.POSITIVE_SECOND, labels)
+    return replace(svm, sample_offset=-float(svm.intercepts[0]))
 
 
 def _single(fitted: Fitted, rule: LabelRule, labels: Labels | None) -> SVM:
@@ -154,21 +154,21 @@ def _counts(fitted: Fitted, n_classes: int) -> tuple[int, ...]:
     return tuple(int(count) for count in counts)
 
 
-def _platt(fitted: Fitted, n_classes: int) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
-    """Parameters of the probabilities, if the model was trained with them, and a note."""
+def _platt(fitted: Fitted, n_classes: int) -> tuple[Array, Array] | None:
+    """Parameters of the probabilities, if the model was trained with them."""
     # The public names are deprecated and warn, so the private ones come first.
     for a, b in (("_probA", "_probB"), ("probA_", "probB_")):
         if fitted.optional(a) is not None and fitted.optional(b) is not None:
             break
     else:
-        return None, ()
+        return None
     first, second = fitted.numbers(a, 1), fitted.numbers(b, 1)
     if not first.size and not second.size:  # trained without probabilities
-        return None, ()
+        return None
     pairs = n_classes * (n_classes - 1) // 2
     if first.shape != (pairs,) or second.shape != (pairs,) or not np.isfinite([first, second]).all():
         raise fitted.damaged(f"{a} and {b} do not hold one number for each of {pairs} pairs of classes")
-    return (first, second), (NO_PROBABILITIES,)
+    return first, second
 
 
 MACHINES: dict[str, Callable[[Fitted], SVM]] = {

@@ -8,9 +8,10 @@ says so, it is the largest index met; features beyond that are zero in every
 vector, so an RBF model still depends on them: pass `n_features` for rows that
 have more.
 
-`platt` holds probA and probB of a classifier. A regressor's probA (the scale
-of its noise) and a one-class model's density marks say nothing about labels or
-values: they are checked, and a note tells that they are left out.
+Models trained with -b 1 have probabilities: `platt` holds probA and probB of a
+classifier, `density_marks` those of a one-class model, and `noise_scale` is a
+regressor's probA. Labels stay those of LIBSVM's predict without -b 1, which is
+the vote; `most_probable` asks for the others.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from svmcompile.labels import Labels
 from svmcompile.read.kernels import make_kernel, no_vectors
 from svmcompile.read.libsvm_text import Header, Lines, Rows, read_header, read_rows, shown
 from svmcompile.read.limits import MAX_ENTRIES, check_dense_size
-from svmcompile.read.notes import NO_DENSITY, NO_NOISE, NO_PROBABILITIES
 from svmcompile.svm import SVM, LabelRule, Source
 
 CLASSIFIERS = ("c_svc", "nu_svc")
@@ -35,6 +35,7 @@ ONE_CLASS = "one_class"
 REGRESSORS = ("epsilon_svr", "nu_svr")
 TYPES = (*CLASSIFIERS, ONE_CLASS, *REGRESSORS)
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+DENSITY_MARKS = 10  # as many as LIBSVM writes
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1  # labels and counts are C ints in LIBSVM
 
 # Sparse text may stand for a far larger dense table, but not for an absurd one.
@@ -123,14 +124,12 @@ def _classifier(header: Header, svm: SVM, n_classes: int) -> SVM:
     counts = header.wholes("nr_sv", n_classes, 0, INT_MAX)
     if sum(counts) != svm.n_vectors:
         raise header.error("nr_sv", f"nr_sv adds up to {sum(counts)}, total_sv is {svm.n_vectors}")
-    platt = _platt(header, n_classes)
     return replace(
         svm,
         label_rule=LabelRule.POSITIVE_FIRST if n_classes == 2 else LabelRule.VOTE,
         labels=Labels(tuple(labels), np.dtype(np.int64).str),
         counts=() if n_classes == 2 else tuple(counts),
-        platt=platt,
-        notes=(NO_PROBABILITIES,) if platt else (),
+        platt=_platt(header, n_classes),
     )
 
 
@@ -144,24 +143,28 @@ def _platt(header: Header, n_classes: int) -> tuple[Array, Array] | None:
 def _one_class(header: Header, svm: SVM, n_classes: int) -> SVM:
     """Above zero is an inlier."""
     _refuse(header, ("label", "nr_sv", "probA", "probB"))
-    marks = "prob_density_marks" in header
-    if marks:
-        header.decimals("prob_density_marks", None)
     return replace(
         svm,
         label_rule=LabelRule.POSITIVE_SECOND,
         labels=Labels((-1, 1), np.dtype(np.int64).str),
-        notes=(NO_DENSITY,) if marks else (),
+        density_marks=_marks(header),
     )
+
+
+def _marks(header: Header) -> Array | None:
+    key = "prob_density_marks"
+    if key not in header:
+        return None
+    marks = np.array(header.decimals(key, DENSITY_MARKS))
+    if (np.diff(marks) < 0).any():
+        raise header.error(key, f"{key} do not rise")
+    return marks
 
 
 def _regressor(header: Header, svm: SVM, n_classes: int) -> SVM:
     """epsilon_svr and nu_svr: the score is the value."""
     _refuse(header, ("label", "nr_sv", "probB", "prob_density_marks"))
-    noise = "probA" in header
-    if noise:
-        header.decimals("probA", 1)
-    return replace(svm, notes=(NO_NOISE,) if noise else ())
+    return replace(svm, noise_scale=header.decimals("probA", 1)[0] if "probA" in header else None)
 
 
 def _refuse(header: Header, keys: tuple[str, ...]) -> None:

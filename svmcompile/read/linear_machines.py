@@ -1,4 +1,4 @@
-"""scikit-learn's LIBLINEAR-based estimators: a fitted one in, an SVM with a linear kernel out.
+"""scikit-learn's linear estimators: a fitted one in, an SVM with a linear kernel out.
 
 Each row of `coef_` becomes a vector whose kernel value is the score itself, so
 the coefficients are the identity.
@@ -10,15 +10,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from svmcompile.errors import UnsupportedError
 from svmcompile.kernel import Array, Kernel
 from svmcompile.labels import Labels
 from svmcompile.read.fitted import Fitted
 from svmcompile.read.kernel_machines import UNKNOWN
 from svmcompile.svm import SVM, LabelRule
 
+HINGES = ("hinge", "squared_hinge")
+
 
 def read_linear_classifier(fitted: Fitted) -> SVM:
-    """LinearSVC: one row for two classes, else one per class."""
+    """LinearSVC, of either `multi_class`: one row for two classes, else one per class."""
     fitted.require("coef_")
     labels = fitted.labels()
     weights = fitted.numbers("coef_", 2)
@@ -27,6 +30,38 @@ def read_linear_classifier(fitted: Fitted) -> SVM:
         raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {rows}")
     rule = LabelRule.POSITIVE_SECOND if rows == 1 else LabelRule.ARGMAX
     return _linear(fitted, weights, rule, labels)
+
+
+def read_sgd_classifier(fitted: Fitted) -> SVM:
+    """SGDClassifier with a loss that makes it a linear SVM."""
+    loss = fitted.get("loss")
+    if not isinstance(loss, str) or loss not in HINGES:
+        raise UnsupportedError(
+            f"{fitted.place}: with loss={loss!r:.40} it is no SVM and cannot be compiled; "
+            f"train with loss={' or '.join(map(repr, HINGES))}"
+        )
+    return read_linear_classifier(fitted)
+
+
+def read_sgd_one_class(fitted: Fitted) -> SVM:
+    """SGDOneClassSVM: zero and above is an inlier."""
+    fitted.require("coef_")
+    offset = fitted.numbers("offset_", 0, 1).ravel()
+    if offset.shape != (1,):
+        raise fitted.damaged(f"offset_ has {offset.size} values, expected 1")
+    weights = fitted.numbers("coef_", 1, 2)
+    weights = weights[np.newaxis] if weights.ndim == 1 else weights
+    labels = Labels((-1, 1), np.dtype(np.int32).str)
+    return SVM(
+        kernel=Kernel("linear"),
+        vectors=weights,
+        coefficients=np.eye(len(weights)),
+        intercepts=-offset,
+        label_rule=LabelRule.NEGATIVE_FIRST,
+        source=UNKNOWN,
+        labels=labels,
+        sample_offset=float(offset[0]),
+    )
 
 
 def read_linear_regressor(fitted: Fitted) -> SVM:
@@ -62,4 +97,6 @@ def _intercepts(fitted: Fitted, rows: int) -> Array:
 MACHINES: dict[str, Callable[[Fitted], SVM]] = {
     "LinearSVC": read_linear_classifier,
     "LinearSVR": read_linear_regressor,
+    "SGDClassifier": read_sgd_classifier,
+    "SGDOneClassSVM": read_sgd_one_class,
 }

@@ -31,16 +31,23 @@ class Original:
     name: str
     predict: Run
     decision_function: Run | None
+    predict_proba: Run | None = None
+    exact: Any = None  # the program of what the library adds up, for its rounding errors
 
 
 def load_original(
     source: object, svm: SVM, trust_pickle: bool = False, format: str | None = None
 ) -> Original | None:
-    """The original behind a source that `read` has read into `svm`; None if its library is missing."""
+    """The original behind a source that `read` has read into `svm`; None if its library is missing.
+
+    None for ONNX too: its SVM nodes compute in float32 and were compared by the reader.
+    """
     if not isinstance(source, (str, os.PathLike)):
         return _from_estimator(source, svm)
     where, content = os.fspath(source), content_of(source)
     format = format or format_of(content, where)
+    if format == "onnx":
+        return None
     if format == "libsvm":
         return _from_libsvm(source, svm)
     from svmcompile.read.stored import load_pickle, load_skops
@@ -54,6 +61,17 @@ def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:
     return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
 
 
+def _named(rows: NDArray[np.float64], svm: SVM) -> Any:
+    """The rows as a frame where the model knows names, by which it may pick its columns."""
+    if not svm.feature_names:
+        return rows
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return rows
+    return DataFrame(rows, columns=list(svm.feature_names))
+
+
 def _from_estimator(estimator: Any, svm: SVM) -> Original:
     if not hasattr(estimator, "predict"):
         raise UnsupportedError(f"{type(estimator).__name__} cannot predict; pass the fitted estimator")
@@ -61,14 +79,24 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
     def runner(method: str) -> Run:
         def run(data: Any) -> NDArray[Any]:
             with warnings.catch_warnings():
-                # The rows are in the model's order already, without their names.
+                # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return np.asarray(getattr(estimator, method)(_rows(data, svm)))
+                return np.asarray(getattr(estimator, method)(_named(_rows(data, svm), svm)))
 
         return run
 
-    has_scores = hasattr(estimator, "decision_function")
-    return Original(svm.source.kind, runner("predict"), runner("decision_function") if has_scores else None)
+    def offered(method: str) -> Run | None:
+        return runner(method) if hasattr(estimator, method) else None
+
+    chances = offered("predict_proba") if svm.has_probabilities else None
+    predict = _most_probable(chances, svm) if svm.most_probable and chances else runner("predict")
+    return Original(svm.source.kind, predict, offered("decision_function"), chances)
+
+
+def _most_probable(chances: Run, svm: SVM) -> Run:
+    assert svm.labels
+    labels = svm.labels.array()
+    return lambda data: np.asarray(labels[chances(data).argmax(axis=1)])
 
 
 def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
@@ -87,5 +115,20 @@ def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
         _, scores = model.run(_rows(data, svm), svm.n_sums)
         return scores[:, 0] if svm.n_sums == 1 else scores
 
-    regressor = svm.label_rule is LabelRule.NONE
-    return Original(f"LIBSVM {model.version}", predict, None if regressor else decision_function)
+    def chances(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        return model.run_probability(_rows(data, svm), len(svm.labels or ()))
+
+    def predict_proba(data: Any) -> NDArray[Any]:
+        found = chances(data)[1]
+        return found[:, ::-1] if svm.density_marks is not None else found  # LIBSVM has the inlier first
+
+    def most_probable(data: Any) -> NDArray[Any]:
+        assert svm.labels
+        return chances(data)[0].astype(svm.labels.dtype)
+
+    return Original(
+        f"LIBSVM {model.version}",
+        most_probable if svm.most_probable else predict,
+        None if svm.label_rule is LabelRule.NONE else decision_function,
+        predict_proba if svm.has_probabilities else None,
+    )

@@ -1,4 +1,4 @@
-"""LIBSVM itself, through its Python package: a model file in, decision values and labels out.
+"""LIBSVM itself, through its Python package: a model file in, labels, decision values, probabilities out.
 
 The package's own `svm_predict` is not used: it makes its buffer for decision
 values too small for nu_svc models of three or more classes, and takes one
@@ -40,27 +40,41 @@ class LibsvmModel:
 
     def run(self, rows: NDArray[np.float64], n_scores: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """What svm_predict_values gives for each row: its result, and all decision values."""
+        return self._run(self._api.libsvm.svm_predict_values, rows, n_scores)
+
+    def run_probability(
+        self, rows: NDArray[np.float64], n_classes: int
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """What svm_predict_probability gives for each row: its result, and all probabilities."""
+        return self._run(self._api.libsvm.svm_predict_probability, rows, n_classes)
+
+    def _run(
+        self, function: Any, rows: NDArray[np.float64], width: int
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         results = np.empty(len(rows))
-        scores = np.empty((len(rows), n_scores))
+        values = np.empty((len(rows), width))
         step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            self._run_chunk(rows[part], results[part], scores[part])
-        return results, scores
+            self._run_chunk(function, rows[part], results[part], values[part])
+        return results, values
 
     def _run_chunk(
-        self, rows: NDArray[np.float64], results: NDArray[np.float64], scores: NDArray[np.float64]
+        self,
+        function: Any,
+        rows: NDArray[np.float64],
+        results: NDArray[np.float64],
+        values: NDArray[np.float64],
     ) -> None:
-        """Fill `results` and `scores`; each row is a C array of nodes that ends with index -1."""
+        """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
         nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(self._api.svm_node))
         nodes["index"] = [*range(1, rows.shape[1] + 1), -1]
         nodes["value"][:, :-1] = rows
-        predict_values = self._api.libsvm.svm_predict_values
         node, double = ctypes.POINTER(self._api.svm_node), ctypes.POINTER(ctypes.c_double)
         for index in range(len(rows)):
             x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
-            out = ctypes.cast(scores.ctypes.data + index * scores.strides[0], double)
-            results[index] = predict_values(self._model, x, out)
+            out = ctypes.cast(values.ctypes.data + index * values.strides[0], double)
+            results[index] = function(self._model, x, out)
 
 
 def _import_api() -> Any:

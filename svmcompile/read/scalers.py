@@ -9,9 +9,7 @@ import numpy as np
 from svmcompile.errors import UnsupportedError
 from svmcompile.kernel import Array
 from svmcompile.read.fitted import Fitted
-from svmcompile.svm import ClipStep, ScaleStep
-
-Steps = tuple[ScaleStep | ClipStep, ...]
+from svmcompile.steps import ClipStep, NormalizeStep, ScaleStep, Steps
 
 
 def standard_scaler(fitted: Fitted) -> Steps:
@@ -20,6 +18,18 @@ def standard_scaler(fitted: Fitted) -> Steps:
     with_mean, with_std = fitted.flag("with_mean"), fitted.flag("with_std")
     mean = fitted.numbers("mean_", 1) if with_mean else None
     factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if with_std else None
+    return _scaled(mean, factor)
+
+
+def robust_scaler(fitted: Fitted) -> Steps:
+    """(x - center) / scale, either part optional."""
+    fitted.require("n_features_in_")
+    centre = fitted.numbers("center_", 1) if fitted.flag("with_centering") else None
+    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if fitted.flag("with_scaling") else None
+    return _scaled(centre, factor)
+
+
+def _scaled(mean: Array | None, factor: Array | None) -> Steps:
     if mean is not None and factor is not None:
         return (ScaleStep(mean, factor),)
     if mean is not None:
@@ -38,6 +48,21 @@ def min_max_scaler(fitted: Fitted) -> Steps:
     _refuse_unless_finite(fitted, shift, scale)
     clip = _range(fitted) if fitted.flag("clip") else ()
     return (ScaleStep(shift, scale), *clip)
+
+
+def max_abs_scaler(fitted: Fitted) -> Steps:
+    """x / scale, then a clip to -1..1 if the scaler asks for one."""
+    fitted.require("scale_")
+    steps = _scaled(None, _reciprocal(fitted, fitted.numbers("scale_", 1)))
+    return (*steps, ClipStep(-1.0, 1.0)) if fitted.optional("clip") else steps
+
+
+def normalizer(fitted: Fitted) -> Steps:
+    """x / norm, row by row; scikit-learn takes a norm below ten roundings of one for zero."""
+    norm = fitted.get("norm")
+    if norm not in ("l1", "l2", "max"):
+        raise fitted.damaged(f"norm is {norm!r:.40}, none of l1, l2 and max")
+    return (NormalizeStep(norm, 10 * float(np.finfo(np.float64).eps)),)
 
 
 def _range(fitted: Fitted) -> tuple[ClipStep]:
@@ -69,4 +94,7 @@ def _refuse_unless_finite(fitted: Fitted, result: Array, scale: Array) -> None:
 SCALERS: dict[str, Callable[[Fitted], Steps]] = {
     "StandardScaler": standard_scaler,
     "MinMaxScaler": min_max_scaler,
+    "MaxAbsScaler": max_abs_scaler,
+    "RobustScaler": robust_scaler,
+    "Normalizer": normalizer,
 }

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 from dataclasses import replace
 
 from svmcompile.errors import ReadError
 from svmcompile.read.sklearn import read_estimator
 from svmcompile.svm import SVM, Source
+
+# Types that skops does not trust by itself, but that estimators hold which can be compiled: plain data and
+# pure functions, none of which can run code from the file or reach beyond it.
+TRUSTED = {
+    *(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("matrix", "array")),
+    "numpy.dtype",
+}
+TRUSTED_MODULES = (
+    "sklearn.calibration",
+    "sklearn.feature_selection._univariate_selection",
+    "sklearn.metrics._classification",
+    "sklearn.metrics._ranking",
+    "sklearn.metrics._regression",
+    "sklearn.metrics._scorer",
+    "sklearn.model_selection._search_successive_halving",
+    "sklearn.model_selection._split",
+)
 
 
 def read_skops(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
@@ -47,15 +65,25 @@ def load_skops(content: bytes, where: str) -> object:
     import skops.io
 
     try:
-        untrusted = skops.io.get_untrusted_types(data=content)
+        unknown = skops.io.get_untrusted_types(data=content)
     except Exception as error:  # the file may be anything
         raise ReadError(f"{where}: is a damaged skops file ({type(error).__name__}: {error})") from None
-    if untrusted:
+    refused = [name for name in unknown if not _is_trusted(name)]
+    if refused:
         raise ReadError(
-            f"{where}: holds types that skops does not trust: {', '.join(untrusted)}; "
-            "save a plain scikit-learn estimator or Pipeline"
+            f"{where}: holds types that skops does not trust: {', '.join(refused)}; save a plain "
+            "scikit-learn estimator or Pipeline without them, or, if you trust where the file comes from, "
+            "load it with skops.io.load(file, trusted=[...]) and pass the estimator to svmcompile.compile"
         )
     try:
-        return skops.io.loads(content, trusted=[])
+        return skops.io.loads(content, trusted=list(unknown))
     except Exception as error:
         raise ReadError(f"{where}: is a damaged skops file ({type(error).__name__}: {error})") from None
+
+
+def _is_trusted(name: str) -> bool:
+    """Whether a type is on the list, or defined (not just imported) in a module that is."""
+    module, _, own = name.rpartition(".")
+    if name in TRUSTED or module not in TRUSTED_MODULES:
+        return name in TRUSTED
+    return getattr(getattr(importlib.import_module(module), own, None), "__module__", "") == module

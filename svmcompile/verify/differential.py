@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.bounds import Bounds, error_bounds
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.nodes import AsFeatures, Fill
 from svmcompile.ir.program import Claim, Number, Program
 from svmcompile.ir.propagate import ARITHMETIC
 
@@ -47,6 +49,8 @@ class Comparison:
     labels_differing_beyond_rounding: int
     max_decision_error: float | None
     max_error_over_bound: float | None
+    max_probability_error: float | None  # among rows whose number of coupling steps rounding cannot change
+    max_probability_error_over_bound: float | None
     labels_off_program: int  # that differ from the interpreter's beyond rounding
     error_over_bound_off_program: float | None
     accuracy: float | None  # against given labels; R^2 is not computed for regressors
@@ -82,7 +86,7 @@ def compare(
     labels: NDArray[Any] | None = None,
 ) -> Report:
     """Run everything on the same rows, rounded to float32 if any backend computes in it."""
-    finite = np.isfinite(rows).all(axis=1)
+    finite = _usable(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
@@ -91,7 +95,10 @@ def compare(
         kept = kept.astype(np.float32)
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
-    bounds = {number: _bounds(program, expected.rows, number) for number in {b.precision for b in backends}}
+    exact = _summed_by_original(program, reference[1])
+    bounds = {
+        number: _bounds(program, expected.rows, number, exact) for number in {b.precision for b in backends}
+    }
     return Report(
         name=name,
         reference=reference[0],
@@ -106,6 +113,16 @@ def compare(
     )
 
 
+def _usable(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
+    finite = np.isfinite(rows).all(axis=1)
+    name = next((output.name for output in program.outputs if output.name != "label"), None)
+    if name is None or finite.all() or not any(isinstance(n, Fill) and n.nan for n in program.body):
+        return np.asarray(finite)
+    known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
+    return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Expected:
     """What the original says of the rows."""
@@ -113,23 +130,47 @@ class _Expected:
     rows: NDArray[Any]
     labels: NDArray[Any]
     scores: NDArray[Any] | None
+    chances: NDArray[Any] | None
 
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
         labels = np.asarray(original.predict(rows))
-        scores = labels.astype(np.float64) if program.labels is None else _scores(original, rows)
-        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1))
+        scores = labels.astype(np.float64) if program.labels is None else None
+        if program.output("scores"):
+            scores = _values(original, "decision_function", rows)
+        chances = _values(original, "predict_proba", rows) if program.output("probabilities") else None
+        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1), chances)
 
 
-def _bounds(program: Program, rows: NDArray[Any], precision: Number) -> Bounds:
+def _summed_by_original(program: Program, original: Any) -> Program | None:
+    """What the original adds up, where it may round more than the program.
+
+    So it is where the program has fewer kernels, as after collapsing a linear one: large coefficients
+    that cancel round in the original alone. Or where steps make new features, which are centred here.
+    """
+    exact = original if isinstance(original, Program) else getattr(original, "exact", None)
+    if exact is None or program.claim is not Claim.EXACT:
+        return None
+    fewer = program.cost().max_kernel_evaluations < exact.cost().max_kernel_evaluations
+    return exact if fewer or any(isinstance(node, AsFeatures) for node in exact.body) else None
+
+
+def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:
     """How far rounding may move a backend and the original apart."""
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    return Bounds(share * own.scores, own.unstable)
+    if exact is None:
+        return Bounds(share * own.scores, own.unstable, share * own.probabilities)
+    original = error_bounds(exact, rows, "f64")
+    return Bounds(
+        share * own.scores + ORIGINAL_SHARE * original.scores,
+        own.unstable | original.unstable,
+        share * own.probabilities + ORIGINAL_SHARE * original.probabilities,
+    )
 
 
-def _scores(runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
-    function = getattr(runner, "decision_function", None)
+def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None:
+    function = getattr(runner, method, None)
     return None if function is None else np.asarray(function(rows), dtype=np.float64)
 
 
@@ -149,11 +190,13 @@ def _compare_one(
     scores: NDArray[Any] | None = labels
     if program.labels is not None:
         differing, off = labels != expected.labels, labels != meant.labels
-        scores = _scores(backend.runner, expected.rows) if program.output("scores") else None
+        has_scores = program.output("scores")
+        scores = _values(backend.runner, "decision_function", expected.rows) if has_scores else None
     if scores is not None and expected.scores is not None:
         scores = scores.astype(np.float64).reshape(len(labels), -1)
         figures = _errors(scores, expected, bounds)
         figures["error_over_bound_off_program"] = _errors(scores, meant, bounds)["max_error_over_bound"]
+    figures |= _probability_errors(backend, expected, bounds)
     beyond = int((differing & ~bounds.unstable).sum())
     figures["labels_off_program"] = int((off & ~bounds.unstable).sum())
     return Comparison(
@@ -185,6 +228,21 @@ def _errors(scores: NDArray[Any], expected: _Expected, bounds: Bounds) -> dict[s
     }
 
 
+def _probability_errors(backend: Backend, expected: _Expected, bounds: Bounds) -> dict[str, float | None]:
+    """The worst error of probabilities among rows that have a bound, absolute and over the bound."""
+    keys = ("max_probability_error", "max_probability_error_over_bound")
+    if expected.chances is None:
+        return dict.fromkeys(keys)
+    found = _values(backend.runner, "predict_proba", expected.rows)
+    if found is None or found.shape != expected.chances.shape:
+        raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
+    known = np.isfinite(bounds.probabilities).all(axis=1)
+    error = np.abs(found - expected.chances)[known]
+    error = np.where(np.isnan(error), np.inf, error)
+    over = error / np.maximum(bounds.probabilities[known], np.finfo(np.float64).tiny)
+    return dict(zip(keys, (float(error.max(initial=0.0)), float(over.max(initial=0.0))), strict=True))
+
+
 def _broken(claim: Claim, differing: int, beyond: int, figures: Mapping[str, Any]) -> tuple[str, ...]:
     """What the claim does not allow."""
     found = []
@@ -193,6 +251,9 @@ def _broken(claim: Claim, differing: int, beyond: int, figures: Mapping[str, Any
     if claim is Claim.EXACT and (figures["max_error_over_bound"] or 0) > 1:
         worst = figures["max_decision_error"]
         found.append(f"decision values differ by {worst:.3g}, more than rounding explains")
+    if claim is Claim.EXACT and (figures["max_probability_error_over_bound"] or 0) > 1:
+        worst = figures["max_probability_error"]
+        found.append(f"probabilities differ by {worst:.3g}, more than rounding explains")
     if claim is Claim.SAME_LABEL and differing:
         found.append(f"{differing} labels differ")
     if claim is not Claim.EXACT and figures["labels_off_program"]:

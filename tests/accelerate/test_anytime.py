@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
+from svmcompile import jobs
 from svmcompile.accelerate import accelerate
 from svmcompile.accelerate.exact import exact_flops
 from svmcompile.errors import OptionError, UnsupportedError
@@ -189,7 +190,8 @@ def test_options_that_make_no_sense_are_refused() -> None:
     X, model = machine("rbf")
     for options in (
         {"ordering": "best"}, {"tune": "gpu"}, {"block": -1}, {"k_max": -1}, {"r_coords": "-2"},
-        {"sample": 0}, {"pivot_tol": 0.0}, {"pivot_tol": 1.0}, {"tolerance": 0.0}, {"tolerance": float("nan")},
+        {"sample": 0}, {"pivot_tol": 0.0}, {"pivot_tol": 1.0}, {"tolerance": 0.0},
+        {"tolerance": float("nan")},
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(options))):
             sc.compile(model, method="anytime", X=X, **options)
@@ -203,3 +205,10 @@ def test_options_that_make_no_sense_are_refused() -> None:
         sc.compile(digits()[2], method="anytime", tolerance=0.1)
     with pytest.raises(OptionError, match="classes"):
         sc.compile(digits()[2], method="anytime", X=digits()[0], ordering="hybrid")
+
+
+@pytest.mark.parametrize("given, meant", [({}, "portable"), ({"tune": "flops"}, "flops")])
+def test_commands_tune_for_the_profile(given: dict[str, Any], meant: str) -> None:
+    asked = ("c",), "f32", "portable", None, None, False, None, None
+    assert jobs._tuned(jobs.CompileOptions("anytime", given, *asked))["tune"] == meant
+    assert "tune" not in jobs._tuned(jobs.CompileOptions("exact", {}, *asked))

@@ -81,7 +81,11 @@ def _labelled(builder: Builder, tolerance: float) -> Program:
     program = builder.finish("sum", "anytime", Claim.SAME_LABEL if tolerance < 0 else Claim.EXACT)
     if tolerance >= 0:
         return program
-    return program.replace(outputs=tuple(out for out in program.outputs if out.name == "label"))
+    label = tuple(out for out in program.outputs if out.name == "label")
+    # Raw scores ask for more than a sign.
+    kept = tuple(node for node in program.body if node.out != "samples")
+    tables = {name: table for name, table in program.tables.items() if name != "sample_offset"}
+    return program.replace(outputs=label, body=kept, tables=tables)
 
 
 def vote_program(model: Any, block: int = 4, basis: int = 12) -> Program:

@@ -325,11 +325,12 @@ def test_other_things_are_refused(rows: Any) -> None:
         classifier(Labels((0, 1), "<i8")).predict(rows)
 
 
-def test_columns_are_put_in_the_order_of_training() -> None:
+def test_columns_must_be_those_of_training_in_their_order() -> None:
     program = classifier(Labels((0, 1), "<i8"), ("height", "width"))
-    frame = pd.DataFrame({"width": [1.0, 3.0], "height": [2.0, 0.0]})
+    frame = pd.DataFrame({"height": [2.0, 0.0], "width": [1.0, 3.0]})
     np.testing.assert_array_equal(program.decision_function(frame), [1.0, -3.0])
-    assert list(frame.columns) == ["width", "height"]
+    with pytest.raises(OptionError, match=r"another order.*frame\[list\(model.feature_names\)\]"):
+        program.predict(frame[["width", "height"]])
     with pytest.raises(OptionError, match=r"missing \['width'\], unknown \['depth'\]"):
         program.predict(frame.rename(columns={"width": "depth"}))
 

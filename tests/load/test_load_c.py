@@ -78,14 +78,15 @@ def test_inputs_are_not_changed(model: Any) -> None:
         assert rows.tobytes() == before
 
 
-def test_data_frames_are_read_by_name(tmp_path: Path) -> None:
+def test_data_frames_must_have_the_columns_of_training(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="DataFrames need pandas")
     names = list("abcd")
     frame = pandas.DataFrame(sample(), columns=names)
     estimator = classifier().fit(frame, np.digitize(frame["a"], [0.0]))
     loaded = sc.load(written(estimator, tmp_path / "out"))
-    mixed = frame[["c", "a", "d", "b"]]
-    assert (loaded.predict(mixed) == estimator.predict(frame)).all()
+    assert (loaded.predict(frame) == estimator.predict(frame)).all()
+    with pytest.raises(OptionError, match=r"another order: column 0 is 'c', the model's is 'a'"):
+        loaded.predict(frame[["c", "a", "d", "b"]])
     with pytest.raises(OptionError, match=r"missing \['d'\]"):
         loaded.predict(frame[["a", "b", "c"]])
 

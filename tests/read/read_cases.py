@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate import accelerate
 from svmcompile.ir.program import Program
-from svmcompile.svm import SVM, ClipStep
+from svmcompile.svm import SVM
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LIBSVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
@@ -36,12 +36,7 @@ def program_of(svm: SVM) -> Program:
 
 def tolerance(svm: SVM, rows: NDArray[np.float64]) -> float:
     """1e-10 of the largest sum of |coefficient * kernel value|."""
-    for step in svm.steps:
-        rows = (
-            np.clip(rows, step.low, step.high)
-            if isinstance(step, ClipStep)
-            else (rows - step.shift) * step.factor
-        )
+    rows = svm.prepared(rows)
     sums = np.abs(svm.kernel.values(rows, svm.vectors)) @ np.abs(svm.coefficients).T
     return 1e-10 * float(sums.max(initial=0.0) + np.abs(svm.intercepts).max())
 

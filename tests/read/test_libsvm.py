@@ -60,7 +60,8 @@ def test_types_and_kernels(tmp_path, kind, kernel, probability):
         assert svm.kernel.kind == KERNELS[kernel]
         assert svm.source.kind == f"LIBSVM {LIBSVM_TYPES[kind]}"
         assert (svm.platt is not None) == (kind < 2 and probability == 1)
-        assert bool(svm.notes) == bool(probability)
+        assert svm.has_probabilities == (kind < 3 and probability == 1)
+        assert (svm.noise_scale is not None) == (kind > 2 and probability == 1)
 
 
 @pytest.mark.parametrize("kind", range(2), ids=LIBSVM_TYPES[:2])

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.read import read
 from svmcompile.read.original import load_original
 
@@ -56,7 +56,7 @@ def test_files_of_estimators(tmp_path):
         load_original(tmp_path / "a.joblib", read(estimator))
 
 
-def test_input_is_not_changed_and_frames_are_ordered(recwarn):
+def test_input_is_not_changed_and_frames_are_checked(recwarn):
     X, y = blobs(3)
     frame = pd.DataFrame(X, columns=list("abcde"))
     estimator = make_pipeline(StandardScaler(copy=False), SVC()).fit(frame.copy(), y)
@@ -64,7 +64,9 @@ def test_input_is_not_changed_and_frames_are_ordered(recwarn):
     before = X.copy()
     expected = original.decision_function(X)
     np.testing.assert_array_equal(X, before)
-    np.testing.assert_array_equal(original.decision_function(frame[list("edcba")]), expected)
+    np.testing.assert_array_equal(original.decision_function(frame), expected)
+    with pytest.raises(OptionError, match="another order"):
+        original.decision_function(frame[list("edcba")])
     assert not recwarn.list
 
 

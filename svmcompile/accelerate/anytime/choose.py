@@ -13,9 +13,12 @@ from svmcompile.accelerate.anytime.costs import Prices, staged_costs
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.stages import Form, Readings
 
-BLOCKS = (16, 8, 4, 1)  # in order of preference
+BLOCKS = {"host": (16,)}  # what its code takes at once
+ANY_BLOCK = (16, 8, 4, 1)
+WORTH = 0.9  # of the exact sum's cost: predictions are not that sharp
 NEAR = 1.05  # costs so close count as equal
-COORDINATES = (0, 8, 32)  # and all
+COORDINATES = {"host": (0, 16, 32)}  # and all
+ANY_COORDINATES = (0, 8, 32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Choice:
 
     @property
     def pays(self) -> bool:
-        return self.cost < self.exact
+        return self.cost < WORTH * self.exact
 
     def as_dict(self) -> dict[str, Any]:
         """For reports."""
@@ -52,19 +55,19 @@ class Choice:
 
 def chosen(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
     """The form that is best on sample rows, of those the options leave open."""
-    return preferred(list(_tried(readings, members, price, options)), options)
+    return preferred(list(_tried(readings, members, price, options)))
 
 
-def preferred(tried: list[Choice], options: AnytimeOptions) -> Choice:
-    """The cheapest; near ties go to blocks that suit vector registers."""
+def preferred(tried: list[Choice]) -> Choice:
+    """The cheapest; near ties go to large blocks, which suit vector registers."""
     least = min(one.cost for one in tried)
     near = [one for one in tried if one.cost <= NEAR * least]
-    block = next(block for block in _blocks(options) if any(one.form.block == block for one in near))
+    block = max(one.form.block for one in near)
     return min((one for one in near if one.form.block == block), key=lambda one: one.cost)
 
 
 def _blocks(options: AnytimeOptions) -> tuple[int, ...]:
-    return (options.block,) if options.block else BLOCKS
+    return (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
 
 
 def _tried(
@@ -88,17 +91,18 @@ def judged(form: Form, decided: NDArray[np.bool_], members: Members, price: Pric
     sure = decided.any(axis=1)
     stage = np.where(sure, decided.argmax(axis=1), len(after) - 1)
     met = int(members.in_basis[form.k_max])
-    rest = price.direct(members.vectors - met) + price.row(met)
+    rest = price.term * (members.vectors - met) + price.row(met)
     cost = after[stage] + np.where(sure, 0.0, rest)
     steps = np.where(sure, form.ends[stage], form.k_max + members.vectors - met)
-    exact = price.direct(members.vectors)
+    exact = price.exact_sum(members.vectors)
     return Choice(form, float(cost.mean()), exact, float(steps.mean()), float(1 - sure.mean()))
 
 
 def _coordinates(options: AnytimeOptions, most: int) -> list[int]:
     if options.r_coords != "auto":
         return [most if options.r_coords == "all" else min(int(options.r_coords), most)]
-    return [*(count for count in COORDINATES if count < most), most]
+    tried = COORDINATES.get(options.tune, ANY_COORDINATES)
+    return [*(count for count in tried if count < most), most]
 
 
 def _limits(options: AnytimeOptions, most: int, block: int) -> list[int]:

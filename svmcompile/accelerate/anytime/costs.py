@@ -1,8 +1,8 @@
 """Costs: what parts of a bounded sum take, in units that can be compared with the exact sum.
 
 Three tables. `flops` counts operations as the cost of programs does. `host` and `portable` are
-nanoseconds of the emitted C, one row per call; they are constants, so that the same model
-always gives the same program, on every machine.
+nanoseconds of emitted float32 C, one row per call, on a processor with AVX-512. They are
+constants, so that the same model gives the same program on every machine; only ratios matter.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import kernel_sum_flops
-from svmcompile.kernel import Array, Kernel
+from svmcompile.kernel import SPARSE_ZEROS, Array
+from svmcompile.svm import SVM
 
 CHECK_FLOPS = 6
+SPARSE_COST = 2.2  # a feature of a vector that is stored without its zeros, beside one of a dense table
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of a kernel value and its parts, of a coordinate's multiply-add, of a stage."""
+    """Of kernel values, of a multiply-add of coordinates, of a stage."""
 
-    value: float  # one kernel value of a basis
-    term: float  # one kernel value of a direct sum, its multiply-add included
-    product: float  # one multiply-add of coordinates and estimates
+    value: float  # a kernel value of the basis, in a block
+    single: float  # the same by itself, as pairs of a vote ask for it
+    term: float  # a kernel value of the direct sum behind it, multiply-add included
+    exact: float  # the same of the exact method
+    product: float  # a multiply-add of coordinates and estimates
     stage: float  # beside its products
-    call: float = 0.0  # once per row, beside an exact sum
+    call: float = 0.0  # once per row
+    exact_call: float = 0.0
     lanes: int = 1  # values and products come in groups of so many
+    line: float = 0.0  # a coordinate, beside its products
 
     def values(self, count: int) -> float:
         """So many kernel values at once."""
@@ -40,32 +46,57 @@ class Prices:
 
     def triangle(self, first: int, last: int) -> float:
         """Rows of coordinates from one to another: row i has i + 1 products."""
-        return self.product * float(self._whole(np.arange(first + 1, last + 1)).sum())
+        lengths = np.arange(first + 1, last + 1)
+        return self.product * float(self._whole(lengths).sum()) + self.line * len(lengths)
 
-    def direct(self, count: int) -> float:
-        """The terms of so many vectors."""
-        return self.term * count
+    def exact_sum(self, vectors: int, sums: int = 1) -> float:
+        """The exact method with so many vectors, each in so many sums."""
+        return self.exact_call + vectors * (self.exact + self.product * (sums - 1))
 
     def _whole(self, count: Any) -> Any:
         return -(-count // self.lanes) * self.lanes
 
 
-def prices(tune: str, kernel: Kernel, n_features: int) -> Prices:
-    """The table of that name for a kernel."""
-    if tune == "flops":
-        value = kernel_sum_flops(kernel, 1, n_features, 0)
-        return Prices(value, value + 2, 2.0, CHECK_FLOPS)
-    fixed, per_feature, rest = TIMES[tune]
-    term = fixed + per_feature * n_features
-    return Prices(term, term, *rest)
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Prices of a profile: (for a kernel value, and for each of its features), and the rest."""
+
+    bounded: tuple[float, float]
+    single: tuple[float, float]
+    exact: tuple[float, float]
+    product: float
+    stage: float
+    call: float
+    exact_call: float
+    lanes: int
+    line: float
 
 
-# Nanoseconds: (kernel value, its feature, (product, stage, call, lanes)).
-TIMES: dict[str, tuple[float, float, tuple[float, float, float, int]]] = {
-    "host": (0.35, 0.02, (0.08, 8.0, 10.0, 8)),
-    "portable": (8.0, 0.6, (0.6, 8.0, 2.0, 1)),
+MEASURED = {
+    "host": Measured((0.2, 0.025), (9.0, 0.2), (0.13, 0.0225), 0.022, 12.0, 12.0, 20.0, 16, 0.0),
+    "portable": Measured((6.2, 0.125), (6.2, 0.125), (5.5, 0.1), 0.155, 10.0, 25.0, 0.0, 1, 3.0),
 }
-TUNES = ("flops", *TIMES)
+TUNES = ("flops", *MEASURED)
+
+
+def prices(tune: str, svm: SVM) -> Prices:
+    """The table of that name for a machine."""
+    width = svm.kernel_width
+    if tune == "flops":
+        value = kernel_sum_flops(svm.kernel, 1, width, 0)
+        return Prices(value, value, value + 2, value + 2, 2.0, CHECK_FLOPS)
+    found = MEASURED[tune]
+    bounded, single = (fixed + slope * width for fixed, slope in (found.bounded, found.single))
+    exact = found.exact[0] + found.exact[1] * _exact_width(svm)
+    rest = (found.product, found.stage, found.call, found.exact_call, found.lanes, found.line)
+    return Prices(bounded, single, bounded, exact, *rest)
+
+
+def _exact_width(svm: SVM) -> float:
+    """How many features a vector of the exact sum costs: zeros need not be met, bounded sums meet them."""
+    width = svm.kernel_width
+    zeros = float((svm.vectors == 0).mean())
+    return width if svm.steps or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
 
 
 def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:

@@ -7,7 +7,8 @@ float32, against the original in double on the same float32 row. u = 2^-24.
 Row. After the preprocessing |dx| <= A |x'| + B. A scaling (x - shift) factor + offset adds at
 most u (3 |product| + |x'| + |offset|) <= 4 u (|x'| + |offset|), so A' = A + 4 u and
 B' = |factor| B + A (|offset| + |factor shift|) + 4 u |offset| + 8 u64 |factor shift|, the last for
-shifts that were put together in double; clipping adds u to A.
+shifts that were put together in double; clipping adds u to A, filled-in numbers u |value| to B. Other
+steps that change numbers have no such bound, and no bounded sum stands behind them.
 
 Kernel rbf, by differences, D = |x' - z|, t = gamma D^2 = ln(1/k):
     |dk| <= k ( ((d + 6) u + 2 A) t + 2 sqrt(gamma t) V + exp_error + u ),   V = (u + A) |z| + B
@@ -18,10 +19,12 @@ k sqrt(t) <= 0.429, everywhere
 Kernel poly, in units of size = max(1, (gamma |x'| max(|x'|, reach) + |coef0|)^p):
     e_K = p ( (d + 6) u + 2 A + 2 gamma reach B ) + 2 p u          (k(x, x) included)
 
-Coordinates q = M k, row i of i + 1 products, a_i = sum_j |M_ij|:  dQ_i = (e_K + (i + 4) u) a_i
-Score from coordinates:   sum_i |w_i| dQ_i + (c + 5) u (|b| + |w|)
+Coordinates q = M k, row i of i + 1 products: adding them up moves q_i by s_i = (i + 4) u a_i, with
+a_i = sum_j |M_ij|, and kernel errors move q by M dk. Of the two
+Score from coordinates:   e_K sum_j |(M' w)_j| + sum_i |w_i| s_i + (c + 5) u (|b| + |w|)
 Score from an estimate g: sum_j |g_j| (e_K + (c + 5) u) + (c + 5) u |b|
-R^2 = k(x, x) - |q|^2:    e_K' + 2 |dQ| + |dQ|^2 + 2 (r + 3) u,  e_K' = 0 for rbf
+R^2 = k(x, x) - |q|^2:    e_K' + 2 d + d^2 + 2 (r + 3) u,  d = e_K sqrt(sum_ij |(M' M)_ij|) + |s|
+since q . M dk <= |q| |M dk| and |M dk|^2 = dk' M' M dk; e_K' = 0 for rbf.
 Direct sum: with k t <= T k + T exp(-T) for T >= 1 (and k sqrt(t) likewise), the kernel errors
 split into a part with sum |w_i k_i| and a constant; blocks of 32 add (32 + 5) u to the former.
 
@@ -32,7 +35,6 @@ rounding of the tables themselves is in `Basis` (drift).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +42,7 @@ import numpy as np
 from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.kernel import Array, Kernel
 from svmcompile.shift import split_shift
-from svmcompile.svm import ClipStep, ScaleStep
+from svmcompile.steps import ClipStep, FillStep, JoinStep, MissingStep, PickStep, ScaleStep, Steps
 
 U = ARITHMETIC["f32"].u
 U64 = ARITHMETIC["f64"].u
@@ -62,19 +64,36 @@ class RowError:
     constant: float
 
 
-def row_error(steps: Sequence[ScaleStep | ClipStep], n_features: int) -> RowError:
+def row_error(steps: Steps, n_features: int) -> RowError:
     """What float32 preprocessing does to a row; feature by feature, then as lengths."""
-    relative, constant = 0.0, np.zeros(n_features)
+    relative, constant = _errors_after(steps, 0.0, np.zeros(n_features))
+    return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
+
+
+def _errors_after(steps: Steps, relative: float, constant: Array) -> tuple[float, Array]:
+    """|dx_j| <= relative |x'_j| + constant_j behind the steps; infinite where there is no such bound."""
     for step in steps:
         if isinstance(step, ClipStep):
             relative += U
-            continue
-        shift, offset = split_shift(step.shift, step.factor)
-        factor, offset = np.abs(step.factor), np.abs(offset)
-        moved = factor * np.abs(shift)
-        constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
-        relative += 4 * U
-    return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
+        elif isinstance(step, ScaleStep):
+            shift, offset = split_shift(step.shift, step.factor)
+            factor, offset = np.abs(step.factor), np.abs(offset)
+            moved = factor * np.abs(shift)
+            constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
+            relative += 4 * U
+        elif isinstance(step, PickStep):
+            constant = constant[step.columns]
+        elif isinstance(step, FillStep) and step.nan:
+            constant = constant + U * np.abs(step.values)
+        elif isinstance(step, MissingStep) and step.nan:
+            constant = np.zeros_like(constant)
+        elif isinstance(step, JoinStep):
+            parts = [_errors_after(branch, relative, constant) for branch in step.branches]
+            relative = max(part[0] for part in parts)
+            constant = np.concatenate([part[1] for part in parts])
+        else:  # sums of features may cancel, and what is left of them may be all error
+            return math.inf, constant
+    return relative, constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +140,7 @@ class CoordinateError:
     """What is known of the first coordinates, for every number of them (index 0: none)."""
 
     score: Array  # error of bias + projection . q
+    estimate: Array  # error of bias + estimate . k
     square: Array  # error of R^2
 
 
@@ -129,19 +149,29 @@ def coordinate_error(
 ) -> CoordinateError:
     """Errors of scores and residuals from coordinates [K, K] and projections [K]."""
     count = np.arange(len(projection) + 1)
-    each = (error.value + (count[1:] + 3) * U) * np.abs(coordinates).sum(axis=1)
-    moved = np.concatenate([[0.0], np.cumsum(np.abs(projection) * each)])
+    estimates, spreads = _norms(coordinates, projection)
+    adding = (count[1:] + 3) * U * np.abs(coordinates).sum(axis=1)
+    moved = np.concatenate([[0.0], np.cumsum(np.abs(projection) * adding)])
     length = np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(projection)))])
-    spread = np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(each)))])
-    score = moved + (count + 5) * U * (abs(bias) + length)
-    square = error.diagonal + 2 * spread + np.square(spread) + 2 * (count + 3) * U
-    return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * square)
+    score = error.value * estimates + moved + (count + 5) * U * (abs(bias) + length)
+    slip = error.value * spreads + np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(adding)))])
+    square = error.diagonal + 2 * slip + np.square(slip) + 2 * (count + 3) * U
+    estimate = estimates * (error.value + (count + 5) * U) + (count + 5) * U * abs(bias)
+    return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * estimate, SECOND_ORDER * square)
 
 
-def estimate_error(estimate: Array, bias: float, error: KernelError) -> float:
-    """Error of bias + estimate . k, for the kernel values met so far."""
-    adding = (len(estimate) + 5) * U
-    return SECOND_ORDER * (float(np.abs(estimate).sum()) * (error.value + adding) + adding * abs(bias))
+def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:
+    """sum |M' w| and sqrt(sum |M' M|) over the first coordinates, for every number of them."""
+    size = len(projection)
+    estimate, product = np.zeros(size), np.zeros((size, size))
+    estimates, spreads = np.zeros(size + 1), np.zeros(size + 1)
+    for index, row in enumerate(coordinates):
+        own = row[: index + 1]
+        estimate[: index + 1] += projection[index] * own
+        product[: index + 1, : index + 1] += np.outer(own, own)
+        estimates[index + 1] = np.abs(estimate).sum()
+        spreads[index + 1] = math.sqrt(float(np.abs(product[: index + 1, : index + 1]).sum()))
+    return estimates, spreads
 
 
 def direct_rounding(weights: Array, bias: float, error: KernelError) -> tuple[float, float]:

@@ -11,8 +11,8 @@ UNITS = {
     "portable": "time in C, profile portable",
 }
 ROUNDING = (
-    "in float32, rounding alone is too large beside these features for any bound to be certain; "
-    "scale the features before training"
+    "in float32, rounding alone is too large beside these features, or not bounded behind such "
+    "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"
 )
 
 
@@ -38,8 +38,8 @@ def no_gain(ratio: float, options: AnytimeOptions) -> str:
     """Why the exact sum is taken."""
     return (
         f"bounds are predicted to cost {ratio:.2f} times as much as the exact sum "
-        f"({UNITS[options.tune]}); force=true emits them nevertheless, and with them keeps labels that "
-        "float32 alone cannot tell"
+        f"({UNITS[options.tune]}), too much to be worth it; force=true emits them nevertheless, and with "
+        "them keeps labels that float32 alone cannot tell"
     )
 
 

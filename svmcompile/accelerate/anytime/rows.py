@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from svmcompile.accelerate.anytime.sums import reach_of
-from svmcompile.accelerate.exact import Steps
 from svmcompile.kernel import Array
 from svmcompile.shift import nearest_float32
+from svmcompile.steps import Steps
 from svmcompile.svm import SVM, ScaleStep
 
 WORTH = 0.5  # vectors must get so much shorter

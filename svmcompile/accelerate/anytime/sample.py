@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmcompile.accelerate.fitting import made_up_rows
+from svmcompile.accelerate.fitting import made_up_rows, rows_near
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.kernel import Array
@@ -22,7 +22,7 @@ LIMIT = 20_000  # rows looked at for support vectors and neighbours
 def prepared_rows(svm: SVM, data: Data | None) -> Array:
     """The data's finite rows as the kernel sees them."""
     if data is None:
-        return np.zeros((0, svm.n_features))
+        return np.zeros((0, svm.kernel_width))
     rows = svm.prepared(np.asarray(data.X, dtype=np.float64))
     rows = rows[np.isfinite(rows).all(axis=1)]
     if not len(rows):
@@ -42,8 +42,10 @@ def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
     chosen = rows[np.sort(picks[:count])]
     own = {row.tobytes() for row in svm.vectors}
     known = np.array([row.tobytes() in own for row in chosen])
-    made = made_up_rows(rows[np.sort(picks)], int(known.sum()), random)
-    return np.concatenate([chosen[~known], made]) if len(made) else chosen
+    others = np.unique(rows[np.sort(picks)], axis=0)
+    if not known.any() or len(others) < 2:
+        return np.asarray(chosen)
+    return np.concatenate([chosen[~known], rows_near(chosen[known], others, random)])
 
 
 def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:

@@ -33,7 +33,7 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptio
     errors = Errors.of(basis.basis, one.bias, error)
     readings = Readings.of(one, basis.basis, errors, sample, reach_of(met))
     members = Members.of(len(one.weights), basis.picks)
-    choice = chosen(readings, members, prices(options.tune, own.kernel, own.n_features), options)
+    choice = chosen(readings, members, prices(options.tune, svm), options)
     details = {"choice": choice.as_dict(), "sample_rows": len(sample), "basis": len(basis.basis)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)

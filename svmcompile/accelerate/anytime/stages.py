@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.anytime.basis import Basis
 from svmcompile.accelerate.anytime.margins import (
     TEST_ROUNDING,
-    CoordinateError,
     KernelError,
     coordinate_error,
-    estimate_error,
 )
 from svmcompile.accelerate.anytime.sums import Sum
 from svmcompile.ir.stages import self_kernel, size_of
@@ -60,21 +58,18 @@ class Stages:
 class Errors:
     """What a basis' scores and residuals lose, by the number of values or coordinates (index 0: none)."""
 
-    own: CoordinateError
+    score: Array
     estimate: Array
+    square: Array
 
     @classmethod
     def of(cls, basis: Basis, bias: float, error: KernelError) -> Errors:
         own = coordinate_error(basis.coordinates, basis.projection, bias, error)
-        by_count = [estimate_error(basis.estimate(count), bias, error) for count in range(len(basis) + 1)]
-        return cls(
-            CoordinateError(own.score + basis.drift, own.square + basis.skew),
-            np.array(by_count) + basis.drift,
-        )
+        return cls(own.score + basis.drift, own.estimate + basis.drift, own.square + basis.skew)
 
     def margins(self, count: NDArray[Any], known: int) -> Array:
         """Of the score from `count` values, of which `known` have coordinates."""
-        return np.asarray(np.where(count <= known, self.own.score[count], self.estimate[count]))
+        return np.asarray(np.where(count <= known, self.score[count], self.estimate[count]))
 
 
 def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
@@ -87,7 +82,7 @@ def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
         basis.projection[:known],
         np.concatenate([*estimates, np.zeros(0 if estimates else 1)]),
         TEST_ROUNDING * basis.residuals[ends],
-        TEST_ROUNDING * errors.own.square[np.minimum(ends, known)],
+        TEST_ROUNDING * errors.square[np.minimum(ends, known)],
         TEST_ROUNDING * errors.margins(ends, known),
     )
 
@@ -122,7 +117,7 @@ class Readings:
         """|f - score| is at most this, [rows, K + 1], with so many coordinates."""
         count = np.arange(len(self.basis) + 1)
         used = np.minimum(count, known)
-        square = self.left[:, used] + self.errors.own.square[used] * np.square(self.sizes)
+        square = self.left[:, used] + self.errors.square[used] * np.square(self.sizes)
         margin = self.errors.margins(count, known) * self.sizes
         return np.asarray(TEST_ROUNDING * (self.basis.residuals * np.sqrt(square) + margin))
 

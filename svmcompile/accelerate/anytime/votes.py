@@ -6,14 +6,13 @@ that a linear guess names first meets the others, each pair bounded in its own b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.choose import BLOCKS, Choice, preferred
+from svmcompile.accelerate.anytime.choose import Choice, preferred
 from svmcompile.accelerate.anytime.costs import Prices, prices
 from svmcompile.accelerate.anytime.guess import Guess, fitted_guess
 from svmcompile.accelerate.anytime.instead import Instead
@@ -37,6 +36,7 @@ from svmcompile.progress import steps
 from svmcompile.svm import SVM
 
 LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
+BLOCKS = (16, 8, 4)
 SOME_ROWS = 200  # of the sample; every form is tried on them
 ORDERINGS = ("original", "sgma", "min-wz")
 
@@ -74,8 +74,10 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
     points = guess_rows(own, rows, sample, options.seed)
     guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
-    choice = preferred(list(_tried(maker, sample[:SOME_ROWS], options)), options)
-    details = {"choice": choice.as_dict(), "sample_rows": min(len(sample), SOME_ROWS)}
+    price = prices(options.tune, svm)
+    some = sample[:: -(-len(sample) // SOME_ROWS)]
+    choice = _chosen(maker, some, price, options)
+    details = {"choice": choice.as_dict(), "sample_rows": len(some)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
     return _program(svm, maker, choice, options, details)
@@ -142,14 +144,15 @@ class Maker:
         return [guess, vote]
 
 
-def _tried(maker: Maker, sample: Array, options: AnytimeOptions) -> Iterator[Choice]:
-    """What the forms that the options leave open cost on sample rows."""
-    price = prices(options.tune, maker.own.kernel, maker.own.n_features)
+def _chosen(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
+    """The cheapest form on sample rows that the options leave open: first its block, then its length."""
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
-    for block in (options.block,) if options.block else BLOCKS[:-1]:
-        for k_max in limits:
-            yield _judged(maker, Form(block, k_max, k_max), sample, price)
+    some = limits[len(limits) // 2]
+    blocks = (options.block,) if options.block else BLOCKS
+    first = preferred([_judged(maker, Form(block, some, some), sample, price) for block in blocks])
+    others = [Form(first.form.block, limit, limit) for limit in limits if limit != some]
+    return min([first, *(_judged(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
 
 
 def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
@@ -158,10 +161,10 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     assert isinstance(vote, ir.BoundedVote)
     found = spent(vote, env, builder.tables)
-    n, d, k = maker.own.n_vectors, maker.own.n_features, len(maker.own.counts)
-    cost = price.value * found.values + price.product * (found.flops / 2 + k * d) + price.call
+    n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
+    cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
-    exact = price.direct(n) + price.product * n * (k - 2)
+    exact = price.exact_sum(n, k - 1)
     return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
 
 

@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.calibration import allowed_errors
 from svmcompile.accelerate.decide import labels_of, margin_rule
 from svmcompile.accelerate.exact import exact_flops
-from svmcompile.accelerate.h1_tree.exits import Calibration, Front, Scores, Trial, calibrated, last_good
-from svmcompile.accelerate.h1_tree.forest import exit_growth, grown
+from svmcompile.accelerate.h1_tree.exits import (
+    NOTHING,
+    Calibration,
+    Front,
+    Scores,
+    Trial,
+    calibrated,
+    last_good,
+)
+from svmcompile.accelerate.h1_tree.forest import Forest, exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
 from svmcompile.accelerate.h1_tree.tables import Lists
@@ -36,7 +45,7 @@ class Tried:
 
     band: float
     held_back: bool  # by made-up points
-    planes: int
+    front: Front
     trial: Trial
     flops: float
 
@@ -44,7 +53,7 @@ class Tried:
         return {
             "tau": self.band,
             "recalibrated": self.held_back,
-            "planes": self.planes,
+            "planes": len(self.front.lists(0.0).nodes),
             "exit_share": round(1 - self.trial.reach, 6),
             "mean_depth": round(self.trial.depth, 3),
             "flops": round(self.flops),
@@ -78,28 +87,51 @@ def verdict_of(svm: SVM) -> Callable[[Scores], Any]:
 
 def chosen(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptions) -> Chosen:
     """The cheapest lists on the rows that choose, at the shift that the other rows prove."""
-    fronts, tried = [], []
+    least, growth = _least_shift(options, len(proof)), exit_growth(options, options.min_gain)
+    chooser = Chooser(svm, choice, options.target, options.confidence, least)
+    forests = []
     for band, full in _forms(svm, rows, options):
-        growth = exit_growth(options, options.min_gain)
         forest = grown(full, pairs_of(svm), growth, options, band, None)
-        front = Front(forest, verdict_of(svm))
-        trial = last_good(front.trials(choice.points, choice.classes), _errors(options, choice))
-        flops = trial.flops(svm.n_features, exact_flops(svm))
-        fronts.append(front)
-        tried.append(Tried(band, full is not rows, len(front.lists(0.0).nodes), trial, flops))
-    best = fronts[int(np.argmin([one.flops for one in tried]))]
-    found = calibrated(best.trials(proof.points, proof.classes), options.target, options.confidence)
-    return Chosen(best.lists(found.shift), found, tried)
+        forests.append(chooser.tried(forest, band, full is not rows))
+    best = min(forests, key=lambda one: one.flops)
+    for count in range(1, best.front.forest.longest):  # where the SVM stands best
+        shorter = best.front.forest.first(count)
+        forests.append(chooser.tried(shorter, best.band, best.held_back))
+    best = min(forests, key=lambda one: one.flops)
+    trials = best.front.trials(proof.points, proof.classes, least)
+    found = calibrated(trials, options.target, options.confidence)
+    return Chosen(best.front.lists(found.shift), found, forests)
 
 
-def _errors(options: H1TreeOptions, choice: Rows) -> int:
-    return int((1 - options.target) * len(choice.classes))
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Tells what lists would cost, on rows that choose."""
+
+    svm: SVM
+    rows: Rows
+    target: float
+    confidence: float
+    least: float  # shift
+
+    def tried(self, forest: Forest, band: float, held_back: bool) -> Tried:
+        """The lists at the least careful shift that keeps the target on these rows."""
+        front = Front(forest, verdict_of(self.svm))
+        allowed = max(0, allowed_errors(len(self.rows), self.target, self.confidence))
+        trial = last_good(front.trials(self.rows.points, self.rows.classes, self.least), allowed)
+        flops = trial.flops(self.svm.kernel_width, exact_flops(self.svm))
+        return Tried(band, held_back, front, trial, flops)
+
+
+def _least_shift(options: H1TreeOptions, proof: int) -> float:
+    """Thresholds move ahead of hard rows only where rows prove that it does no harm, and tau is free."""
+    free = options.tau == -1 and allowed_errors(proof, options.target, options.confidence) >= 0
+    return -NOTHING if free else 0.0
 
 
 def _forms(svm: SVM, rows: Rows, options: H1TreeOptions) -> list[tuple[float, Rows]]:
     """The bands to try, with rows as they are and with made-up points among them."""
     bands = BANDS if options.tau == -1 else (options.tau,)
-    if options.max_nodes == 0 and options.paper:
+    if options.paper:
         bands = (0.0,)
     forms = [rows]
     times = min(options.recalibrate, MOST_MADE_UP // max(len(rows.classes), 1))

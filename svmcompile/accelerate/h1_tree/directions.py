@@ -6,6 +6,7 @@ direction, a threshold beyond all hard rows makes a node that answers none of th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,19 +33,23 @@ class Ways:
     seed: int = 0
 
 
-def directions(hard: Array, other: Array, ways: Ways) -> list[Array]:
-    """Unit vectors of both programs, remedies for zero solutions included."""
-    found: list[Array | None] = []
+def directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array]:
+    """Unit vectors of both programs, remedies for zero solutions included, as they are asked for."""
+    return (one for one in map(_unit, _directions(hard, other, ways)) if one is not None)
+
+
+def _directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array | None]:
     middle = np.concatenate([hard, other]).mean(axis=0)
     hard, other = hard - middle, other - middle
-    found += [heavy_direction(hard, other, weight, ways) for weight in ways.hard_weights]
+    yield heavy_direction(hard, other, ways.hard_weights[0], ways)
     place = other.mean(axis=0)
     whole = projection(hard, place)
-    found.append(whole)
+    yield whole
+    for weight in ways.hard_weights[1:]:
+        yield heavy_direction(hard, other, weight, ways)
     if whole is None or ways.always_reduced:
         some = hard if len(hard) <= HULL_ROWS else _some(hard, HULL_ROWS, ways.seed)
-        found += reduced_directions(some, place, ways.reduced)
-    return [one for one in map(_unit, found) if one is not None]
+        yield from reduced_directions(some, place, ways.reduced)
 
 
 def reduced_directions(hard: Array, place: Array, shares: tuple[float, ...]) -> list[Array]:

@@ -74,11 +74,11 @@ class Front:
             self.settled[shift] = Lists(empty, found.order) if shift == NOTHING else found
         return self.settled[shift]
 
-    def trials(self, points: Array, classes: NDArray[np.int64]) -> list[Trial]:
-        """What every shift does to rows in kernel space, the safest first."""
+    def trials(self, points: Array, classes: NDArray[np.int64], least: float) -> list[Trial]:
+        """What every shift (not below the least) does to rows in kernel space, the safest first."""
         planes = self.lists(0.0).planes
         along = projected(points, planes) if len(planes) else np.zeros((len(points), 0))
-        return [self._trial(shift, along, classes) for shift in SHIFTS]
+        return [self._trial(shift, along, classes) for shift in SHIFTS if shift >= least]
 
     def _trial(self, shift: float, along: Array, classes: NDArray[np.int64]) -> Trial:
         lists = self.lists(shift)
@@ -115,6 +115,6 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
         1 - best.reach,
         best.depth,
         1 - best.wrong / max(rows, 1),
-        1 - upper_bound(best.wrong, rows, confidence) if best.shift != NOTHING else 1.0,
-        allowed >= 0 or best.shift == NOTHING,
+        1 - upper_bound(best.wrong, rows, confidence) if best.reach < 1 else 1.0,
+        allowed >= 0 or best.reach == 1,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from svmcompile.accelerate.h1_tree.directions import Ways
 from svmcompile.accelerate.h1_tree.grow import Growth, grow
-from svmcompile.accelerate.h1_tree.nodes import PlaneList
 from svmcompile.accelerate.h1_tree.options import (
     DTYPES,
     EXIT_NODES,
@@ -18,12 +18,13 @@ from svmcompile.accelerate.h1_tree.options import (
 )
 from svmcompile.accelerate.h1_tree.prune import prune
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
-from svmcompile.accelerate.h1_tree.settle import Ruler, ruler
+from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.accelerate.h1_tree.tables import Lists
 from svmcompile.ir.nodes import Order
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
+PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is the mean
 EXIT_WEIGHTS = (30.0, 1.0)  # weights of the hard class that are tried besides, where an SVM follows
 
 
@@ -35,6 +36,14 @@ class Forest:
     order: Order
     grown: int  # planes before pruning
 
+    def first(self, count: int) -> Forest:
+        """The first nodes of every list."""
+        return replace(self, rulers=tuple(one.first(count) for one in self.rulers))
+
+    @property
+    def longest(self) -> int:
+        return max(len(one.answers) for one in self.rulers)
+
     def lists(self, shift: float = 0.0) -> Lists:
         """The lists with thresholds moved by that many spreads of their planes."""
         return Lists(tuple(one.settled(shift) for one in self.rulers), self.order)
@@ -43,10 +52,12 @@ class Forest:
 def growth_of(options: ListOptions, several: bool) -> Growth:
     """How lists of their own grow."""
     most = options.max_nodes or (PAIR_NODES if several else LIST_NODES)
-    reduced = () if options.paper else options.reduced.values
+    reduced = PUBLISHED if options.paper else options.reduced.values
     ways = Ways((options.hard_weight,), options.zero_factor, reduced, seed=options.seed)
     turn = options.turn and not options.paper
-    return Growth(ways, options.level, most, sample=options.sample, turn=turn, seed=options.seed)
+    return Growth(
+        ways, options.level, most, noise=options.noise, sample=options.sample, turn=turn, seed=options.seed
+    )
 
 
 def exit_growth(options: ListOptions, min_gain: float) -> Growth:
@@ -58,6 +69,7 @@ def exit_growth(options: ListOptions, min_gain: float) -> Growth:
         ways=replace(whole.ways, hard_weights=weights, always_reduced=True),
         most=options.max_nodes or EXIT_NODES,
         least_gain=min_gain,
+        noise=0.0,
         mixed=False,
     )
 
@@ -67,25 +79,27 @@ def grown(
 ) -> Forest:
     """A list per pair; directions are looked for in points times `factor`."""
     centre, made, count = rows.points.mean(axis=0), list[Ruler](), 0
+    factor = np.ones(rows.points.shape[1]) if factor is None else factor
+    growth = replace(growth, stored=_rounding(factor, DTYPES[options.planes]))
     total = sum(int(np.isin(rows.classes, pair).sum()) for pair in pairs)
     with steps("growing lists of half-spaces", total) as advance:
         for column, pair in enumerate(pairs):
             sample = rows.sample(pair, column, band)
-            seen = sample if factor is None else replace(sample, points=sample.points * factor)
+            seen = sample if (factor == 1).all() else replace(sample, points=sample.points * factor)
             found = grow(seen, growth, advance)
             count += len(found.nodes)
             if growth.mixed and found.nodes:
                 found = prune(found, seen, options.prune_tol)
             held = [node.holds(seen.points) for node in found.nodes]
-            planes = _planes(found, factor)
-            made.append(ruler(found, planes, held, sample, centre, DTYPES[options.planes]))
+            planes = np.array([node.plane * factor for node in found.nodes]).reshape(-1, len(factor))
+            made.append(ruler(found, planes, held, sample, centre))
     return Forest(tuple(made), "dag" if options.multiclass == "dag" else "all", count)
 
 
-def _planes(found: PlaneList, factor: Array | None) -> list[Array]:
-    """The planes for points as they are, of unit length."""
-    planes = [node.plane if factor is None else node.plane * factor for node in found.nodes]
-    return [plane / np.sqrt(plane @ plane) for plane in planes]
+def _rounding(factor: Array, dtype: str) -> Callable[[Array], Array]:
+    """What becomes of planes for points times `factor` once tables hold them for points as they are."""
+    back = np.where(factor > 0, 1 / np.where(factor > 0, factor, 1.0), 0.0)
+    return lambda planes: as_stored(planes * factor, dtype) * back
 
 
 def factors(points: Array, scale: str) -> Array | None:

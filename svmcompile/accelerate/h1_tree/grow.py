@@ -31,8 +31,10 @@ class Growth:
     level: int = 0  # 1: perpendicular directions at every node, 0: only where nothing else helps
     most: int = 150  # nodes
     least_gain: float = 0.0  # of the rows that count; a node that answers fewer ends the list
+    noise: float = 0.0  # share of the rows a node answers that may be hard
     sample: int = 4000  # rows that directions are made from and compared on
     turn: bool = True  # the best directions are turned for as long as that answers more rows
+    stored: Callable[[Array], Array] = lambda planes: planes  # planes as tables will hold them
     mixed: bool = True  # the rest gets a sign; else rows that no node answers are left open
     seed: int = 0
 
@@ -53,7 +55,7 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
     enough = growth.least_gain * (len(sample) if sample.counted is None else int(sample.counted.sum()))
     left = sample
     while len(nodes) < growth.most:
-        found = _next_node(sample, left, growth, generator)
+        found = _next_node(sample, left, nodes, growth, generator)
         if found is None or found.gain < enough:
             break
         nodes.append(found.node)
@@ -66,27 +68,33 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
 
 
 def _next_node(
-    sample: Sample, left: Sample, growth: Growth, generator: np.random.Generator
+    sample: Sample, left: Sample, nodes: list[HalfSpace], growth: Growth, generator: np.random.Generator
 ) -> Candidate | None:
     """The best node for the rows left; None where the list is complete."""
     if _is_mixed(left):
         found = best_node(left, growth, generator)
-        return farthest_node(left) if found is None and growth.mixed else found
-    return None if growth.mixed else closing_node(sample, left, growth, generator)
+        return farthest_node(left, growth) if found is None and growth.mixed else found
+    return None if growth.mixed else closing_node(sample, left, nodes, growth, generator)
 
 
 def closing_node(
-    sample: Sample, left: Sample, growth: Growth, generator: np.random.Generator
+    sample: Sample, left: Sample, nodes: list[HalfSpace], growth: Growth, generator: np.random.Generator
 ) -> Candidate | None:
     """A node for rows of one sign that are left, where what is not answered is not known.
 
-    With nobody to hold it back it would answer all of space, so it heeds rows answered before.
+    With nobody to hold it back it would answer all of space, so it heeds rows answered before. The
+    other side of an earlier plane will often do.
     """
     if not len(left):
         return None
     answer = majority(left)
     rows = left.joined(sample.some(np.flatnonzero(sample.hard(answer))))
-    found = best_node(rows, growth, generator, answer)
+    turned = _compared(rows, [(-node.plane, answer) for node in nodes], growth, flip=False)
+    found = _best(turned)
+    if found is None or not _is_complete(rows, found):
+        found = _best(
+            [one for one in (found, best_node(rows, growth, generator, answer)) if one is not None]
+        )
     return None if found is None else Candidate(replace(found.node, closing=True), found.gain)
 
 
@@ -108,7 +116,7 @@ def best_node(
     tried = [one for one in _candidates(few, growth) if only in (0, one.node.answer)]
     if few is not sample:
         ordered = sorted(tried, key=lambda one: -one.gain)[:FINALISTS]
-        tried = [_judged(sample, one.node.plane, one.node.answer) for one in ordered]
+        tried = [_judged(sample, one.node.plane, one.node.answer, growth.noise) for one in ordered]
     best = _best(tried)
     return best if best is not None and best.gain > 0 else None
 
@@ -140,79 +148,97 @@ def _of_both_signs(
 
 def _candidates(sample: Sample, growth: Growth) -> list[Candidate]:
     """Both programs for both hard classes, what is perpendicular to their directions, and turned ones."""
-    planes: list[tuple[Array, int]] = []
-    for answer in (-1, 1):  # hard class 1 first, as published
-        planes += [(plane, answer) for plane in _solutions(sample, answer, growth)]
-    found = _compared(sample, planes, flip=True)
+    found = _solutions(sample, growth)
     best = _best(found)
-    if best is not None and best.gain == int(sample.gains(best.node.answer).sum()):
-        return found  # nothing answers more
+    if best is not None and _is_complete(sample, best):
+        return found
     main = main_directions(sample.points[sample.signs == 1], sample.points[sample.signs == -1])
     if growth.level == 1 or best is None or best.gain == 0:
-        across = [side for plane, _ in planes for side in perpendiculars(plane, main)]
-        both = [(sign * side, answer) for side in across for sign in (1, -1) for answer in (-1, 1)]
-        found += _compared(sample, both, flip=False)
+        units = [one.node.plane / np.sqrt(one.node.plane @ one.node.plane) for one in found]
+        across = [side for plane in units for side in perpendiculars(plane, main)]
+        both = [(sign * side, answer) for side in across for sign in (1, -1) for answer in _answers(sample)]
+        found += _compared(sample, both, growth, flip=False)
     if growth.turn:
-        found += [
-            _turned(sample, one, main) for one in sorted(found, key=lambda one: -one.gain)[:FINALISTS]
-        ]
+        ordered = sorted(found, key=lambda one: -one.gain)[:FINALISTS]
+        found += [_turned(sample, one, main, growth) for one in ordered]
     return found
 
 
-def _solutions(sample: Sample, answer: int, growth: Growth) -> list[Array]:
-    """Directions of both programs, where the rows with another answer are hard."""
-    hard, gains = sample.hard(answer), sample.gains(answer)
-    real = hard if sample.counted is None else hard & sample.counted
-    hard = real if real.any() else hard
-    if not hard.any() or not gains.any():
-        return []
-    return directions(sample.points[hard], sample.points[gains], growth.ways)
+def _is_complete(sample: Sample, one: Candidate) -> bool:
+    """Whether it answers all that it could."""
+    return one.gain == int(sample.gains(one.node.answer).sum())
 
 
-def _compared(sample: Sample, planes: list[tuple[Array, int]], flip: bool) -> list[Candidate]:
+def _solutions(sample: Sample, growth: Growth) -> list[Candidate]:
+    """Nodes of both programs for both answers; the search ends with one that nothing can surpass."""
+    found: list[Candidate] = []
+    for answer in _answers(sample):
+        hard, gains = sample.hard(answer), sample.gains(answer)
+        real = hard if sample.counted is None else hard & sample.counted
+        hard = real if real.any() else hard
+        if not hard.any() or not gains.any():
+            continue
+        for plane in directions(sample.points[hard], sample.points[gains], growth.ways):
+            found += _compared(sample, [(plane, answer)], growth, flip=True)
+            if answer == majority(sample) and _is_complete(sample, found[-1]):
+                return found
+    return found
+
+
+def _answers(sample: Sample) -> tuple[int, int]:
+    """Both answers; of equal candidates the first wins, so their order depends on rows, not on names."""
+    total = int(sample.signs.sum(dtype=np.int64)) or int(sample.signs[0])
+    return (1, -1) if total > 0 else (-1, 1)
+
+
+def _compared(
+    sample: Sample, planes: list[tuple[Array, int]], growth: Growth, flip: bool
+) -> list[Candidate]:
     """Nodes with those planes; with `flip` one that answers nothing is turned round."""
     found = []
-    for answer in (-1, 1):
+    for answer in _answers(sample):
         own = [plane for plane, of in planes if of == answer]
         if not own:
             continue
+        own = list(growth.stored(np.array(own)))
         hard, gains = sample.hard(answer), sample.gains(answer)
         along = projected(sample.points, np.array(own))
         for plane, values in zip(own, along.T, strict=True):
-            one = _node(plane, answer, values[hard], values[gains])
+            one = _node(plane, answer, values[hard], values[gains], growth.noise)
             if one.gain == 0 and flip:
-                one = _node(-plane, answer, -values[hard], -values[gains])
+                one = _node(-plane, answer, -values[hard], -values[gains], growth.noise)
             found.append(one)
     return found
 
 
-def _turned(sample: Sample, best: Candidate, main: Array) -> Candidate:
+def _turned(sample: Sample, best: Candidate, main: Array, growth: Growth) -> Candidate:
     """The node turned towards perpendicular directions, as long as it answers more rows."""
     for _ in range(TURNS):
-        plane = best.node.plane
+        plane = best.node.plane / np.sqrt(best.node.plane @ best.node.plane)
         turned = [
             (np.cos(angle) * plane + np.sin(angle) * side, best.node.answer)
             for side in perpendiculars(plane, main)
             for angle in (*ANGLES, *(-angle for angle in ANGLES))
         ]
-        found = _best(_compared(sample, turned, flip=False))
+        found = _best(_compared(sample, turned, growth, flip=False))
         if found is None or found.gain <= best.gain:
             break
         best = found
     return best
 
 
-def _judged(sample: Sample, plane: Array, answer: int) -> Candidate:
+def _judged(sample: Sample, plane: Array, answer: int, noise: float) -> Candidate:
     along = projected(sample.points, plane[None])[:, 0]
-    return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)])
+    return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)], noise)
 
 
-def _node(plane: Array, answer: int, hard: Array, gains: Array) -> Candidate:
-    at, reach = threshold(hard, gains)
-    return Candidate(HalfSpace(plane, at, answer, reach), int((gains > at).sum()))
+def _node(plane: Array, answer: int, hard: Array, gains: Array, noise: float) -> Candidate:
+    at, reach = threshold(hard, gains, noise)
+    lost = int((hard > at).sum()) if noise else 0
+    return Candidate(HalfSpace(plane, at, answer, reach), int((gains > at).sum()) - lost)
 
 
-def farthest_node(sample: Sample) -> Candidate | None:
+def farthest_node(sample: Sample, growth: Growth) -> Candidate | None:
     """The row farthest from the mean, cut off with its copies: a ball touches its plane only there.
 
     Copies may have both signs; then most of them decide, and the others are lost.
@@ -224,7 +250,7 @@ def farthest_node(sample: Sample) -> Candidate | None:
     length = float(np.sqrt(plane @ plane))
     if length == 0:
         return None
-    plane = plane / length
+    plane = growth.stored(plane[None] / length)[0]
     copies = (sample.points == sample.points[far]).all(axis=1)
     along = projected(sample.points, plane[None])[:, 0]
     at, reach = threshold(along[~copies], along[copies])

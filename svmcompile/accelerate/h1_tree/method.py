@@ -12,6 +12,7 @@ from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.h1_tree.choose import WIDTH, Chosen, chosen, rows_of
 from svmcompile.accelerate.h1_tree.forest import grown, growth_of
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TreeOptions
+from svmcompile.accelerate.h1_tree.proven import proven
 from svmcompile.accelerate.h1_tree.remarks import remarks
 from svmcompile.accelerate.h1_tree.rows import Rows, class_numbers, finite, pairs_of
 from svmcompile.accelerate.h1_tree.tables import OUT, Lists
@@ -36,7 +37,8 @@ def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
     points = svm.prepared(finite(data.X, "the data"))
     given = _given(svm, data, options)
     if options.ends_in_svm:
-        return _before_svm(svm, data, points, given, options)
+        listed = _before_svm(svm, data, points, given, options)
+        return proven(svm, data, listed, options.centres) if options.proven else listed
     rows = rows_of(svm, points, given)
     growth = growth_of(options, several=bool(svm.counts))
     forest = grown(rows, pairs_of(svm), growth, options, 0.0, None)
@@ -89,19 +91,19 @@ def _parts(svm: SVM, data: Data, rows: Rows, given: Any, options: H1TreeOptions)
     """Rows that grow lists, that choose among them, and that prove what they keep."""
     generator = np.random.default_rng(options.seed)
     order = generator.permutation(len(rows))
-    proven = 0 if options.calibrate else int(PROOF * len(rows))
-    cut = proven + int(CHOICE * (len(rows) - proven))
-    if cut == proven or not (proven or options.calibrate):
+    held_out = 0 if options.calibrate else int(PROOF * len(rows))
+    cut = held_out + int(CHOICE * (len(rows) - held_out))
+    if cut == held_out or not (held_out or options.calibrate):
         raise OptionError(
             f"h1-tree: {len(rows)} rows are too few to hold some out; give more, or end=label"
         )
-    proof = rows.some(np.sort(order[:proven]))
+    proof = rows.some(np.sort(order[:held_out]))
     if options.calibrate:
         held = finite(options.calibrate.read(svm), "calibrate")
         refuse_rows_of_the_tree(held, np.asarray(data.X, dtype=np.float64), "h1-tree")
         proof = rows_of(svm, svm.prepared(held))
     wanted = rows if given is None else dataclasses.replace(rows, classes=given)
-    return wanted.some(np.sort(order[cut:])), rows.some(np.sort(order[proven:cut])), proof
+    return wanted.some(np.sort(order[cut:])), rows.some(np.sort(order[held_out:cut])), proof
 
 
 def _add_lists(builder: Builder, x: str, lists: Lists, points: Array, options: H1TreeOptions) -> None:

@@ -49,12 +49,13 @@ class PlaneList:
         return out
 
 
-def threshold(hard: Array, gains: Array) -> tuple[float, float]:
+def threshold(hard: Array, gains: Array, noise: float = 0.0) -> tuple[float, float]:
     """(threshold, reach) from projections: halfway from the last hard row to the first row beyond it.
 
-    Without a row beyond, the last hard row itself.
+    Without a row beyond, the last hard row itself. With `noise` the last hard row that counts is the
+    first before which rows are pure enough.
     """
-    reach = float(hard.max(initial=-np.inf))
+    reach = _impure(hard, gains, noise) if noise else float(hard.max(initial=-np.inf))
     beyond = gains[gains > reach]
     if not len(beyond):
         return reach, reach
@@ -63,6 +64,15 @@ def threshold(hard: Array, gains: Array) -> tuple[float, float]:
         return float(np.nextafter(first, -np.inf)), reach
     middle = reach + (first - reach) / 2
     return (middle if middle < first else reach), reach
+
+
+def _impure(hard: Array, gains: Array, noise: float) -> float:
+    """The hard row beyond which most rows lie, of which no larger share than `noise` is hard."""
+    last = np.sort(hard)[::-1]
+    wrong = np.searchsorted(-last, -last, side="left")  # hard rows beyond each, without its equals
+    right = len(gains) - np.searchsorted(np.sort(gains), last, side="right")
+    pure = np.flatnonzero(wrong <= noise * (wrong + right))
+    return float(last[pure[-1]]) if len(pure) else -np.inf
 
 
 def projected(points: Array, planes: NDArray[Any], block: int = 1 << 22) -> Array:

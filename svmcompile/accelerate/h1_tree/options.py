@@ -45,14 +45,13 @@ REDUCED = Shares("0.05,0.3")
 class ListOptions:
     """How lists are grown, whoever wants them."""
 
-    paper: bool = (
-        False  # the published form: given labels, no reduced hull, nothing turned, no SVM at the end
-    )
+    paper: bool = False  # as published: given labels, a mean for the reduced hull, nothing turned, no SVM
     level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
     hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
     zero_factor: float = 10.0  # by which that is lowered while it gives no direction
     reduced: Shares = REDUCED  # hulls tried where the whole one gives no direction
     turn: bool = True  # directions are turned for as long as they answer more rows
+    noise: float = 0.0  # share of the rows a node answers that may be of the other class; for noisy labels
     max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM
     prune_tol: float = 0.0  # share of rows that pruning may get wrong
     multiclass: str = "vote"  # vote | dag: every pair of classes, or only those on the way to the winner
@@ -74,6 +73,8 @@ class ListOptions:
         for name, least in (("hard_weight", 1), ("zero_factor", 1), ("prune_tol", 0), ("sample", 10)):
             if getattr(self, name) < least:
                 raise OptionError(f"h1-tree: {name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.noise < 0.5:
+            raise OptionError(f"h1-tree: noise must lie within 0 and 0.5, got {self.noise}")
         for name in ("max_nodes", "seed"):
             if getattr(self, name) < 0:
                 raise OptionError(f"h1-tree: {name} must not be negative, got {getattr(self, name)}")
@@ -84,16 +85,15 @@ class H1TreeOptions(ListOptions):
     """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
 
     labels: str = "auto"  # model | given: what lists are grown for; auto: model, given with paper=true
-    end: str = (
-        "auto"  # svm | label: who takes rows that no half-space answers; auto: svm, label with paper=true
-    )
+    end: str = "auto"  # svm | label: who takes rows no half-space answers; auto: svm, label with paper=true
     tau: float = -1.0  # rows the SVM is not sure of by so much never exit; -1: chosen on held-out rows
     recalibrate: int = 8  # points made up around each row that hold thresholds back
     min_gain: float = 0.01  # share of rows that a node before the SVM must answer
     target: float = 0.999  # agreement with the original that exits keep
     confidence: float = 0.8  # with which they do
     calibrate: CalibrationRows = NO_ROWS  # rows that prove it; none: 25 % of the data
-    proven: bool = False  # exits by proof instead of measurement; not there yet
+    proven: bool = False  # exits by proof instead of measurement: no label changes
+    centres: int = 16  # of the expansions that prove exits
 
     @property
     def ends_in_svm(self) -> bool:
@@ -114,8 +114,10 @@ class H1TreeOptions(ListOptions):
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
                 "such models are linear, for which method exact takes one dot product per class"
             )
-        if self.proven:
-            raise OptionError("h1-tree: proven=true is not there yet; exits are calibrated by measurement")
+        if self.proven and not self.ends_in_svm:
+            raise OptionError("h1-tree: proven=true is for end=svm")
+        if not 1 <= self.centres <= 4096:
+            raise OptionError(f"h1-tree: centres must lie within 1 and 4096, got {self.centres}")
         if self.tau != -1 and self.tau < 0:
             raise OptionError(f"h1-tree: tau must be -1 or at least 0, got {self.tau}")
         for name, most in (("min_gain", 1), ("recalibrate", 1000)):
@@ -134,3 +136,21 @@ class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
     scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for
+    end: str = "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
+    C: float = 1.0  # of that machine
+    gamma: float = 0.0  # of its kernel; 0: one over the number of features
+    svm_rows: int = 20_000  # it is trained on at most so many rows
+    target: float = 0.999  # agreement with it that exits keep
+    confidence: float = 0.8  # with which they do
+
+    def check(self) -> None:
+        self.check_lists()
+        if self.end == "auto":
+            raise OptionError("h1-tree: end is svm or label in training")
+        if self.C <= 0 or self.gamma < 0 or self.svm_rows < 10:
+            raise OptionError("h1-tree: C must be above 0, gamma at least 0, svm_rows at least 10")
+
+    def before_svm(self) -> H1TreeOptions:
+        """The options for lists before a machine."""
+        own = {field.name: getattr(self, field.name) for field in fields(ListOptions)}
+        return H1TreeOptions(**own, end="svm", target=self.target, confidence=self.confidence)

@@ -75,7 +75,7 @@ def class_numbers(given: NDArray[np.generic], known: NDArray[np.generic]) -> Cla
     found = order[place]
     if not (known[found] == given).all():
         stray = given[known[found] != given][0]
-        raise OptionError(f"h1-tree: the data has the label {stray!r}, which the model does not know")
+        raise OptionError(f"h1-tree: the data has the label {stray}, which the model does not know")
     return np.asarray(found, dtype=np.int64)
 
 

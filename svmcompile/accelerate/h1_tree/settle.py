@@ -1,4 +1,4 @@
-"""Planes as tables will hold them, with thresholds set anew for these: node after node, for the rows left.
+"""Thresholds set anew: node after node, for the rows left.
 
 Thresholds may stand back from hard rows by some share of their plane's spread. Rows that a node then
 leaves to the next are heeded there, so that every list of that kind is right on the rows it was grown from.
@@ -34,6 +34,11 @@ class Ruler:
     excused: tuple[Flags, ...]  # hard rows that each node answered knowingly: copies with both signs
     centre: Array
 
+    def first(self, count: int) -> Ruler:
+        """The same for the first nodes alone."""
+        some = (self.planes[:count], self.answers[:count], self.closing[:count])
+        return Ruler(*some, self.rest, self.sample, self.excused[:count], self.centre)
+
     def settled(self, shift: float = 0.0) -> PlaneList:
         """The list with thresholds moved by that many spreads of their planes."""
         nodes, left = list[HalfSpace](), np.ones(len(self.sample), dtype=bool)
@@ -63,17 +68,19 @@ class Ruler:
         return ROUNDING * (len(plane) + 8) * size
 
 
-def ruler(
-    found: PlaneList, planes: list[Array], held: list[Flags], sample: Sample, centre: Array, dtype: str
-) -> Ruler:
-    """For a list that was grown; `held` are the rows each node answered, `dtype` what its planes become."""
-    stored = narrow(np.array(planes).reshape(len(planes), -1), dtype, "planes")
-    exact = stored.stored * stored.units[:, None]
-    exact = nearest_float32(exact) if dtype == "f32" else exact
+def ruler(found: PlaneList, planes: Array, held: list[Flags], sample: Sample, centre: Array) -> Ruler:
+    """For a list that was grown; `held` are the rows each node answered."""
     answers = tuple(node.answer for node in found.nodes)
     left, excused = np.ones(len(sample), dtype=bool), list[Flags]()
     for answer, answered in zip(answers, held, strict=True):
         excused.append(answered & left & sample.hard(answer))
         left = left & ~answered
     closing = tuple(node.closing for node in found.nodes)
-    return Ruler(exact, answers, closing, found.rest, sample, tuple(excused), centre)
+    return Ruler(planes, answers, closing, found.rest, sample, tuple(excused), centre)
+
+
+def as_stored(planes: Array, dtype: str) -> Array:
+    """Planes of unit length as tables of a number type hold them."""
+    stored = narrow(planes / np.sqrt(np.square(planes).sum(axis=1, keepdims=True)), dtype, "planes")
+    exact = np.asarray(stored.stored * stored.units[:, None])
+    return nearest_float32(exact) if dtype == "f32" else exact

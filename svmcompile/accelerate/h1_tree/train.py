@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from svmcompile.accelerate.h1_tree.forest import Forest, factors, grown, growth_of
+from svmcompile.accelerate.h1_tree.kernel_end import some_rows, trained_svm
+from svmcompile.accelerate.h1_tree.method import h1_tree
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite
 from svmcompile.accelerate.h1_tree.tables import OUT
@@ -14,6 +18,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.kernel import Array
 from svmcompile.labels import Labels
 from svmcompile.shift import nearest_float32
 from svmcompile.svm import digest
@@ -21,17 +26,30 @@ from svmcompile.svm import digest
 
 def train(data: Data, options: H1TrainOptions) -> Program:
     """One list for two classes, one per pair for more; votes or a directed graph decide among several."""
-    options.check_lists()
+    options.check()
     assert data.y is not None
     points = finite(data.X, "the data")
     known = np.unique(data.y)
     if len(known) < 2:
         raise OptionError("h1-tree: the data has one class only; lists part at least two")
+    factor = factors(points, options.scale)
+    if options.end == "svm":
+        return _before_svm(data, points, factor, options)
     rows = Rows(points, class_numbers(data.y, known))
     pairs: list[Pair] = [(1, 0)] if len(known) == 2 else pair_indices(len(known))
     growth = growth_of(options, several=len(known) > 2)
-    forest = grown(rows, pairs, growth, options, 0.0, factors(points, options.scale))
+    forest = grown(rows, pairs, growth, options, 0.0, factor)
     return _program(forest, data, Labels.of(known, "the data"), options)
+
+
+def _before_svm(data: Data, points: Array, factor: Array | None, options: H1TrainOptions) -> Program:
+    """Lists, and behind them an SVM that is trained first."""
+    assert data.y is not None
+    some = some_rows(len(points), options.svm_rows, options.seed)
+    source = digest({"X": data.X, "y": np.asarray(data.y)})
+    svm = trained_svm(points[some], data.y[some], factor, options.C, options.gamma, source)
+    svm = replace(svm, feature_names=data.feature_names)
+    return h1_tree(svm, data, options.before_svm())
 
 
 def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions) -> Program:

@@ -14,4 +14,4 @@ from svmcompile.accelerate.metric_tree.method import metric_tree
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
 from svmcompile.ir.program import Claim
 
-METHOD = Method(metric_tree, MetricTreeOptions, Claim.APPROXIMATE, needs_data=True)
+METHOD = Method(metric_tree, MetricTreeOptions, Claim.APPROXIMATE, needs_data=True, takes_heads=True)

@@ -60,7 +60,7 @@ def _all_forms(options: MetricTreeOptions, svm: SVM, leaf: str, risk: bool) -> l
     if options.guard == "target":
         # Large leaves are seldom wrong by much, and second order is seldom wrong: both spare exact sums.
         found[2] = Form("axis, coarser", "gradient-axis", leaf, FINE_EPS, 64, 0, True)
-        if options.leaf == "auto" and svm.n_features <= QUADRATIC_FEATURES:
+        if options.leaf == "auto" and svm.kernel_width <= QUADRATIC_FEATURES:
             found.append(Form("oblique, quadratic", "midpoint", "quadratic", FINE_EPS, 16, 0, True))
     found = [_form(options, form) for form in found]
     # For pairs of classes a vector of functions for every row would be larger than the model.

@@ -25,8 +25,8 @@ class Field:
         self.svm = svm
         self.kernel = svm.kernel
         # An rbf kernel does not see a common shift, and distances about the middle do not cancel.
-        middle = svm.vectors.mean(axis=0) if svm.n_vectors else np.zeros(svm.n_features)
-        self.middle = middle if self.kernel.kind == "rbf" else np.zeros(svm.n_features)
+        middle = svm.vectors.mean(axis=0) if svm.n_vectors else np.zeros(svm.kernel_width)
+        self.middle = middle if self.kernel.kind == "rbf" else np.zeros(svm.kernel_width)
         self.vectors = svm.vectors - self.middle
         self.squares = np.square(self.vectors).sum(axis=1)
         self.pairs = pair_indices(len(svm.counts))
@@ -70,7 +70,7 @@ class Field:
 
     def hessians(self, points: Array) -> Array:
         """The Hessian of every sum, shape [points, sums, features, features]."""
-        d = self.svm.n_features
+        d = self.svm.kernel_width
         out = np.empty((len(points), self.n_sums, d, d))
         for index, point in enumerate(np.asarray(points) - self.middle):
             out[index] = self._hessian(point)

@@ -34,7 +34,7 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     assert data is not None
     options.check(svm)
     generator = np.random.default_rng(options.seed)
-    kept, held = _held_out(svm, _finite(data.X, "the data"), options, generator)
+    kept, held = _held_out(svm, _finite(svm, data.X, "the data"), options, generator)
     draft = Draft(svm)
     bench = _workbench(svm, svm.prepared(kept), options, draft.x)
     choice, sample = _chosen(bench, svm.prepared(kept), options, generator)
@@ -52,17 +52,19 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     return program.replace(origin=origin)
 
 
-def _finite(rows: NDArray[Any], what: str) -> Array:
-    """The rows as float64; nothing can be built from rows that are no numbers."""
+def _finite(svm: SVM, given: NDArray[Any], what: str) -> Array:
+    """The rows as float64; nothing can be built from rows the kernel sees no numbers of."""
+    rows = np.asarray(given, dtype=np.float64)
     if len(rows) == 0:
         raise OptionError(f"metric-tree: {what} has no rows; give rows like those to come")
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    with np.errstate(all="ignore"):
+        bad = np.flatnonzero(~np.isfinite(svm.prepared(rows)).all(axis=1))
     if len(bad):
         raise OptionError(
             f"metric-tree: row {bad[0]} of {what} holds a NaN or an infinity ({len(bad)} such rows); "
             "remove or fill them"
         )
-    return np.asarray(rows, dtype=np.float64)
+    return rows
 
 
 def _held_out(
@@ -75,7 +77,7 @@ def _held_out(
     if options.guard != "target":
         return rows, rows
     if options.calibrate:
-        held = _finite(options.calibrate.read(svm), "calibrate")
+        held = _finite(svm, options.calibrate.read(svm), "calibrate")
         refuse_rows_of_the_tree(held, rows)
         return rows, held
     count = int(CALIBRATION * len(rows))

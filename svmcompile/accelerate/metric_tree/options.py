@@ -82,10 +82,10 @@ class MetricTreeOptions:
         _check_numbers(self)
         _check_paper(self)
         _check_guard(self, svm)
-        if self.leaf == "quadratic" and svm.n_features > QUADRATIC_FEATURES:
+        if self.leaf == "quadratic" and svm.kernel_width > QUADRATIC_FEATURES:
             raise OptionError(
                 f"metric-tree: leaf=quadratic is for at most {QUADRATIC_FEATURES} features, "
-                f"the model has {svm.n_features}; use ridge or taylor"
+                f"the model has {svm.kernel_width}; use ridge or taylor"
             )
         if self.reach and svm.kernel.kind != "rbf":
             raise OptionError(

@@ -165,4 +165,6 @@ def _spread(table: Any, part: int, sums: int) -> Any:
     return wide
 
 
-METHOD = Method(sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True, needs_vectors=False)
+METHOD = Method(
+    sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True, needs_vectors=False, takes_heads=True
+)

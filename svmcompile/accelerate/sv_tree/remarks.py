@@ -15,7 +15,7 @@ def remarks(svm: SVM, evaluations: float, fallback: Fallback | None) -> tuple[st
     """A recommendation of the exact method where it is expected to be faster."""
     if svm.kernel.kind == "precomputed":  # what a kernel costs is not known
         return ()
-    exact = svm.n_vectors * (EXACT_PER_VECTOR + EXACT_PER_FEATURE * svm.n_features)
+    exact = svm.n_vectors * (EXACT_PER_VECTOR + EXACT_PER_FEATURE * svm.kernel_width)
     tree = ON_PATH * evaluations + (fallback.share * exact if fallback else 0.0)
     if tree < exact:
         return ()

@@ -1,0 +1,138 @@
+"""The tree of DTSVM: labelled rows and a ceiling enter, an axis-parallel tree with large leaves leaves.
+
+Grown once with the smallest ceiling; the tree of a larger one is its top (section 2.2 of "Tree
+Decomposition for Large-Scale SVM Problems"). A node is split if and only if it holds more rows than the
+ceiling and some split is possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.trees import Indices, walk
+from svmcompile.kernel import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Inner nodes, parents first; a child that is not negative is a node, a negative one the leaf ~child.
+
+    Rows go right where float32(x[feature]) is above the threshold. A tree of one leaf has no nodes.
+    """
+
+    features: NDArray[np.int32]  # [m]
+    thresholds: Array  # [m], float32 numbers
+    children: NDArray[np.int32]  # [m, 2]: left, right
+    sizes: Indices  # [m]: rows the tree was grown with that came by
+    leaf_sizes: Indices  # [m + 1]
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_sizes)
+
+    def leaves(self, X: NDArray[Any]) -> Indices:
+        """The leaf of every row, compared in float32 as scikit-learn compares."""
+        if not len(self.features):
+            return np.zeros(len(X), dtype=np.intp)
+        rows = np.asarray(X, dtype=np.float32)
+
+        def above(at: Indices, node: Indices) -> NDArray[np.bool_]:
+            return np.asarray(rows[at, self.features[node]] > self.thresholds[node])
+
+        return walk(len(rows), self.children, above)
+
+    def cut(self, ceiling: float) -> Tree:
+        """The top of the tree: nodes of at most `ceiling` rows become leaves."""
+        return self.without(self.sizes <= ceiling)
+
+    def without(self, dropped: NDArray[np.bool_]) -> Tree:
+        """The tree in which these nodes are leaves; what is below them goes."""
+        kept = self._kept(~dropped)
+        if not kept[:1].any():
+            return single_leaf(int(self.sizes[0]) if len(self.sizes) else int(self.leaf_sizes[0]))
+        number = np.cumsum(kept) - 1
+        children, leaf_sizes = [], list[int]()
+        for node in np.flatnonzero(kept):
+            pair = []
+            for child in self.children[node]:
+                if child >= 0 and kept[child]:
+                    pair.append(int(number[child]))
+                else:
+                    pair.append(~len(leaf_sizes))
+                    leaf_sizes.append(int(self.sizes[child] if child >= 0 else self.leaf_sizes[~child]))
+            children.append(pair)
+        return Tree(
+            self.features[kept],
+            self.thresholds[kept],
+            np.array(children, dtype=np.int32),
+            self.sizes[kept],
+            np.array(leaf_sizes, dtype=np.intp),
+        )
+
+    def _kept(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Nodes that are wanted and whose ancestors all are."""
+        kept: NDArray[np.bool_] = wanted.copy()
+        for node, pair in enumerate(self.children):  # parents come before children
+            if not kept[node]:
+                kept[pair[pair >= 0]] = False
+        return kept
+
+
+def single_leaf(size: int) -> Tree:
+    """The tree without a split."""
+    empty = np.zeros(0, dtype=np.int32)
+    return Tree(empty, np.zeros(0), empty.reshape(0, 2), np.zeros(0, np.intp), np.array([size], np.intp))
+
+
+def grow(X: NDArray[Any], y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
+    """The entropy tree over all rows; `seed` decides between splits of equal gain.
+
+    Where no split gains anything, yet rows differ, scikit-learn still splits.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    if len(X) <= ceiling:
+        return single_leaf(len(X))
+    grown = DecisionTreeClassifier(
+        criterion="entropy", min_samples_split=max(2, ceiling + 1), random_state=seed
+    )
+    return _from_sklearn(grown.fit(np.asarray(X, dtype=np.float32), y).tree_)
+
+
+def _from_sklearn(found: Any) -> Tree:
+    """Nodes in scikit-learn's order, which has parents first; leaves numbered apart."""
+    inner = found.children_left >= 0
+    if not inner.any():
+        return single_leaf(int(found.n_node_samples[0]))
+    number = np.where(inner, np.cumsum(inner) - 1, ~(np.cumsum(~inner) - 1))
+    children = np.stack([found.children_left[inner], found.children_right[inner]], axis=1)
+    return Tree(
+        found.feature[inner].astype(np.int32),
+        floor_float32(found.threshold[inner]),
+        number[children].astype(np.int32),
+        found.n_node_samples[inner].astype(np.intp),
+        found.n_node_samples[~inner].astype(np.intp),
+    )
+
+
+def floor_float32(values: NDArray[np.float64]) -> Array:
+    """The largest float32 number not above each value: for float32 rows `x <= value` stays what it is."""
+    near = values.astype(np.float32)
+    lower = np.nextafter(near, np.float32(-np.inf))
+    return np.where(near.astype(np.float64) > values, lower, near).astype(np.float64)
+
+
+def merged(tree: Tree, too_small: NDArray[np.bool_], limit: int) -> Tree:
+    """The tree whose leaves that are too small are joined with the leaf beside them, up to `limit` rows.
+
+    A small leaf beside a whole subtree stays: the rows it would be joined with are too many.
+    """
+    pairs_of_leaves = (tree.children < 0).all(axis=1)
+    small = np.zeros(len(tree.children), dtype=bool)
+    at = np.flatnonzero(pairs_of_leaves)
+    small[at] = too_small[~tree.children[at]].any(axis=1)
+    return tree.without(small & (tree.sizes <= limit))

@@ -1,0 +1,44 @@
+"""The SVM at the end of lists, where none is given: trained on all rows, or as many as are wise.
+
+Not on the rows that reach it: those are few and special, and it would fit them too well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmcompile.kernel import Array, Kernel
+from svmcompile.labels import Labels
+from svmcompile.svm import SVM, LabelRule, ScaleStep, Source, digest
+
+
+def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: float, sha256: str) -> SVM:
+    """An RBF machine behind the scaling that lists are looked for with; gamma 0: one over the features."""
+    from sklearn.svm import SVC
+
+    shift = np.zeros(points.shape[1]) if factor is None else points.mean(axis=0)
+    step = ScaleStep(shift, np.ones(points.shape[1]) if factor is None else factor)
+    rows = (points - step.shift) * step.factor
+    kernel = Kernel("rbf", gamma or 1 / points.shape[1])
+    model = SVC(C=C, gamma=kernel.gamma, cache_size=500).fit(rows, y)
+    several = len(model.classes_) > 2
+    return SVM(
+        kernel=kernel,
+        vectors=np.asarray(model.support_vectors_),
+        coefficients=np.asarray(model.dual_coef_),
+        intercepts=np.asarray(model.intercept_),
+        label_rule=LabelRule.VOTE if several else LabelRule.POSITIVE_SECOND,
+        source=Source("labelled rows", digest({"rows": sha256, "C": C, "gamma": kernel.gamma})),
+        labels=Labels.of(model.classes_, "the data"),
+        counts=tuple(int(n) for n in model.n_support_) if several else (),
+        steps=() if factor is None else (step,),
+    ).check("the SVM at the end")
+
+
+def some_rows(count: int, most: int, seed: int) -> Any:
+    """Row numbers to train on: all, or so many at random."""
+    if count <= most:
+        return slice(None)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))

@@ -1,0 +1,65 @@
+"""A Taylor front end before a program that stops when its sign is certain: fewer rows reach that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from svmcompile.accelerate.anytime.margins import RowError
+from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.taylor.expansion import RbfSum
+from svmcompile.accelerate.taylor.front import taylor_front
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Program
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM
+
+
+def bounded_sum(program: Program) -> ir.BoundedSum | None:
+    """The program's one RBF sum that is computed as far as its sign needs; None if it has none."""
+    for node in program.body:
+        if isinstance(node, ir.BoundedSum) and node.kernel.kind == "rbf" and node.tolerance < 0:
+            return node
+    return None
+
+
+def rbf_sum(node: ir.BoundedSum, program: Program, row: RowError) -> RbfSum:
+    """The sum that a bounded sum is about."""
+    vectors, weights = program.tables[node.vectors], program.tables[node.weights]
+    vectors, weights = vectors[weights != 0], weights[weights != 0]
+    norm = float(weights @ node.kernel.values(vectors, vectors) @ weights)
+    bias = float(program.tables[node.bias][0])
+    return RbfSum(vectors, weights, bias, node.kernel.gamma, norm, (row.constant, row.relative))
+
+
+def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: int, order: int) -> Program:
+    """The program with a Taylor front end; `rows` are rows as its bounded sum sees them."""
+    node = bounded_sum(program)
+    assert node is not None, "look for the sum first"
+    at = program.body.index(node) + 1
+    builder = Builder(svm)
+    builder.body, builder.tables = list(program.body[:at]), dict(program.tables)
+    whole = rbf_sum(node, program, row)
+    front = taylor_front(builder, whole, node.x, node.out, rows, leaves, order)
+    builder.body += [_reading(item, node.out, front) for item in program.body[at:]]
+    return program.replace(body=tuple(builder.body), tables=builder.tables)
+
+
+def _reading(node: Node, old: str, new: str) -> Node:
+    """The head, reading another value."""
+    assert isinstance(node, ir.Threshold) and node.score == old
+    return replace(node, score=new)
+
+
+def shares(program: Program, rows: Array) -> list[float]:
+    """Shares of rows that each order settles, and what is left."""
+    from svmcompile.ir.interpret import interpret_values
+    from svmcompile.ir.taylor_meaning import taylor_orders
+
+    node = next(item for item in program.body if isinstance(item, ir.TaylorSum))
+    found = interpret_values(program, rows, {node.x, node.leaf})
+    _, sure = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
+    settled = np.where(sure.any(axis=1), sure.argmax(axis=1), sure.shape[1])
+    return [float((settled == order).mean()) for order in range(sure.shape[1] + 1)]

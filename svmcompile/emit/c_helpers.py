@@ -1,0 +1,68 @@
+"""Which helper functions generated C needs: nodes of a machine program go in, what they call comes out."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from svmcompile.emit.c_api import c_real
+from svmcompile.emit.c_leaves import is_host as leaves_are_host
+from svmcompile.emit.c_numbers import NUMBERS
+from svmcompile.emit.c_sparse import is_host
+from svmcompile.emit.c_staged import staged_helpers
+from svmcompile.emit.c_trees import dots, helper_prefix
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
+from svmcompile.ir.wide import node_number
+
+PACKED = (ir.PackedSum, ir.PackedPath)
+
+
+def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
+    """Which helper functions the nodes call, for each number type."""
+    numbers = [node_number(node, program, types) for node in program.body]
+    return [
+        {
+            "prefix": helper_prefix(name, number, program),
+            "real": c_real(number),
+            "numbers": NUMBERS[number],
+            "uses": _uses(
+                [node for node in program.body if node_number(node, program, types) == number], program
+            ),
+        }
+        for number in dict.fromkeys([program.number or "f64", *numbers])
+    ]
+
+
+def _uses(body: list[Node], program: Program) -> dict[str, bool]:
+    """Which helper functions some nodes of one number type call."""
+    packed = [node for node in body if is_packed(node, program)]
+    shapes = {
+        node.shape
+        for node in body
+        if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
+    }
+    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
+    dense = taylor or any(isinstance(node, ir.Affine) for node in body)
+    dense = dense or any(node.shape != "given" for node in packed)
+    trees, staged = dots(body, program), staged_helpers(body, program)
+    has_sigmoid = any(isinstance(node, ir.Sigmoid) for node in body)
+    return {
+        "dot": dense or "dot" in trees or staged["dot"],
+        "distance": staged["distance"],
+        "dot_i8": "dot_i8" in trees,
+        "dot_f16": "dot_f16" in trees,
+        "exp2": taylor or has_sigmoid or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
+        "tanh": "tanh" in shapes,
+        "power": "power" in shapes or staged["power"],
+        "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),
+        "cosine": any(isinstance(node, ir.Cosine) for node in body),
+    }
+
+
+def is_packed(node: Node, program: Program) -> TypeGuard[ir.PackedSum | ir.PackedPath | ir.PackedLeaves]:
+    """Whether a node computes its kernel values one by one."""
+    return isinstance(node, PACKED) or (
+        isinstance(node, ir.PackedLeaves) and not leaves_are_host(node, program)
+    )

@@ -1,0 +1,203 @@
+"""fold_columns: columns are picked as early as can be, and what was picked apart is put together again.
+
+A ColumnTransformer picks columns, scales each lot and joins them. Scalings commute with both,
+so one pick and one scaling remain, and the scaling can go on into the model. All is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.nodes import (
+    Affine,
+    AsFeatures,
+    Clip,
+    Cosine,
+    Fill,
+    Join,
+    KernelSum,
+    Missing,
+    Node,
+    Pick,
+    Powers,
+    Scale,
+    table_names,
+)
+from svmcompile.ir.own import fresh
+from svmcompile.ir.program import Program
+from svmcompile.ir.rules import Types
+from svmcompile.optimise.fold import into_scale
+from svmcompile.optimise.rewrite import all_finite, made_by, own_maker, own_scale, readers_of, rewrite
+
+Tables = dict[str, NDArray[Any]]
+Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
+BY_FEATURE = (Scale, Clip, Cosine, Fill, Missing)  # each feature alone, with tables [d] at most
+
+
+def fold_columns(program: Program) -> Program:
+    """Fold until nothing folds."""
+    while True:
+        folded = _fold_one(program)
+        if folded is program:
+            return program
+        program = folded
+
+
+def _fold_one(program: Program) -> Program:
+    if not any(isinstance(node, (Pick, Join)) for node in program.body):
+        return program
+    types = infer_types(program)
+    for index, node in enumerate(program.body):
+        if isinstance(node, Pick) and _is_identity(program, types, node):
+            return _without(program, node)
+        for rule in RULES.get(type(node), ()):
+            with np.errstate(all="ignore"):
+                folded = rule(program, types, node)
+            if folded is not None and all_finite(folded[1]):
+                body = [*program.body[:index], *folded[0], *program.body[index + 1 :]]
+                return rewrite(program, body, folded[1])
+    return program
+
+
+def _is_identity(program: Program, types: Types, node: Pick) -> bool:
+    return np.array_equal(program.tables[node.columns], np.arange(types[node.x].width))
+
+
+def _without(program: Program, node: Pick) -> Program:
+    """The readers of a pick that picks everything read what it reads."""
+    body = [_reading(other, node.out, node.x) for other in program.body if other is not node]
+    return rewrite(program, body, {})
+
+
+def _reading(node: Node, old: str, new: str) -> Node:
+    """The node with one value it reads replaced."""
+    names = {
+        field.name: new
+        for field in fields(node)
+        if field.type in ("Value", "Lazy") and field.name != "out" and getattr(node, field.name) == old
+    }
+    return replace(node, **names) if names else node  # type: ignore[arg-type]
+
+
+def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:
+    """Names for new tables."""
+    taken = set(program.tables)
+    for end in ends:
+        name = fresh(stem, end, taken)
+        taken.add(name)
+        yield name
+
+
+def _value_name(program: Program, stem: str) -> str:
+    return fresh(stem, "columns", {program.input.name, *(node.out for node in program.body)})
+
+
+def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
+    inner = made_by(program, node.x)
+    if not isinstance(inner, Pick):
+        return None
+    columns = program.tables[inner.columns][program.tables[node.columns]]
+    return [replace(node, x=inner.x)], {node.columns: columns}
+
+
+def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
+    """A node that takes each feature alone comes after the pick, if all that reads it picks from it."""
+    inner = made_by(program, node.x)
+    if not isinstance(inner, BY_FEATURE):
+        return None
+    picks = readers_of(program, inner.out)
+    wanted = sum(len(program.tables[item.columns]) if isinstance(item, Pick) else 1 << 30 for item in picks)
+    if wanted > types[inner.x].width:
+        return None
+    columns = program.tables[node.columns]
+    picked = replace(node, out=_value_name(program, node.out), x=inner.x)
+    old = table_names(inner)
+    new = list(_names(program, node.out, *(f"part{index}" for index in range(len(old)))))
+    renamed = dict(zip(old, new, strict=True))
+    table_fields: dict[str, Any] = {
+        field.name: renamed[getattr(inner, field.name)]
+        for field in fields(inner)
+        if field.type in ("Table", "IndexTable")
+    }
+    after: Node = replace(inner, out=node.out, x=picked.out, **table_fields)
+    tables = {renamed[name]: program.tables[name][columns] for name in old}
+    return [picked, after], tables
+
+
+def _pick_of_map(program: Program, types: Types, node: Pick) -> Folded | None:
+    """Only the scores or products that are picked are computed."""
+    inner, columns = own_maker(program, node.x), program.tables[node.columns]
+    if len(columns) > types[node.x].width:
+        return None
+    if isinstance(inner, Powers):
+        return [replace(inner, out=node.out)], {inner.factors: program.tables[inner.factors][columns]}
+    if not isinstance(inner, AsFeatures):
+        return None
+    made = own_maker(program, inner.scores)
+    if not isinstance(made, (Affine, KernelSum)):
+        return None
+    tables = {name: program.tables[name][columns] for name in (made.weights, made.bias)}
+    return [made, replace(inner, out=node.out)], tables
+
+
+def _scale_of_scale(program: Program, types: Types, node: Scale) -> Folded | None:
+    inner = own_scale(program, node.x)
+    if inner is None:
+        return None
+    new, tables = into_scale(program, inner, node)
+    return [new], tables
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One side of a join: columns of a value, scaled or not."""
+
+    root: str
+    columns: NDArray[Any]
+    scale: Scale | None
+
+    def table(self, program: Program, field: str) -> NDArray[Any]:
+        """A table of the scaling, or of one that does nothing."""
+        if self.scale is None:
+            return np.full(len(self.columns), 1.0 if field == "factor" else 0.0)
+        return program.tables[getattr(self.scale, field)]
+
+
+def _part(program: Program, types: Types, value: str) -> _Part:
+    scale = own_scale(program, value)
+    below = scale.x if scale else value
+    pick = own_maker(program, below)
+    if isinstance(pick, Pick):
+        return _Part(pick.x, program.tables[pick.columns], scale)
+    return _Part(below, np.arange(types[below].width), scale)
+
+
+def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
+    """Columns of one value, each lot scaled or not, become one pick and one scaling."""
+    left, right = (_part(program, types, value) for value in (node.left, node.right))
+    if left.root != right.root:
+        return None
+    scaled = left.scale is not None or right.scale is not None
+    (columns,) = _names(program, node.out, "columns")
+    picked = Pick(_value_name(program, node.out) if scaled else node.out, left.root, columns)
+    tables: Tables = {columns: np.concatenate([left.columns, right.columns]).astype(np.int32)}
+    if not scaled:
+        return [picked], tables
+    ends = ("shift", "factor", "offset")
+    names = list(_names(program, node.out, *ends))
+    for name, end in zip(names, ends, strict=True):
+        tables[name] = np.concatenate([part.table(program, end) for part in (left, right)])
+    return [picked, Scale(node.out, picked.out, *names)], tables
+
+
+RULES: dict[type[Any], tuple[Callable[[Program, Types, Any], Folded | None], ...]] = {
+    Pick: (_pick_of_pick, _pick_before, _pick_of_map),
+    Scale: (_scale_of_scale,),
+    Join: (_join_of_parts,),
+}

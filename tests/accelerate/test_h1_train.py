@@ -1,0 +1,112 @@
+"""Training lists of half-spaces on labels, and both backends of what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from accelerate_cases import moons
+from sklearn.datasets import load_digits, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import svmcompile as sc
+from svmcompile.data import Data
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounds import error_bounds
+from svmcompile.progress import showing
+
+METHOD = "h1-tree"
+
+
+def test_labels_are_learnt():
+    X, y = load_digits(return_X_y=True)
+    program = sc.train(X[:1200], y[:1200], method=METHOD)
+    assert (program.predict(X[:1200]) == y[:1200]).all()
+    assert (program.predict(X[1200:]) == y[1200:]).mean() > 0.9
+    assert program.origin.details["lists"]["planes"] <= 70
+    assert program.claim is sc.Claim.APPROXIMATE
+
+
+@pytest.mark.parametrize("scale", ["none", "std", "minmax"])
+def test_features_of_any_scale(scale):
+    X, y, _ = moons()
+    program = sc.train(X * [1e4, 1e-3] + [1e6, 0.0], y, method=METHOD, scale=scale, max_nodes=40)
+    right = (program.predict(X * [1e4, 1e-3] + [1e6, 0.0]) == y).mean()
+    assert right > (0.7 if scale == "none" else 0.9)
+
+
+def test_constant_features_and_text_labels():
+    X, y = load_iris(return_X_y=True)
+    X = np.hstack([X, np.full((150, 1), 7.0)])
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    program = sc.train(X, names, method=METHOD, multiclass="dag")
+    assert (program.predict(X) == names).mean() > 0.99
+    assert program.labels.values == ("setosa", "versicolor", "virginica")
+
+
+def test_one_class_and_one_row_of_a_class():
+    X, _, _ = moons()
+    with pytest.raises(sc.OptionError, match="one class only"):
+        sc.train(X, np.zeros(len(X), dtype=int), method=METHOD)
+    lonely = (np.arange(len(X)) == 3).astype(int)
+    program = sc.train(X, lonely, method=METHOD)
+    assert (program.predict(X) == lonely).all()
+
+
+def test_progress_covers_all_rows():
+    shown = []
+
+    class Show:
+        def __enter__(self):
+            return lambda done: shown.append(done)
+
+        def __exit__(self, *error):
+            return None
+
+    X, y = load_iris(return_X_y=True)
+    with showing(lambda what, total: shown.append(-total) or Show()):
+        sc.train(X, y, method=METHOD)
+    assert -shown[0] == sum(shown[1:]) == 300  # three pairs of a hundred rows
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("options", [{}, {"multiclass": "dag"}, {"planes": "int8"}], ids=str)
+def test_c_and_onnx_give_the_interpreters_labels(options, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500], y[:500]
+    program = sc.train(X[:300], y[:300], method=METHOD, **options)
+    rows = X.astype(np.float32)
+    steady = ~error_bounds(program, rows, "f32").unstable
+    assert steady.mean() > 0.95
+    for profile in ("portable", "host"):
+        sc.write(sc.emit(program, ("c", "onnx"), "m", profile=profile), tmp_path / profile)
+        fast = sc.load(tmp_path / profile)
+        assert (fast.predict(rows) == program.predict(rows))[steady].all()
+
+
+def test_data_through_the_method_itself():
+    from svmcompile.accelerate import train
+
+    X, y, _ = moons()
+    program = train(METHOD, Data(X, y, ("a", "b")), {"level": "1", "max_nodes": "5", "reduced": "0.2"})
+    assert program.input.feature_names == ("a", "b")
+    options = dict(program.origin.options)
+    assert options["level"] == 1 and options["reduced"] == "0.2"
+    assert any(isinstance(node, ir.PlaneLists) for node in program.body)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_svm_at_the_end_is_trained_on_all_rows(classes):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, size=(1500, 2)) * [30.0, 0.1]
+    turn = np.sin(X[:, 0] / 10) + 10 * X[:, 1]
+    y = np.digitize(turn, [0.0] if classes == 2 else [-0.7, 0.7])
+    machine = make_pipeline(StandardScaler(), SVC(C=10.0, gamma=0.5)).fit(X, y)
+    given = {"end": "svm", "C": 10.0, "gamma": 0.5, "target": 0.97}
+    program = sc.train(X, y, method=METHOD, **given)
+    assert program.origin.n_support_vectors == len(machine[-1].support_)
+    assert (program.predict(X) == machine.predict(X)).mean() > 0.97
+    assert program.cost(X).mean_kernel_evaluations < 0.8 * len(machine[-1].support_)
+    with pytest.raises(sc.OptionError, match="end is svm or label"):
+        sc.train(X, y, method=METHOD, end="auto")

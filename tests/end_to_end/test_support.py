@@ -1,0 +1,29 @@
+"""The README's table of support is what the command prints now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svmcompile import support
+from svmcompile.read.sklearn import MACHINES
+from svmcompile.read.transformers import TRANSFORMERS
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_readme_holds_what_the_command_prints():
+    text = README.read_text(encoding="utf-8")
+    held = text.partition(support.BEGIN)[2].partition(support.END)[0].strip()
+    made = support.table().strip()
+    assert held == made, "run: python -m svmcompile.support README.md"
+    for name in (*MACHINES, *TRANSFORMERS):
+        assert f"`{name}`" in made
+
+
+def test_a_file_without_marks_is_left_alone(tmp_path):
+    (tmp_path / "a.md").write_text("text")
+    with pytest.raises(SystemExit, match="has no lines"):
+        support.put_into(tmp_path / "a.md")
+    assert (tmp_path / "a.md").read_text() == "text"

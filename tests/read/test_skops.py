@@ -1,0 +1,137 @@
+"""skops in: every estimator that can be compiled is read from its skops file, and foreign types are not."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from read_cases import blobs, program_of, queries
+from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, RepeatedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC, SVR
+
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.read import read
+from svmcompile.read.sklearn import MACHINES
+from svmcompile.read.stored import load_skops
+from svmcompile.read.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.wrappers import HOLDERS, WRAPPERS
+from svmcompile.support import made, points
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of training that did not converge
+
+
+def assert_reads(tmp_path, estimator):
+    skops.io.dump(estimator, tmp_path / "a.skops")
+    svm = read(tmp_path / "a.skops")
+    rows = points()[0] + np.random.default_rng(1).normal(size=(60, 4)) / 4
+    np.testing.assert_allclose(program_of(svm).predict(rows), estimator.predict(rows), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_estimator(tmp_path, name):
+    assert_reads(tmp_path, made(name).fit(*points()))
+
+
+@pytest.mark.parametrize("name", [*WRAPPERS, *HOLDERS])
+def test_every_wrapper(tmp_path, name):
+    assert_reads(tmp_path, made(name, SVC().fit(*points())).fit(*points()))
+
+
+@pytest.mark.parametrize("name", [*TRANSFORMERS, *COMBINED])
+def test_every_transformer(tmp_path, name):
+    assert_reads(tmp_path, make_pipeline(made(name), SVC()).fit(*points()))
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("kind", [SVC, SVR])
+def test_models_trained_on_sparse_rows(tmp_path, kind, form):
+    X, y = blobs(3)
+    estimator = kind().fit(form(X), y)
+    skops.io.dump(estimator, tmp_path / "a.skops")
+    expected = estimator.predict(queries())
+    np.testing.assert_allclose(
+        program_of(read(tmp_path / "a.skops")).predict(queries()), expected, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        make_pipeline(SelectKBest(k=2), SVC()),
+        make_pipeline(SelectKBest(f_regression, k=2), SVC()),
+        make_pipeline(SimpleImputer(), SVC()),
+        CalibratedClassifierCV(SVC()),
+        CalibratedClassifierCV(SVC(), method="isotonic"),
+        GridSearchCV(SVC(), {"C": [1, 2]}, scoring="f1_macro", cv=RepeatedKFold(n_splits=2, n_repeats=2)),
+        GridSearchCV(SVC(), {"C": [1, 2]}, scoring=["accuracy", "f1_macro"], refit="accuracy"),
+        GridSearchCV(SVC(), {"C": [1, 2]}),
+    ],
+    ids=lambda estimator: str(estimator)[:60],
+)
+def test_types_that_estimators_hold_are_loaded(estimator):
+    """What skops would refuse of scikit-learn's own, and nothing else."""
+    X, y = blobs(3)
+    content = skops.io.dumps(estimator.fit(X, y))
+    assert skops.io.get_untrusted_types(data=content)
+    loaded = load_skops(content, "a.skops")
+    assert type(loaded) is type(estimator)
+
+
+class Foreign:
+    pass
+
+
+def test_foreign_types_are_named_with_a_way_out():
+    estimator = make_pipeline(FunctionTransformer(np.exp), SelectKBest(k=2), SVC())
+    estimator[0].extra = Foreign()
+    content = skops.io.dumps(estimator.fit(*blobs(2)))
+    with pytest.raises(ReadError, match=r"a.skops: .*not trust: .*Foreign.*skops.io.load") as error:
+        load_skops(content, "a.skops")
+    assert "f_classif" not in str(error.value)
+
+
+def renamed(content, old, new):
+    """The file with a class changed for another."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name == "schema.json":
+                assert f'"{old[1]}"' in data.decode()
+                schema = json.loads(data, object_hook=lambda node: _swapped(node, old, new))
+                data = json.dumps(schema).encode()
+            target.writestr(name, data)
+    return out.getvalue()
+
+
+def _swapped(node, old, new):
+    if node.get("__class__") == old[1] and node.get("__module__") == old[0]:
+        node |= {"__class__": new[1], "__module__": new[0]}
+    return node
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        ("os", "system"),
+        ("subprocess", "Popen"),
+        ("builtins", "eval"),
+        ("sklearn.metrics._scorer", "partial"),
+    ],
+    ids=str,
+)
+def test_a_file_cannot_smuggle_in_another_class(new):
+    content = skops.io.dumps(SVC().fit(*blobs(2)))
+    hostile = renamed(content, ("sklearn.svm._classes", "SVC"), new)
+    with pytest.raises((ReadError, UnsupportedError)):
+        load_skops(hostile, "a.skops")
