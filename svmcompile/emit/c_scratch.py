@@ -164,13 +164,9 @@ def _(node: ir.StagedSum, program: Program, types: Types) -> int:
 def _(node: ir.StagedVote, program: Program, types: Types) -> int:
     size, tables, classes = _size(node, program, types), program.tables, len(node.counts)
     most = int(np.diff(tables[node.starts].astype(np.int64)).max())
-    state = (INT + 1) * classes + len(tables[node.bias]) + (1 + size) * tables[node.places].size
-    if not is_staged_host(node, program):
-        return state + size * most
-    vectors, rows = int(tables[node.weights].shape[1]), len(tables[node.places])
-    row = tables[node.basis].size // rows
-    stage = min(node.block, most) + -min(node.block, most) % (BLOCK_BYTES // size)
-    return state + classes + size * (row + vectors + most + stage) + SIZE * stage + INT
+    vectors = int(tables[node.weights].shape[1])
+    state = (INT + 1) * classes + len(tables[node.bias]) + size * (vectors + most)
+    return state + (classes + INT if is_staged_host(node, program) else vectors)
 
 
 def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program, types: Types) -> int:

@@ -38,7 +38,7 @@ def staged_template(node: Staged, program: Program) -> str:
 def idle_staged(node: Node, program: Program) -> set[str]:
     """Tables of a bounded node that its code does not read."""
     if isinstance(node, ir.StagedVote):
-        return {node.places}
+        return {node.picks} if is_staged_host(node, program) else set()
     if not isinstance(node, ir.StagedSum):
         return set()
     ends = program.tables[node.ends]
@@ -108,9 +108,9 @@ def sum_context(node: ir.StagedSum, program: Program, number: Number) -> dict[st
 def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
     """Pairs of a vote: where the parts of each begin."""
     sizes = np.diff(program.tables[node.starts].astype(np.int64))
-    triangles = np.cumsum([0, *(triangle_size(int(size), node.quad) for size in sizes)])
-    stages = np.cumsum(np.concatenate([[0], -(-sizes // node.block)]))
     lanes = program.tables[node.vectors].shape[2]
+    triangles = np.cumsum([0, *(triangle_size(int(size), lanes) for size in sizes)])
+    stages = np.cumsum(np.concatenate([[0], -(-sizes // node.block)]))
     ends = np.cumsum([0, *node.counts]) // lanes
     return {
         "classes": len(node.counts),
@@ -118,9 +118,7 @@ def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
         "tolerance": "",
         "most": int(sizes.max()),
         "block": node.block,
-        "quad": node.quad,
-        "basis_count": program.tables[node.places].size,
-        "basis_width": program.tables[node.basis].size // program.tables[node.places].size,
+        "projects": True,
         "triangle_list": wrap(map(str, triangles[:-1]), " " * 8),
         "stage_list": wrap(map(str, stages[:-1]), " " * 8),
         "class_list": wrap(map(str, ends), " " * 8),
@@ -137,18 +135,5 @@ def host_staged(
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
         isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
-        if isinstance(node, ir.StagedVote):
-            isa |= _rows(node, program, isa)
         made.append(isa)
     return made
-
-
-def _rows(node: ir.StagedVote, program: Program, isa: dict[str, Any]) -> dict[str, int]:
-    """Vectors along the rows of the basis, and room for the kernel values of one stage."""
-    row_bytes = min(32, isa["bytes"])  # rows are filled up to so many
-    values = min(node.block, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))
-    return {
-        "row_bytes": row_bytes,
-        "row_lanes": isa["lanes"] * row_bytes // isa["bytes"],
-        "room": values + -values % isa["lanes"],
-    }

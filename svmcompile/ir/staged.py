@@ -43,11 +43,10 @@ class StagedSum:
 
 @dataclass(frozen=True, slots=True)
 class StagedVote:
-    """`BoundedVote` in blocks; see above. Each class fills whole blocks.
+    """`BoundedVote` in blocks; see above. Each class and the basis of each pair fill whole blocks.
 
-    Picks are rows of `basis`: vectors as such, feature by feature and filled up with zeros to whole
-    lanes. Row r is vector places[r]; in plain code the basis is `vectors` itself. The basis of a pair
-    is filled up to whole quads, its coordinates lie in blocks of them: `quad` is 4, in plain code 1.
+    `basis` holds the vectors of each pair's basis once more, side by side; in plain code it is
+    `vectors` itself, and picks name its rows.
     """
 
     level: ClassVar = Level.MACHINE
@@ -56,8 +55,7 @@ class StagedVote:
     guess: Value  # [k]
     exact: Lazy  # a label
     vectors: Table  # [blocks, d, lanes]
-    basis: Table  # [rows, d filled up]
-    places: IndexTable  # [rows]
+    basis: Table  # [blocks of all pairs, d, lanes]
     weights: Table  # [k - 1, blocks * lanes]
     bias: Table  # [pairs]
     starts: IndexTable  # [pairs + 1]
@@ -69,7 +67,6 @@ class StagedVote:
     margins: Table
     rounding: Table  # [pairs, 2]
     reach: float
-    block: int  # values between two stages, whole quads
-    quad: int
+    block: int  # values between two stages, whole lanes
     counts: tuple[int, ...]  # vectors per class, with what fills up
     kernel: Kernel

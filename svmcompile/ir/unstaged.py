@@ -82,13 +82,12 @@ def _sum(
 def _vote(
     node: StagedVote, made: dict[str, NDArray[Any]], tables: Tables
 ) -> tuple[BoundedVote, dict[str, NDArray[Any]]]:
-    triangles, at = [], 0
+    lanes, triangles, at = tables[node.vectors].shape[2], [], 0
     for size in np.diff(tables[node.starts].astype(np.int64)):
-        count = triangle_size(int(size), node.quad)
-        triangles.append(by_rows(tables[node.coordinates][at : at + count], int(size), node.quad))
+        count = triangle_size(int(size), lanes)
+        triangles.append(by_rows(tables[node.coordinates][at : at + count], int(size), lanes))
         at += count
     made[node.coordinates] = np.concatenate(triangles)
-    made[node.picks] = tables[node.places][tables[node.picks]]
     found = BoundedVote(
         node.out, node.x, node.guess, node.exact, node.vectors, node.weights, node.bias, node.starts,
         node.picks, node.coordinates, node.projections, node.residuals, node.slacks, node.margins,
@@ -113,17 +112,15 @@ def _(node: StagedSum, types: Types, tables: Tables) -> Type:
 
 @result_type.register
 def _(node: StagedVote, types: Types, tables: Tables) -> Type:
-    need(tables[node.vectors].ndim == 3 and node.quad > 0, "vectors are not in blocks")
-    sizes = np.diff(tables[node.starts].astype(np.int64))
-    whole = all(int(size) % node.quad == 0 for size in sizes) and node.block % node.quad == 0
-    need(whole, "stages or coordinates do not end with a quad")
-    numbers = sum(triangle_size(int(size), node.quad) for size in sizes)
+    need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
+    lanes, sizes = tables[node.vectors].shape[2], np.diff(tables[node.starts].astype(np.int64)).tolist()
+    whole = all(size % lanes == 0 for size in (*sizes, *node.counts, node.block))
+    need(whole, "a stage or a class does not end with a block")
+    numbers = sum(triangle_size(size, lanes) for size in sizes)
     need(len(tables[node.coordinates]) == numbers, "coordinates do not fit")
-    places = tables[node.places]
-    need(len(places) == len(tables[node.basis]), "places do not fit the basis")
-    for numbered, end in ((node.picks, len(places)), (node.places, len(rows_of(tables[node.vectors])))):
-        known = tables[numbered]
-        need(bool(((known >= 0) & (known < end)).all()), f"@{numbered} names what is not there")
+    copies = len(tables[node.picks]) // lanes
+    shape = (copies, *tables[node.vectors].shape[1:])
+    need(node.basis == node.vectors or tables[node.basis].shape == shape, "the basis does not fit")
     math, made = unstaged(node, tables)
     return result_type(math, types, made)
 

@@ -29,7 +29,7 @@ Tables = dict[str, NDArray[Any]]
 Bounded = BoundedSum | BoundedVote
 
 UNIT = 1.01 * 2.0**-24
-QUAD = 4  # coordinates of a pair that are made together
+MOST_COPIES, NEAR_NUMBERS = 2, 1 << 18  # of vectors in the bases of pairs; numbers that a near cache holds
 # More than what a comparison of a score with its error adds to the rounding of each.
 ABOVE: dict[Number, float] = {"f32": 1 + 2e-6, "f64": 1 + 1e-14}
 SMALLEST: dict[Number, float] = {
@@ -143,15 +143,17 @@ def _sum(
 def _vote(
     program: Program, node: BoundedVote, x: str, vectors: Array, number: Number, lanes: int
 ) -> tuple[StagedVote, Tables]:
-    tables, quad = program.tables, QUAD if lanes > 1 else 1
+    tables = program.tables
     order = _class_order(node.counts, lanes)
     counts = tuple(count + -count % lanes for count in node.counts)
-    parts = _pairs(node, tables, quad)
+    parts = _pairs(node, tables, lanes)
+    picks = np.concatenate([part.picks for part in parts])
     made = {
         node.vectors: _in_lanes(picked(vectors, order), lanes),
         node.weights: picked(tables[node.weights].T, order).T,
         node.bias: tables[node.bias],
         node.starts: np.concatenate([[0], np.cumsum([len(part.picks) for part in parts])]),
+        node.picks: np.argsort(np.where(order < 0, len(order), order))[picks],
         node.coordinates: np.concatenate([part.coordinates for part in parts]),
         node.projections: np.concatenate([part.projection for part in parts]),
         **_bounds(
@@ -163,27 +165,21 @@ def _vote(
             number,
         ),
     }
-    picks = np.argsort(np.where(order < 0, len(order), order))[np.concatenate([p.picks for p in parts])]
-    names = {end: fresh(node.out, end, tables) for end in ("basis", "places")}
     basis = node.vectors
-    made[names["places"]] = np.arange(len(order))
     if lanes > 1:
-        made[names["places"]], picks = np.unique(picks, return_inverse=True)
-        basis = names["basis"]
-        made[basis] = _wide_rows(picked(vectors, order)[made[names["places"]]], lanes // 2)
-    made[node.picks] = picks
+        basis = fresh(node.out, "basis", tables)
+        made[basis] = _in_lanes(vectors[picks], lanes)
     fields = (
-        node.vectors, basis, names["places"], node.weights, node.bias, node.starts, node.picks,
-        node.coordinates, node.projections, node.residuals, node.slacks, node.margins, node.rounding,
+        node.vectors, basis, node.weights, node.bias, node.starts, node.picks, node.coordinates,
+        node.projections, node.residuals, node.slacks, node.margins, node.rounding,
     )  # fmt: skip
-    block = node.block + -node.block % quad
-    own = (node.reach, block, quad, counts, node.kernel)
+    own = (node.reach, node.block + -node.block % lanes, counts, node.kernel)
     return StagedVote(node.out, x, node.guess, node.exact, *fields, *own), made
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One pair of a vote, filled up to quads."""
+    """One pair of a vote, filled up to whole blocks."""
 
     picks: NDArray[np.int64]
     coordinates: Array
@@ -191,25 +187,41 @@ class _Pair:
     stages: _Stages
 
 
-def _pairs(node: BoundedVote, tables: Any, quad: int) -> list[_Pair]:
+def _pairs(node: BoundedVote, tables: Any, lanes: int) -> list[_Pair]:
     starts = tables[node.starts].astype(np.int64)
-    block, found, triangle, first = node.block + -node.block % quad, [], 0, 0
+    most = _most_values(tables[node.vectors].shape, np.diff(starts), lanes)
+    block, found, triangle, first = node.block + -node.block % lanes, [], 0, 0
     for start, stop in pairwise(starts.tolist()):
-        size = stop - start
-        whole = size + -size % quad
-        asked = np.minimum(np.arange(node.block, size + node.block, node.block), size)
-        places = np.minimum(np.arange(block, whole + block, block), whole)
+        asked = np.minimum(np.arange(node.block, stop - start + node.block, node.block), stop - start)
         part = slice(first, first + len(asked))
-        _, stages = _stages(node, tables, asked, part).at(places, size)
+        least = int(asked[0]) + -int(asked[0]) % lanes
+        size = min(stop - start, max(most, least))
+        whole = size + -size % lanes
+        places = np.minimum(np.arange(block, whole + block, block), whole)
+        _, stages = _stages(node, tables, asked, part).at(places, stop - start)
         assert len(stages.ends) == len(places), "a pair's stages are all kept"
-        numbers = size * (size + 1) // 2
-        coordinates = in_blocks(tables[node.coordinates][triangle : triangle + numbers], size, quad)
-        picks = tables[node.picks][start:stop].astype(np.int64)
+        coordinates = in_blocks(tables[node.coordinates][triangle:], size, lanes)
+        picks = tables[node.picks][start : start + size].astype(np.int64)
         picks = np.concatenate([picks, np.repeat(picks[-1:], whole - size)])
-        projection = _filled(tables[node.projections][start:stop], whole)
+        projection = _filled(tables[node.projections][start : start + size], whole)
         found.append(_Pair(picks, coordinates, projection, stages))
-        triangle, first = triangle + numbers, part.stop
+        triangle, first = triangle + (stop - start) * (stop - start + 1) // 2, part.stop
     return found
+
+
+def _most_values(shape: tuple[int, ...], sizes: NDArray[np.int64], lanes: int) -> int:
+    """How many values the basis of a pair may have, where pairs have vectors of their own.
+
+    All of them together take no more than a few times the vectors or a near cache; a pair that is
+    not sure by then needs its classes' vectors, which serve the other pairs, too.
+    """
+    if lanes == 1:
+        return int(sizes.max())
+    room = max(MOST_COPIES * shape[0], NEAR_NUMBERS // shape[1])
+    most = int(sizes.max())
+    while most > lanes and np.minimum(sizes, most).sum() > room:
+        most -= lanes
+    return max(lanes, most // lanes * lanes) if most < sizes.max() else most
 
 
 def _bounds(
@@ -258,7 +270,3 @@ def _in_lanes(vectors: Array, lanes: int) -> Array:
     """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
     filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
     return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
-
-
-def _wide_rows(rows: Array, lanes: int) -> Array:
-    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))

@@ -103,7 +103,7 @@ def test_values_within_a_tolerance(build_of: Any, tmp_path: Path) -> None:
     rows = labelled_rows("rbf")[0].astype(REAL[precision])
     found = run(driver, "model", program, rows, precision).scores[:, 0]
     stops = program.trace(rows.astype(np.float64)).stop
-    assert 0.1 < (stops < len(program.tables["ends"])).mean() < 1, "estimates are not tested"
+    assert (stops < len(program.tables["ends"])).mean() > 0.1, "estimates are not tested"
     assert np.abs(found - regressor().predict(rows)).max() <= TOLERANCE
     odd = odd_rows(rows.shape[1])[:3].astype(REAL[precision])
     assert np.isnan(run(driver, "model", program, odd, precision).scores).all()
