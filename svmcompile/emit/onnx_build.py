@@ -1,6 +1,7 @@
 """build: the tensors of a program's values, in ONNX; each kind of node has a case.
 
-The cases are in `onnx.py`, `onnx_heads.py`, `onnx_trees.py`, `onnx_leaves.py` and `onnx_guard.py`.
+The cases are in `onnx.py`, `onnx_heads.py`, `onnx_trees.py`, `onnx_leaves.py`,
+`onnx_guard.py`, `onnx_bounded.py` and their like.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bounded_cases import sums, value_program, votes
 from c_build import compile_c, compilers, write_c
 from c_cases import CASES, program_of
 from tree_programs import RECIPES, tree_program
@@ -26,6 +27,7 @@ def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
     cases = CASES if profile == "portable" else ["rbf_ovr", "poly_value", "affine"]
     programs = {case: program_of(case) for case in cases}
     programs |= {case: tree_program(recipe) for case, recipe in RECIPES.items()}
+    programs |= sums("rbf") | votes("iris") | {"value": value_program()}
     for case, program in programs.items():
         write_c(program, tmp_path, "model", "f32", profile)
         flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")
