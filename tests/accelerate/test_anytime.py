@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,11 @@ def test_options_that_make_no_sense_are_refused() -> None:
 
 @pytest.mark.parametrize("given, meant", [({}, "portable"), ({"tune": "flops"}, "flops")])
 def test_commands_tune_for_the_profile(given: dict[str, Any], meant: str) -> None:
-    asked = ("c",), "f32", "portable", None, None, False, None, None
-    assert jobs._tuned(jobs.CompileOptions("anytime", given, *asked))["tune"] == meant
-    assert "tune" not in jobs._tuned(jobs.CompileOptions("exact", {}, *asked))
+    def tuned(method: str) -> Any:
+        left = dict.fromkeys(field.name for field in fields(jobs.CompileOptions))
+        return jobs._tuned(
+            jobs.CompileOptions(**{**left, "method": method, "options": given, "profile": "portable"})
+        )
+
+    assert tuned("anytime")["tune"] == meant
+    assert tuned("exact") == given
