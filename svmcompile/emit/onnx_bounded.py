@@ -19,8 +19,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.stages import estimate_of, lower_triangle
 
 FIRST_CHUNK = 12  # vectors, at least
-GROWTH = 2.5  # of a chunk's end over the one before, at least
-MOST_CHUNKS = 5
+GROWTH = 4.0  # of a chunk's end over the one before, at least
+MOST_CHUNKS = 4
 
 
 @build.register

@@ -75,9 +75,9 @@ def test_batches_of_few_rows(count: int) -> None:
 
 
 def test_chunks_grow_and_end_with_stages() -> None:
-    assert _chunks(np.array([4, 8, 12, 16, 20, 40, 64])) == [2, 5, 6]
+    assert _chunks(np.array([4, 8, 12, 16, 20, 40, 64])) == [2, 6]
     assert _chunks(np.array([3])) == [0]
-    assert _chunks(np.arange(1, 2000)) == [11, 29, 74, 187, 1998]
+    assert _chunks(np.arange(1, 2000)) == [11, 47, 191, 1998]
 
 
 def test_equal_programs_give_equal_files() -> None:
