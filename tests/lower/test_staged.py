@@ -79,7 +79,7 @@ def test_bounds_are_rounded_upwards(number: Number) -> None:
 
 @pytest.mark.parametrize("block", [3, 4, 24])
 def test_few_copies_of_many_vectors(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the bases of all pairs would take too much, they end sooner, with a stage that was asked for."""
+    """Where the bases of all pairs would take too much, they end sooner, with a stage asked for."""
     monkeypatch.setattr(staged, "NEAR_NUMBERS", 1)
     monkeypatch.setattr(staged, "MOST_COPIES", 0)
     X, y = load_iris(return_X_y=True)
