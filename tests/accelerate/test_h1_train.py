@@ -110,3 +110,13 @@ def test_an_svm_at_the_end_is_trained_on_all_rows(classes):
     assert program.cost(X).mean_kernel_evaluations < 0.8 * len(machine[-1].support_)
     with pytest.raises(sc.OptionError, match="end is svm or label"):
         sc.train(X, y, method=METHOD, end="auto")
+
+
+def test_rows_of_mostly_zeros_are_taken_as_they_are():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.2)
+    y = (X[:, 0] + X[:, 1] > 0.1).astype(int)
+    sparse, dense = sc.train(X, y, method=METHOD), sc.train(X + 5, y, method=METHOD)
+    assert not sparse.tables["list_centre"].any()
+    assert np.abs(dense.tables["list_centre"] - 5).max() < 1
+    assert (sparse.predict(X) == y).all()

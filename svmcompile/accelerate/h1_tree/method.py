@@ -15,14 +15,13 @@ from svmcompile.accelerate.h1_tree.options import DTYPES, H1TreeOptions
 from svmcompile.accelerate.h1_tree.proven import proven
 from svmcompile.accelerate.h1_tree.remarks import remarks
 from svmcompile.accelerate.h1_tree.rows import Rows, class_numbers, finite, pairs_of
-from svmcompile.accelerate.h1_tree.tables import OUT, Lists
+from svmcompile.accelerate.h1_tree.tables import OUT, Lists, centre_of
 from svmcompile.accelerate.metric_tree.guard import refuse_rows_of_the_tree
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Program
 from svmcompile.kernel import Array
-from svmcompile.shift import nearest_float32
 from svmcompile.svm import SVM
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
@@ -108,8 +107,7 @@ def _parts(svm: SVM, data: Data, rows: Rows, given: Any, options: H1TreeOptions)
 
 def _add_lists(builder: Builder, x: str, lists: Lists, points: Array, options: H1TreeOptions) -> None:
     """The lists, with planes about the middle of the rows."""
-    centre = nearest_float32(points.mean(axis=0))
-    tables = lists.tables(points.shape[1], centre, DTYPES[options.planes])
+    tables = lists.tables(points.shape[1], centre_of(points), DTYPES[options.planes])
     builder.body.append(lists.node(x))
     builder.tables.update(tables)
 

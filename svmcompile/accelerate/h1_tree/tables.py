@@ -13,9 +13,11 @@ from svmcompile.accelerate.metric_tree.quantise import narrow
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.list_walk import Walk, walk_hits
 from svmcompile.ir.nodes import Order
-from svmcompile.kernel import Array
+from svmcompile.kernel import SPARSE_ZEROS, Array
+from svmcompile.shift import nearest_float32
 
 OUT = "lists"
+SOME_ROWS = 1000  # tell whether rows are mostly zeros
 NAMES = ("list_planes", "list_thresholds", "list_starts", "list_answers", "list_rest", "list_centre")
 
 
@@ -65,3 +67,10 @@ class Lists:
         rest = np.array([float(one.rest) for one in self.lists])
         tables = {"list_starts": self.starts, "list_answers": answers, "list_rest": rest}
         return walk_hits(self.node("x"), hits, tables, np.float64)
+
+
+def centre_of(points: NDArray[np.floating[Any]]) -> Array:
+    """What planes are taken about: the rows' mean as float32 numbers, or zero if most of them is zero."""
+    if np.mean(points[:: -(-len(points) // SOME_ROWS)] == 0) >= SPARSE_ZEROS:
+        return np.zeros(points.shape[1])
+    return nearest_float32(points.mean(axis=0, dtype=np.float64))

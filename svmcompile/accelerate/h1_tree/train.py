@@ -11,7 +11,7 @@ from svmcompile.accelerate.h1_tree.kernel_end import some_rows, trained_svm
 from svmcompile.accelerate.h1_tree.method import h1_tree
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite
-from svmcompile.accelerate.h1_tree.tables import OUT
+from svmcompile.accelerate.h1_tree.tables import OUT, centre_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -20,7 +20,6 @@ from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.kernel import Array
 from svmcompile.labels import Labels
-from svmcompile.shift import nearest_float32
 from svmcompile.svm import digest
 
 
@@ -54,7 +53,6 @@ def _before_svm(data: Data, points: Array, factor: Array | None, options: H1Trai
 
 def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions) -> Program:
     lists, d = forest.lists(), data.X.shape[1]
-    centre = nearest_float32(data.X.mean(axis=0, dtype=np.float64))
     head: Node = ir.Threshold("label", OUT, True, 1, 0)
     if len(labels) > 2:
         head = ir.Vote("label", OUT, len(labels))
@@ -70,7 +68,7 @@ def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions
         input=Input(d, "x", data.feature_names),
         body=(lists.node("x"), head),
         outputs=(Output("scores", OUT), Output("label", "label")),
-        tables=lists.tables(d, centre, DTYPES[options.planes]),
+        tables=lists.tables(d, centre_of(data.X), DTYPES[options.planes]),
         labels=labels,
         origin=Origin(
             source="labelled rows",
