@@ -15,7 +15,7 @@ from svmcompile.accelerate.anytime.stages import Form, Readings
 
 BLOCKS = {"host": (16,)}  # what its code takes at once
 ANY_BLOCK = (16, 8, 4, 1)
-WORTH = 0.9  # of the exact sum's cost: predictions are not that sharp
+WORTH = 0.75  # of the exact sum's cost: predictions are not that sharp
 NEAR = 1.05  # costs so close count as equal
 COORDINATES = {"host": (0, 16, 32)}  # and all
 ANY_COORDINATES = (0, 8, 32)
