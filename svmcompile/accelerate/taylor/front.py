@@ -11,6 +11,9 @@ from svmcompile.ir import nodes as ir
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
+# Orders whose spectra are computed, each at the cost of the cube of the number of vectors.
+MOST_BLOCKS, FEW_BLOCKS, FEW_VECTORS = 8, 4, 800
+
 
 def taylor_front(
     builder: Builder, whole: RbfSum, x: str, exact: str, rows: Array, leaves: int = 1, order: int = 2
@@ -45,9 +48,10 @@ def taylor_front(
 
 def _expansions(whole: RbfSum, tree: Centres, order: int) -> list[Expansion]:
     found = []
+    blocks = MOST_BLOCKS if len(whole.vectors) <= FEW_VECTORS else FEW_BLOCKS
     with steps("Taylor expansions", len(tree.centres)) as advance:
         for centre, reach in zip(tree.centres, tree.reaches, strict=True):
-            found.append(expand(whole, centre, float(reach), order))
+            found.append(expand(whole, centre, float(reach), order, blocks=blocks))
             advance(1)
     return found
 
