@@ -26,6 +26,7 @@ METHODS: tuple[tuple[str, dict[str, Any], Any], ...] = (
     ("reduced-set", {"budget": 0.2}, BUILDS),
     ("metric-tree", {}, BUILDS),
     ("sv-tree", {}, BUILDS),
+    ("h1-tree", {}, BUILDS),
 )
 
 
