@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ARGUMENTS = {"agreement.py": ["linearsvr"]}  # one model; tests/end_to_end/test_agreement.py takes them all
+# One model each; test_agreement.py and test_preprocessing.py take them all.
+ARGUMENTS = {"agreement.py": ["linearsvr"], "preprocessing.py": ["maxabs"]}
 PRINTED = {
+    "anytime_trace.py": "certain after",
+    "preprocessing.py": "broken claims: 0",
     "quickstart.py": "labels that differ: 0",
     "use_from_c.py": "virginica (scores",
     "agreement.py": "broken claims: 0",
