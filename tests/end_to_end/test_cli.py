@@ -182,7 +182,7 @@ def test_default_names_come_from_the_file(run, iris, tmp_path):
 def test_demo_ends_in_one_table(run, tmp_path):
     done = run("demo", "-o", tmp_path / "demo", "--json")
     result = json.loads(done.out)
-    assert done.code == 0 and result["ok"] and len(result["table"]) == 11
+    assert done.code == 0 and result["ok"] and len(result["table"]) == 13
     assert all(row["agreement"] == 1.0 for row in result["table"] if row["method"] in ("sklearn", "exact"))
     assert all(row["agreement"] > 0.9 for row in result["table"])
 

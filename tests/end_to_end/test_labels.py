@@ -86,7 +86,7 @@ def test_files_hold_the_labels_themselves(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind"), itertools.product(["ovr", "ovo"], [np.int8, np.str_, np.float32]), ids=str
+    ("shape", "kind"), list(itertools.product(["ovr", "ovo"], [np.int8, np.str_, np.float32])), ids=str
 )
 def test_either_shape_of_scores_with_any_labels(tmp_path, shape, kind):
     classes = np.array([3, 5, 8, 9]).astype(kind)

@@ -51,7 +51,7 @@ def trained(path, name, kind, kernel, probability):
 
 @pytest.mark.parametrize("probability", PROBABILITIES, ids=lambda b: f"b{b}")
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize(("kind", "kernel"), itertools.product(TYPES, KERNELS), ids=lambda v: str(v))
+@pytest.mark.parametrize(("kind", "kernel"), list(itertools.product(TYPES, KERNELS)), ids=lambda v: str(v))
 def test_what_libsvm_says_of_every_row(tmp_path, kind, kernel, name, probability):
     rows = trained(tmp_path / "a.model", name, kind, kernel, probability)
     svm = read(tmp_path / "a.model", n_features=rows.shape[1])
@@ -63,7 +63,7 @@ def test_what_libsvm_says_of_every_row(tmp_path, kind, kernel, name, probability
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize(("kind", "kernel"), itertools.product((0, 1), KERNELS), ids=lambda v: str(v))
+@pytest.mark.parametrize(("kind", "kernel"), list(itertools.product((0, 1), KERNELS)), ids=lambda v: str(v))
 def test_probabilities_of_classes(tmp_path, kind, kernel, name):
     """What svm-predict -b 1 gives, to 1e-6."""
     rows = trained(tmp_path / "a.model", name, kind, kernel, 1)[:500]
@@ -74,7 +74,7 @@ def test_probabilities_of_classes(tmp_path, kind, kernel, name):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize(("kind", "kernel"), itertools.product(TYPES, KERNELS), ids=lambda v: str(v))
+@pytest.mark.parametrize(("kind", "kernel"), list(itertools.product(TYPES, KERNELS)), ids=lambda v: str(v))
 def test_c_and_onnx_too(tmp_path, kind, kernel):
     rows = trained(tmp_path / "a.model", "wine", kind, kernel, 0)
     program = sc.compile(tmp_path / "a.model", n_features=rows.shape[1])
