@@ -6,6 +6,7 @@ given. Readers make steps of fitted transformers; methods turn them into nodes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
@@ -17,7 +18,7 @@ from svmcompile.ir.row_functions import cosines, filled, missing, monomials, nor
 from svmcompile.kernel import Array, Kernel
 
 
-class Step:
+class Step(ABC):
     """One function from row to row; the defaults are those of steps that keep the width."""
 
     @property
@@ -29,9 +30,9 @@ class Step:
         """How wide a row of the given width comes out."""
         return width
 
+    @abstractmethod
     def apply(self, rows: Array) -> Array:
         """The rows after the step."""
-        raise NotImplementedError
 
     def source(self, rows: Array) -> Array:
         """Rows from which the step may have come to these, or nearly: good for probes, no inverse."""

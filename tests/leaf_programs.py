@@ -7,24 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from path_programs import KERNELS
 from trees import random_children
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.leaf_layout import columns_of, sums_of
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.kernel import Kernel
 from svmcompile.labels import Labels
 from svmcompile.optimise import optimise
 from svmcompile.shift import nearest_float32
 
 FEATURES = 7
-KERNELS = {
-    "rbf": Kernel("rbf", 0.2),
-    "poly": Kernel("poly", 0.3, 0.5, 3),
-    "sigmoid": Kernel("sigmoid", 0.2, 0.1),
-    "linear": Kernel("linear"),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from c_cases import real_type
 
 import svmcompile as sc
@@ -125,9 +126,16 @@ def cxx_compilers() -> dict[str, Command]:
     return {name: (path,) for name in ("g++", "clang++") if (path := shutil.which(name)) is not None}
 
 
+def sanitizing_compiler() -> Command:
+    """A compiler with the run-time libraries of its sanitizers; without one the test is skipped."""
+    found = _sanitizing_compiler()
+    if found is None:
+        pytest.skip("no compiler here has the run-time libraries of its sanitizers")
+    return found
+
+
 @cache
-def sanitizing_compiler() -> Command | None:
-    """A compiler that comes with the run-time libraries of its sanitizers."""
+def _sanitizing_compiler() -> Command | None:
     for command in reversed(compilers().values()):  # clang's look at more
         tried = subprocess.run(
             [*command, *SANITIZE, "-x", "c", "-", "-o", "/dev/null"],
@@ -144,6 +152,16 @@ def compile_c(command: Command, folder: Path, *arguments: str) -> None:
     done = attempt(command, folder, *arguments)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
+
+
+def assert_no_warnings(
+    compiler: str, programs: Mapping[str, Program], folder: Path, number: str, profile: str
+) -> None:
+    """A compiler that is asked for all its warnings has none; host code may use GCC's extensions."""
+    write_all(programs, folder, number, profile)
+    style = "-std=c99" if profile == "portable" else "-std=gnu99"
+    warnings = [flag for flag in WARNINGS if profile == "portable" or flag != "-pedantic"]
+    compile_c(compilers()[compiler], folder, style, "-O2", *warnings, "-c", "all.c", "-o", "all.o")
 
 
 def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

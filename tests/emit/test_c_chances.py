@@ -153,8 +153,6 @@ def test_no_warnings_and_nothing_undefined(number: str, tmp_path: Path) -> None:
     for compiler in compilers().values():
         compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
     command = sanitizing_compiler()
-    if command is None:
-        pytest.skip("no compiler with sanitizers is installed")
     calls = [
         f"{{ REAL p[{one.n_classes}]; {name}_predict_proba(x[i], p); sum += p[0] + {name}_predict(x[i]); }}"
         for name, one in programs.items()

@@ -121,8 +121,6 @@ int main(void)
 
 def test_indices_out_of_range_are_passed_over(tmp_path: Path) -> None:
     command = sanitizing_compiler()
-    if command is None:
-        pytest.skip("no compiler here has sanitizers")
     write_c(model("rbf"), tmp_path, "model", "f32", "host")
     (tmp_path / "driver.c").write_text(DRIVER)
     compile_c(command, tmp_path, "-O1", *SANITIZE, "driver.c", "model.c", "-o", "driver")

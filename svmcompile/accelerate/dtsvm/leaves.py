@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.interpret import pair_indices, pair_sums
+from svmcompile.ir.kinds import LeafRule as LeafRule
 from svmcompile.ir.trees import Indices
 from svmcompile.kernel import Array, Kernel
 
 # "sum": two classes in all, one score, above zero is the second. "vote" (1A1): one sum per pair of the
 # leaf's classes, above zero counts for the first. "ovr" (1AO): one sum per class, the largest wins.
-LeafRule = Literal["sum", "vote", "ovr"]
 ITERATIONS_PER_ROW = 100
 LEAST_ITERATIONS = 100_000
 CACHE_MB = 200
