@@ -105,7 +105,7 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
-        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
+        return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -291,17 +291,18 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -
     upto = taylor_flops(node, types, tables)
     if values is None:
         return Work(0, float(upto[-1]))
-    sure = _taylor_sure(node, values, tables)
-    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
-    return Work(0, float(upto[last].mean()))
+    return Work(0, float(upto[_settled_last(node, values, tables)[1]].mean()))
 
 
-def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:
+    """The order that settles each row and the last that it comes to, [2, rows]."""
     x, leaf = values[node.x], values[node.leaf]
     step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
     starts = range(0, len(x), step) or range(1)
-    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
-    return np.concatenate(parts)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables) for at in starts]
+    return np.stack(
+        [np.concatenate([getattr(part, name) for part in parts]) for name in ("settled", "last")]
+    )
 
 
 @work.register(ir.OneLeaf)

@@ -46,16 +46,13 @@ class Expansion:
     gaps: Array  # [order, cells, 2]
     margins: Array  # [order]
 
-    @property
-    def bytes(self) -> int:
-        """Of its float32 tables."""
-        axes = self.axes.size + self.loose.size + 1 if self.axes is not None else 0
-        return 4 * (2 * len(self.centre) + 2 + axes + self.forms + self.gaps.size + self.margins.size)
 
-    @property
-    def forms(self) -> int:
-        orders = len(self.margins)
-        return (self.squares.size if orders > 1 else 0) + (self.cubes.size if orders > 2 else 0)
+def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
+    """Of the float32 tables of one expansion."""
+    r = rank or d
+    forms = r * (r + 1) // 2 * (order > 1) + r * (r + 1) * (r + 2) // 6 * (order > 2)
+    axes = r * d + 4 * (order - 1) + 1 if rank and order > 1 else 0
+    return 4 * (2 * d + 2 + axes + forms + order * (2 * cells + 1))
 
 
 class Local:
