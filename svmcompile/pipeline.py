@@ -295,6 +295,33 @@ def verify(
     return compare(stem, program, original, backends, data.X, data.y)
 
 
+def check_certificate(
+    program: Program,
+    X: Any,
+    model: Any = None,
+    *,
+    precision: str = "f32",
+    every_leaf: bool = False,
+    trust_pickle: bool = False,
+) -> Any:
+    """Confirm or refute, in many digits, what Taylor polynomials promise; a `CertificateReport`.
+
+    The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
+    polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
+    """
+    from svmcompile.progress import steps
+    from svmcompile.read import read
+    from svmcompile.verify.certificate import check_rows
+
+    number, original = checked_precision(precision), None
+    if model is not None:
+        svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    rows = as_rows(X, program.n_features, program.input.feature_names)
+    with steps("certificates", len(rows)) as advance:
+        return check_rows(program, rows, number, original, every_leaf, advance)
+
+
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     """What to compare with: the original library, or its definition where it is not installed."""
     from svmcompile.read.original import load_original

@@ -29,6 +29,7 @@ HEAVY = (
     "distributed",
     "libsvm",
     "cffi",
+    "flint",
     "jinja2",
 )
 
