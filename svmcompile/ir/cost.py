@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
+from svmcompile.ir.taylor_vote_rules import most_vote_work, vote_work
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
@@ -30,7 +31,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum,
+    ir.TaylorSum, ir.TaylorVote,
 )  # fmt: skip
 
 
@@ -106,6 +107,8 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
         return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
+    if isinstance(node, ir.TaylorVote) and values is not None:
+        return float(vote_work(node, values[node.x], values[node.guess], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -302,6 +305,17 @@ def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[
     starts = range(0, len(x), step) or range(1)
     parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
     return np.concatenate(parts)
+
+
+@work.register
+def _(node: ir.TaylorVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
+    if values is None:
+        met, others = most_vote_work(node, tables)
+    else:
+        found = vote_work(node, values[node.x], values[node.guess], tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    return Work(met, met * per_value + others)
 
 
 @work.register(ir.OneLeaf)
