@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from svmcompile.accelerate.certified_votes.pairs import Pairs
 from svmcompile.accelerate.certified_votes.places import Form, Place, Placed
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.taylor.centres import Centres, grow
+from svmcompile.accelerate.taylor.squares import can_sharpen
 from svmcompile.ir.interpret import run
 from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
@@ -24,6 +25,7 @@ from svmcompile.progress import steps
 RANKS = (8, 16, 32)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
+MOST_SHARP = 400  # expansions whose bounds are made tighter
 BLOCKS = 6  # orders whose spectra bound what is left out
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
@@ -125,7 +127,15 @@ class Chooser:
                 best = least
             elif least.cost > WORSE * best.cost:
                 break
-        return best
+        return best and self._sharpened(best)
+
+    def _sharpened(self, choice: Choice) -> Choice:
+        """The same layout with tighter bounds, which take time: not worth it while choosing."""
+        trees, q = choice.layout.trees, self.pairs.classes - 1
+        if not can_sharpen(self.pairs.own.vectors.shape[1]) or len(choice.layout.places) * q > MOST_SHARP:
+            return choice
+        places = self._places(trees, [choice.layout.form], sharpen=True)
+        return self.judged(Layout(trees, places, choice.layout.form))
 
     def _by_centres(self) -> Iterator[list[Choice]]:
         """Choices with 1, 2, 4, ... centres of a class, those that fit."""
@@ -150,13 +160,13 @@ class Chooser:
         parts = sum(len(tree.parts) for tree in trees)
         return FLOAT * (parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
-    def _places(self, trees: list[Centres], forms: list[Form]) -> list[Placed]:
+    def _places(self, trees: Sequence[Centres], forms: list[Form], sharpen: bool = False) -> list[Placed]:
         found = []
         with steps("Taylor expansions", sum(len(tree.parts) for tree in trees)) as advance:
             for own, tree in enumerate(trees):
                 sums = self.pairs.against(own)
                 for part in tree.parts:
-                    place = Place(sums, self.by_class[own][part], BLOCKS, self.options.cells)
+                    place = Place(sums, self.by_class[own][part], BLOCKS, self.options.cells, sharpen)
                     found.append(place.placed(forms))
                     advance(1)
         return found

@@ -59,8 +59,10 @@ class Placed:
 class Place:
     """The pairs of a champion seen from the mean of some rows; holds a matrix for each pair."""
 
-    def __init__(self, sums: list[RbfSum], rows: Array, blocks: int, cells: int) -> None:
-        self.locals = [Local(one, rows, blocks) for one in sums]
+    def __init__(
+        self, sums: list[RbfSum], rows: Array, blocks: int, cells: int, sharpen: bool = False
+    ) -> None:
+        self.locals = [Local(one, rows, blocks, sharpen) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
         first = self.locals[0]
         self.centre, self.rows = first.centre, first.rows

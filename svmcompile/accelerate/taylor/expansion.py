@@ -61,8 +61,8 @@ class Expansion:
 class Local:
     """An RBF sum seen from the mean of some rows; what costs much is computed when it is asked for."""
 
-    def __init__(self, whole: RbfSum, rows: Array, blocks: int) -> None:
-        self.whole, self.blocks = whole, blocks
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: bool = True) -> None:
+        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
         self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
         self.rows = rows - self.centre  # that are expected here
         self.farthest = BEYOND * max(float(np.linalg.norm(self.rows, axis=1).max()), 1e-30)
@@ -71,7 +71,8 @@ class Local:
 
     @cached_property
     def bounds(self) -> Spectra:
-        return spectra(math.sqrt(2 * self.whole.gamma) * self.s, self.a, self.whole.norm, self.blocks)
+        points = math.sqrt(2 * self.whole.gamma) * self.s
+        return spectra(points, self.a, self.whole.norm, self.blocks, self.sharpen)
 
     @cached_property
     def form(self) -> Array:
