@@ -74,7 +74,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
-    ir.TaylorVote: ("kernel", "rest", "sure", "defend", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
 }

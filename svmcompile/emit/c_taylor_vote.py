@@ -48,7 +48,7 @@ def taylor_vote_context(
     orders, centres, cells, _, filled = program.tables[node.gaps].shape
     _, d, lanes = program.tables[node.vectors].shape
     along, classes = node.rank or d, len(node.counts)
-    products = along * (along + 1) // 2
+    rows = [row + -row % lanes for row in range(1, along + 1)]
     return {
         "classes": classes,
         "pairs": classes * (classes - 1) // 2,
@@ -61,8 +61,8 @@ def taylor_vote_context(
         "rank": node.rank,
         "turned": node.rank + -node.rank % lanes,
         "along": along,
-        "products": products + -products % lanes,
-        "own_products": products,
+        "products": sum(rows),
+        "named": classes + -classes % lanes,
         "slack": real(1 + node.slack, number),
         "limit": real(float(cells), number),
         "gamma": real(node.kernel.gamma, number),

@@ -108,7 +108,7 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     if isinstance(node, ir.TaylorSum) and values is not None:
         return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
     if isinstance(node, ir.TaylorVote) and values is not None:
-        return float(vote_work(node, values[node.x], values[node.guess], tables).unsure.mean())
+        return float(vote_work(node, values[node.x], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -313,7 +313,7 @@ def _(node: ir.TaylorVote, types: Types, tables: Tables, values: Values | None) 
     if values is None:
         met, others = most_vote_work(node, tables)
     else:
-        found = vote_work(node, values[node.x], values[node.guess], tables)
+        found = vote_work(node, values[node.x], tables)
         met, others = float(found.values.mean()), float(found.flops.mean())
     return Work(met, met * per_value + others)
 

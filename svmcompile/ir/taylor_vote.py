@@ -13,7 +13,7 @@ from svmcompile.kernel import Kernel
 class TaylorVote:
     """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
 
-    The class with the largest guess is the champion. It meets all others at once; who beats it is the
+    The class with the largest guess_weights . x + guess_bias is the champion. It meets all others at once; who beats it is the
     next champion, and a champion that has beaten all others is the label. When a class that has been
     beaten would become champion, all pairs are settled by their direct sums and vote.
 
@@ -35,15 +35,17 @@ class TaylorVote:
     is above rounding[0] sum_i |weights_i k_i| + rounding[1]. One that stays unsure makes the label exact,
     and so does a row that is not finite.
 
-    `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, tables by q and
-    axes are filled up to whole lanes, these have the features first, and products y_a y_b are filled up.
+    `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, the last index of
+    tables by class, q and axis is filled up to whole lanes, matrices with d columns are turned, and every
+    row of a triangle is filled up.
     """
 
     level: ClassVar = Level.BOTH
     out: Value
     x: Value
-    guess: Value  # [k]
     exact: Lazy  # a label
+    guess_weights: Table  # [k, d]; in lanes [d, k]
+    guess_bias: Table  # [k]
     roots: IndexTable  # [k], tests, or centres ~root
     planes: Table  # [tests, d]; a zero where there are none, as the next
     thresholds: Table  # [tests]

@@ -22,7 +22,7 @@ Indices = NDArray[np.int64]
 
 @run.register
 def _(node: ir.TaylorVote, env: Env, tables: Tables) -> NDArray[Any]:
-    label = Votes(node, env[node.x], tables).settled(env[node.guess]).label
+    label = Votes(node, env[node.x], tables).settled().label
     return np.where(label == UNSURE, env[node.exact], label)
 
 
@@ -36,15 +36,25 @@ def in_rows(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> dict[str
         if node.rank:
             found["axes"] = found["axes"].swapaxes(1, 2)[:, : node.rank]
         if found["squares"].ndim > 1:
-            r = node.rank or found["centres"].shape[1]
-            found["squares"] = found["squares"][:, :, : r * (r + 1) // 2]
+            kept = triangle_places(node.rank or found["centres"].shape[1], lanes)
+            found["squares"] = found["squares"][:, :, kept]
+        found["guess_weights"] = found["guess_weights"].T[: others + 1]
+        found["guess_bias"] = found["guess_bias"][: others + 1]
         for field in ("offsets", "constants", "middles", "loose", "gaps", "margins"):
             if found[field].ndim > 1:
                 found[field] = found[field][..., :others]
     return found
 
 
+def triangle_places(size: int, lanes: int) -> NDArray[np.intp]:
+    """Where the numbers of a lower triangle lie that has its rows filled up to whole lanes."""
+    lengths = [row + -row % lanes for row in range(1, size + 1)]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return np.concatenate([starts[row] + np.arange(row + 1) for row in range(size)])
+
+
 _TABLES = (
+    "guess_weights", "guess_bias",
     "roots", "planes", "thresholds", "children", "centres", "steps", "offsets", "constants", "slopes",
     "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "vectors",
 )  # fmt: skip
@@ -87,8 +97,9 @@ class Votes:
             np.zeros((n, self.k), dtype=bool),
         )
 
-    def settled(self, guess: NDArray[Any]) -> Settled:
-        """The labels, from guesses [rows, k]."""
+    def settled(self) -> Settled:
+        """The labels, from the guesses on."""
+        guess = self.x @ self.t["guess_weights"].T + self.t["guess_bias"]
         champion = np.where(np.isnan(guess), -np.inf, guess).argmax(axis=1)
         beaten = np.zeros((len(self.x), self.k), dtype=bool)
         active = np.arange(len(self.x))

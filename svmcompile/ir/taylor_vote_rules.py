@@ -39,8 +39,7 @@ def _(node: ir.TaylorVote, types: Types, tables: Tables) -> Type:
     need(node.kernel.kind == "rbf" and node.kernel.gamma >= 0, "only RBF sums have these polynomials")
     need(math.isfinite(node.reach) and 0 <= node.slack < 1 and node.rank >= 0, "a number makes no sense")
     k, d = len(node.counts), features(node, types)
-    guess, exact = types[node.guess], types[node.exact]
-    need((guess.kind, guess.width) == (Kind.SCORES, k), f"%{node.guess} is not a score per class")
+    exact = types[node.exact]
     need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{node.exact} is not a label of these classes")
     need(tables[node.vectors].ndim == 3, "vectors are not in blocks")
     need(tables[node.gaps].ndim == 5 and tables[node.gaps].size > 0, "gaps are missing")
@@ -60,11 +59,15 @@ def _shapes(node: ir.TaylorVote, tables: Tables, k: int, d: int) -> None:
     need(all(count % lanes == 0 for count in node.counts), "a class does not end with a block")
     need(sum(node.counts) == blocks * lanes, "counts do not add up to the vectors")
     others, along, own = _whole(k - 1, lanes), node.rank or d, node.rank > 0
-    rank, n = _whole(along, lanes), _whole(along * (along + 1) // 2, lanes)
-    slopes, axes = ((others, d), (rank, d)) if lanes == 1 else ((d, others), (d, rank))
+    rank, n = _whole(along, lanes), sum(_whole(row, lanes) for row in range(1, along + 1))
+    guess, slopes, axes = ((count, d) for count in (_whole(k, lanes), others, rank))
+    if lanes > 1:
+        guess, slopes, axes = guess[::-1], slopes[::-1], axes[::-1]
     tests = len(tables[node.children]) if tables[node.planes].ndim > 1 else 0
     shapes(
         tables,
+        guess_weights=(node.guess_weights, guess),
+        guess_bias=(node.guess_bias, (_whole(k, lanes),)),
         roots=(node.roots, (k,)),
         planes=(node.planes, (tests, d) if tests else (1,)),
         thresholds=(node.thresholds, (max(tests, 1),)),
@@ -116,22 +119,22 @@ class VoteWork:
 
 
 def vote_work(
-    node: ir.TaylorVote, x: NDArray[Any], guess: NDArray[Any], tables: Mapping[str, NDArray[Any]]
+    node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]
 ) -> VoteWork:
     """What each row costs."""
     step = max(1, CHUNK_VALUES // tables[node.slopes][0].size)
     starts = range(0, len(x), step) or range(1)
-    parts = [_part(node, x[at : at + step], guess[at : at + step], tables) for at in starts]
+    parts = [_part(node, x[at : at + step], tables) for at in starts]
     fields = [(part.values, part.flops, part.unsure) for part in parts]
     return VoteWork(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
 def _part(
-    node: ir.TaylorVote, x: NDArray[Any], guess: NDArray[Any], tables: Mapping[str, NDArray[Any]]
+    node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]
 ) -> VoteWork:
-    met, counts = Votes(node, x, tables).settled(guess), np.array(node.counts)
+    met, counts = Votes(node, x, tables).settled(), np.array(node.counts)
     prices = vote_flops(node, tables)
-    flops = prices.centre * met.champions + prices.test * met.tests
+    flops = prices.guess + prices.centre * met.champions + prices.test * met.tests
     flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
     flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
     return VoteWork((met.values @ counts).astype(np.float64), flops, met.label == UNSURE)
@@ -141,6 +144,7 @@ def _part(
 class VoteFlops:
     """Flops of the parts of a vote."""
 
+    guess: int
     test: int
     centre: int  # the way from a centre
     first: int  # all pairs of a champion
@@ -156,7 +160,7 @@ def vote_flops(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> VoteF
     products = along * (along + 1) // 2
     turn = products + (2 * node.rank * (d + 1) + 3 if node.rank else 0)
     direct = np.array([4 * (node.counts[i] + node.counts[j]) for i, j in pair_indices(k)])
-    return VoteFlops(2 * d, 3 * d + 18, (k - 1) * (2 * d + 6), turn, 2 * products + 12, direct)
+    return VoteFlops(2 * d * k, 2 * d, 3 * d + 18, (k - 1) * (2 * d + 6), turn, 2 * products + 12, direct)
 
 
 def most_vote_work(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> tuple[float, float]:
@@ -164,4 +168,4 @@ def most_vote_work(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> t
     prices, k = vote_flops(node, tables), len(node.counts)
     tests = len(tables[node.children]) if tables[node.planes].ndim > 1 else 0
     champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
-    return float(sum(node.counts)), float(k * champion + tests * prices.test + prices.direct.sum())
+    return float(sum(node.counts)), float(prices.guess + k * champion + tests * prices.test + prices.direct.sum())

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.anytime.costs import Prices
 from svmcompile.accelerate.anytime.guess import Guess
-from svmcompile.accelerate.certified_votes.nodes import FLOAT, Layout, vote_nodes
+from svmcompile.accelerate.certified_votes.nodes import FLOAT, Layout, vote_node
 from svmcompile.accelerate.certified_votes.pairs import Pairs
 from svmcompile.accelerate.certified_votes.places import Form, Place, Placed
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.taylor.centres import Centres, grow
 from svmcompile.accelerate.taylor.squares import can_sharpen
-from svmcompile.ir.interpret import run
 from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
@@ -174,10 +173,8 @@ class Chooser:
     def judged(self, layout: Layout) -> Choice:
         """What a layout costs on the sample rows."""
         builder = Builder(self.pairs.own)
-        guess, vote = vote_nodes(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
-        met = Votes(vote, self.sample, builder.tables).settled(
-            run(guess, {"x": self.sample}, builder.tables)
-        )
+        vote = vote_node(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
+        met = Votes(vote, self.sample, builder.tables).settled()
         n, q = self.pairs.own.n_vectors, self.pairs.classes - 1
         cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price)
         return Choice(layout, float(cost.mean()), self.price.exact_sum(n, q), met)

@@ -1,4 +1,4 @@
-"""The nodes of a vote of Taylor polynomials: places and trees go in, a guess and a `TaylorVote` come out."""
+"""The node of a vote of Taylor polynomials: places and trees go in, a `TaylorVote` comes out."""
 
 from __future__ import annotations
 
@@ -63,28 +63,22 @@ def _moved(child: int, tests: int, centres: int) -> int:
     return child + tests if child >= 0 else ~(~child + centres)
 
 
-def vote_nodes(
+def vote_node(
     builder: Builder, pairs: Pairs, guess: Guess, rounding: Array, layout: Layout, x: str, exact: str
-) -> tuple[ir.Affine, ir.TaylorVote]:
-    """The guess and the vote, with their tables."""
+) -> ir.TaylorVote:
+    """The vote, with its tables."""
     own, places, found = pairs.own, layout.places, layout.expanded
     roots, planes, thresholds, children = layout.routes()
     none = np.zeros(1)
     second, rank = layout.form.order > 1, layout.form.rank if layout.form.order > 1 else 0
     table, indices = builder.table, builder.indices
-    first = ir.Affine(
-        "guess",
-        x,
-        table("guess_weights", guess.weights),
-        table("guess_bias", guess.bias),
-        table("guess_centre", guess.centre),
-    )
     offsets = [[one.bias for one in pairs.against(own_class)] for own_class in range(pairs.classes)]
-    vote = ir.TaylorVote(
+    return ir.TaylorVote(
         out="label",
         x=x,
-        guess="guess",
         exact=exact,
+        guess_weights=table("guess_weights", guess.weights),
+        guess_bias=table("guess_bias", guess.bias - guess.weights @ guess.centre),
         roots=indices("roots", np.array(roots)),
         planes=table("planes", planes),
         thresholds=table("thresholds", thresholds),
@@ -109,4 +103,3 @@ def vote_nodes(
         kernel=own.kernel,
         slack=slack_of(own.vectors.shape[1], rank),
     )
-    return first, vote

@@ -22,7 +22,7 @@ from svmcompile.accelerate.anytime.remarks import ROUNDING, UNITS
 from svmcompile.accelerate.anytime.sample import guess_rows
 from svmcompile.accelerate.anytime.votes import votes as anytime_votes
 from svmcompile.accelerate.certified_votes.choose import Choice, Chooser, VoteOptions
-from svmcompile.accelerate.certified_votes.nodes import vote_nodes
+from svmcompile.accelerate.certified_votes.nodes import vote_node
 from svmcompile.accelerate.certified_votes.pairs import Pairs
 from svmcompile.accelerate.exact import Builder
 from svmcompile.ir import nodes as ir
@@ -112,8 +112,8 @@ def _program(
     exact = builder.exact_in_double("exact_sums")
     builder.body.append(ir.Vote("exact_label", exact, k))
     x = builder.preprocess("bounded_", steps=pairs.own.steps)
-    builder.body.extend(
-        vote_nodes(builder, pairs, chooser.guess, chooser.rounding, choice.layout, x, "exact_label")
+    builder.body.append(
+        vote_node(builder, pairs, chooser.guess, chooser.rounding, choice.layout, x, "exact_label")
     )
     details = {"emitted": "polynomials", **details}
     return builder.program(
