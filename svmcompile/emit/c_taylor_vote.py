@@ -41,6 +41,12 @@ def vote_scratch(node: ir.TaylorVote, program: Program, size: int) -> int:
     return int(found)
 
 
+def _column_blocks(counts: list[int], lanes: int) -> list[int]:
+    """How many blocks of columns are summed up at a time: two, or one for what is left."""
+    blocks = [-(-count // lanes) for count in counts]
+    return [2] * any(one > 1 for one in blocks) + [1] * any(one % 2 for one in blocks)
+
+
 def taylor_vote_context(
     node: ir.TaylorVote, program: Program, number: Number, prefix: str
 ) -> dict[str, Any]:
@@ -62,6 +68,8 @@ def taylor_vote_context(
         "turned": node.rank + -node.rank % lanes,
         "along": along,
         "products": sum(rows),
+        "wide_row": d + -d % lanes,
+        "column_blocks": _column_blocks([classes, classes - 1, *([node.rank] * (node.rank > 0))], lanes),
         "named": classes + -classes % lanes,
         "slack": real(1 + node.slack, number),
         "limit": real(float(cells), number),
