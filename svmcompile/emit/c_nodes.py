@@ -31,6 +31,7 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
+from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
     helper_prefix,
@@ -73,6 +74,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
 }
@@ -337,6 +339,13 @@ def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str
 @_own.register
 def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
+
+
+@_own.register
+def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    prefix = helper_prefix(name, number, program)
+    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
 
 
 @_own.register

@@ -12,6 +12,7 @@ from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
+from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
@@ -103,6 +104,11 @@ def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
     return _size(node, program, types) * types[node.x].width + (
         DOUBLE if types[node.exact].wide else _size(node, program, types)
     )
+
+
+@own_arrays.register
+def _(node: ir.TaylorVote, program: Program, types: Types) -> int:
+    return vote_scratch(node, program, _size(node, program, types))
 
 
 @own_arrays.register

@@ -46,7 +46,8 @@ def _(node: ir.TaylorSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     return value, np.where(decided, 0.0, env[node.exact].error), False
 
 
-@propagate.register
-def _(node: ir.BoundedVote, env: Env, tables: Tables, a: Arithmetic) -> Result:
+@propagate.register(ir.BoundedVote)
+@propagate.register(ir.TaylorVote)
+def _(node: ir.BoundedVote | ir.TaylorVote, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     return value, np.zeros(len(value)), False

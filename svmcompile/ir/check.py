@@ -14,6 +14,7 @@ import svmcompile.ir.features_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules
+import svmcompile.ir.taylor_vote_rules
 import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir

@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
+from svmcompile.ir.taylor_vote_rules import most_vote_work, vote_work
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
@@ -30,7 +31,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum,
+    ir.TaylorSum, ir.TaylorVote,
 )  # fmt: skip
 
 
@@ -106,6 +107,8 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return float(_spent(node, values, tables).unsure.mean())
     if isinstance(node, ir.TaylorSum) and values is not None:
         return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
+    if isinstance(node, ir.TaylorVote) and values is not None:
+        return float(vote_work(node, values[node.x], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -303,6 +306,17 @@ def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray
     return np.stack(
         [np.concatenate([getattr(part, name) for part in parts]) for name in ("settled", "last")]
     )
+
+
+@work.register
+def _(node: ir.TaylorVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
+    if values is None:
+        met, others = most_vote_work(node, tables)
+    else:
+        found = vote_work(node, values[node.x], tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    return Work(met, met * per_value + others)
 
 
 @work.register(ir.OneLeaf)

@@ -21,6 +21,7 @@ from svmcompile.ir.nodes import (
     PairSum,
     PathSum,
     PlaneLists,
+    TaylorVote,
     index_tables,
     operands,
     table_names,
@@ -34,6 +35,7 @@ from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
 from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
+from svmcompile.lower.taylor_vote import lay_out_vote
 from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
@@ -68,6 +70,8 @@ def lower(
             nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, TaylorVote):
+            nodes, made = lay_out_vote(program, node, own, profile)
         elif isinstance(node, LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:

@@ -72,9 +72,9 @@ def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
 class Local:
     """An RBF sum seen from the mean of some rows; what costs much is computed when it is asked for."""
 
-    def __init__(self, whole: RbfSum, rows: Array, blocks: int) -> None:
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: bool = True) -> None:
         check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
-        self.whole, self.blocks = whole, blocks
+        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
         self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
         self.rows = rows - self.centre  # that are expected here
         farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
@@ -86,7 +86,7 @@ class Local:
     def bounds(self) -> Spectra:
         whole = self.whole
         points = math.sqrt(2 * whole.gamma) * self.s
-        return spectra(points, self.a, whole.norm, self.blocks, mass=whole.mass)
+        return spectra(points, self.a, whole.norm, self.blocks, self.sharpen, mass=whole.mass)
 
     @cached_property
     def form(self) -> Array:
