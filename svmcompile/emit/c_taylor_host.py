@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from svmcompile.emit.c_numbers import NUMBERS
 from svmcompile.emit.c_taylor import common_context
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS, vector_names
+from svmcompile.emit.literals import real
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
@@ -16,6 +18,7 @@ from svmcompile.ir.wide import node_number
 
 MOST_UNROLLED = 6  # vectors of a row that stand in the code one by one
 MOST_ROWS_UNROLLED = 96  # vectors of a square that do
+MOST_SUMS = 4  # that are added to without waiting for each other
 FEW_BYTES = 16
 
 
@@ -72,8 +75,8 @@ def tiled_context(
         },
         "fours": -(-planes.shape[0] * planes.shape[-1] // BITS) if routed == "sides" else 0,
         "set_fours": len(tables[node.sides]),
+        "scale": real(-node.gamma * math.log2(math.e), number),
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
-        "whole_number": "int32_t",
         "polynomial": _estrin(NUMBERS[number]["from_nearest"]),
         "isas": [_vectors(isa, node, program, d, number) for isa in _instruction_sets(node, number, function, name)],
     }
@@ -109,18 +112,28 @@ def _vectors(
         "plane_bytes": plane_bytes,
         "plane_lanes": plane_bytes // size,
         "plane_vectors": planes.shape[0] * beside * size // plane_bytes if planes.ndim == 3 else 0,
-        "plane_groups": planes.shape[0] if planes.ndim == 3 else 0,
-        "per_plane_group": beside * size // plane_bytes if planes.ndim == 3 else 0,
         "count": count,
         "whole": d // lanes,
         "tail": d % lanes,
         "per_table": node.lanes // lanes,
+        "plane_steps": _plane_steps(planes, d, plane_bytes // size),
         "short": count <= MOST_UNROLLED,
         "axis_chains": 2 if count > 8 else 1,
         "along_count": -(-width // lanes),
         "rows": _unrolled(rows, width, lanes),
         "by_hand": sum(ROWS * per for _, per in rows) <= MOST_ROWS_UNROLLED,
     }
+
+
+def _plane_steps(planes: Any, d: int, lanes: int) -> dict[str, Any]:
+    """How all planes are multiplied: features in turn, and chains of sums that do not wait for each other."""
+    if planes.ndim != 3:
+        return {}
+    groups, _, beside = planes.shape
+    per_group, vectors = beside // lanes, groups * beside // lanes
+    chains = max(1, min(MOST_SUMS // vectors, d // 2))
+    starts = [g // per_group * d * per_group + g % per_group for g in range(vectors)]
+    return {"chains": chains, "whole": d // chains * chains, "starts": starts, "per_group": per_group}
 
 
 def _unrolled(rows: list[tuple[int, int]], width: int, lanes: int) -> list[tuple[int, list[int]]]:
