@@ -31,6 +31,7 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
+from svmcompile.emit.c_taylor_host import tiled_context
 from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
@@ -60,6 +61,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
 }
@@ -89,6 +91,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     if isinstance(node, STAGED):
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
+    if isinstance(node, ir.TiledTaylor):
+        return True
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -120,7 +124,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         prefix = helper_prefix(name, number, program)
@@ -135,6 +139,8 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
+    if isinstance(node, ir.TiledTaylor):
+        known |= tiled_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -302,6 +308,11 @@ def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, A
 def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     return taylor_context(node, program, types, name, prefix)
+
+
+@_own.register
+def _(node: ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {}
 
 
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
+from svmcompile.ir.tiled_taylor import filled_up
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
 
@@ -109,6 +110,13 @@ def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.TaylorVote, program: Program, types: Types) -> int:
     return vote_scratch(node, program, _size(node, program, types))
+
+
+@own_arrays.register
+def _(node: ir.TiledTaylor, program: Program, types: Types) -> int:
+    size, full = _size(node, program, types), len(program.tables[node.shift])
+    rows = 2 * full + (filled_up(node.rank, max(node.lanes, 4)) if node.rank else 0)
+    return size * rows + (DOUBLE if types[node.exact].wide else size)
 
 
 @own_arrays.register

@@ -18,10 +18,11 @@ from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
 from svmcompile.ir.taylor_vote_rules import most_vote_work, vote_work
+from svmcompile.ir.tiled_taylor import around, untiled
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
@@ -31,7 +32,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TaylorVote,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
 )  # fmt: skip
 
 
@@ -105,6 +106,9 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TiledTaylor) and values is not None:
+        found, seen = around(node, values, tables)
+        return _lazy_share(found.taylor, seen, found.tables)
     if isinstance(node, ir.TaylorSum) and values is not None:
         return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
     if isinstance(node, ir.TaylorVote) and values is not None:
@@ -295,6 +299,19 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -
     if values is None:
         return Work(0, float(upto[-1]))
     return Work(0, float(upto[_settled_last(node, values, tables)[1]].mean()))
+
+
+@work.register
+def _(node: ir.TiledTaylor, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    if values is None:
+        found, seen, known = untiled(node, tables, d), None, types
+    else:
+        found, seen = around(node, values, tables)
+    known = {**types, found.scale.out: types[node.x]}
+    known[found.route.out] = result_type(found.route, known, found.tables)
+    parts = (found.scale, found.route, found.taylor)
+    return sum((work(part, known, found.tables, seen) for part in parts), Work(0, 0))
 
 
 def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:
