@@ -70,7 +70,7 @@ def link(compiler: list[str], options: list[str], files: Mapping[str, str]) -> b
 
 
 def run(command: list[str], folder: Path) -> str:
-    """What a tool prints; an error of ours if it fails or is missing."""
+    """What a tool prints, wherever; an error of ours if it fails or is missing."""
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_SECONDS
@@ -81,4 +81,4 @@ def run(command: list[str], folder: Path) -> str:
         raise ToolchainError(f"{command[0]} took longer than {TIMEOUT_SECONDS} s") from None
     if done.returncode:
         raise ToolchainError(f"{' '.join(command)} failed:\n{done.stderr.strip()[:4000]}")
-    return done.stdout
+    return done.stdout + done.stderr

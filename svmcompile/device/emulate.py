@@ -71,7 +71,9 @@ class Core:
         if self._cpu.hard_float:
             machine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 0x6000)
         named = {"R0": "A0", "R1": "A1", "SP": "SP", "LR": "RA", "S0": "F10"}
-        self._registers = {ours: getattr(riscv_const, f"UC_RISCV_REG_{name}") for ours, name in named.items()}
+        self._registers = {
+            ours: getattr(riscv_const, f"UC_RISCV_REG_{name}") for ours, name in named.items()
+        }
         return machine
 
     def _load(self) -> None:
@@ -140,7 +142,9 @@ class Core:
         names = ("R0", "R1")
         if is_float and self._cpu.hard_float and (size == 4 or self._cpu.family == "arm"):
             names = ("S0", "S1")
-        words = [self._machine.reg_read(self._registers[name]) & 0xFFFF_FFFF for name in names[: -(-size // 4)]]
+        words = [
+            self._machine.reg_read(self._registers[name]) & 0xFFFF_FFFF for name in names[: -(-size // 4)]
+        ]
         content = b"".join(word.to_bytes(4, "little") for word in words)
         return np.frombuffer(content[:size], function.result)
 

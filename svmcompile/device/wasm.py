@@ -28,7 +28,9 @@ class WasmCore:
         engine = wasmtime.Engine(config)
         self._store = wasmtime.Store(engine)
         self._store.set_fuel(FUEL)
-        self._exports = wasmtime.Instance(self._store, wasmtime.Module(engine, module), []).exports(self._store)
+        self._exports = wasmtime.Instance(self._store, wasmtime.Module(engine, module), []).exports(
+            self._store
+        )
         self._memory: Any = self._exports["memory"]
         self._row = self._memory.data_len(self._store)
         self._memory.grow(self._store, 32)
