@@ -47,6 +47,7 @@ class CompileOptions:
     n_features: int | None
     most_probable: bool
     dump_ir: Path | None
+    kits: tuple[str, ...] = ()
 
 
 def stored_program(path: Path) -> Program | None:
@@ -73,7 +74,7 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
-    seconds = 0.0
+    data, seconds = None, 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         svm = svm.by_probability() if wanted.most_probable else svm
@@ -87,8 +88,10 @@ def compile_model(
         raise OptionError(f"{model}: is compiled already; give the original model to choose a method")
     name = wanted.name if wanted.name is not None else name_from(model.stem)
     files = pipeline.emit(
-        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch
-    )
+        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch,
+        X=None if data is None else data.X,
+        kit=wanted.kits,
+    )  # fmt: skip
     pipeline.write(files, output)
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
