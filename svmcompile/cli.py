@@ -47,6 +47,12 @@ TrustPickle = Annotated[
 Features = Annotated[
     int | None, typer.Option(help="number of features, for LIBSVM models, which do not store it")
 ]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+]
+Ranges = Annotated[
+    str | None, typer.Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+]
 Cluster = Annotated[
     str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
@@ -85,13 +91,12 @@ def compile(
     model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="folder to write to", show_default=False)],
     method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "exact",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
-    ] = None,
+    set_: Settings = None,
     data: OptionalData = None,
     label: Label = None,
     target: Annotated[list[str] | None, typer.Option(help="c or onnx (repeatable)  [default: c]")] = None,
-    precision: Annotated[str, typer.Option(help="f32 or f64")] = "f32",
+    precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
+    ranges: Ranges = None,
     profile: Annotated[
         str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
     ] = "host",
@@ -124,6 +129,7 @@ def compile(
         n_features=features,
         most_probable=most_probable,
         dump_ir=dump_ir,
+        ranges=ranges,
     )
     with showing_progress(as_json):
         report, files = jobs.compile_model(

@@ -18,7 +18,7 @@ from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
@@ -143,6 +143,8 @@ def emit(
     tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
+    X: Any = None,
+    ranges: Any = None,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
@@ -150,13 +152,18 @@ def emit(
     or clang, "portable" is plain C99. C stores support vectors by feature, without their zeros, where that
     pays; `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in
     half precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
-    `figures` are added to the report, such as the agreement on data.
+    `figures` are added to the report, such as the agreement on data. Precisions q15 and q7 need rows `X`
+    or `ranges`, see `quantise`.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
+    if number in FIXED or program.number:
+        program = quantise(program, number, X, ranges)
+        _only_c(targets, tables)
+        profile = "portable"
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
     files: Files = {}
@@ -169,11 +176,47 @@ def emit(
         files.update(made)
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
-    report["notes"] += rounding_notes(program, number)
+    report["notes"] += [] if number in FIXED else rounding_notes(program, number)
+    if number in FIXED:
+        report["fixed_error"] = program.origin.details["fixed"]["error"]
     report["tables"] = "f16" if tables == "f16" else number
     report["vectors"] = stored_vectors(emitted)
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None) -> Program:
+    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+
+    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
+    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
+    program in whole numbers already is returned as it is.
+    """
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows
+
+    number = checked_precision(precision)
+    if program.number == number:
+        return program
+    if program.number or number not in FIXED:
+        raise OptionError(
+            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
+        )
+    if X is None and ranges is None:
+        raise OptionError(
+            f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
+            "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
+        )
+    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    if ranges is not None:
+        low, high = ranges
+        span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    assert span is not None
+    return fix(program, number, span)
+
+
+def _only_c(targets: tuple[str, ...], tables: str | None) -> None:
+    if set(targets) != {"c"} or tables is not None:
+        raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
 
 
 def _with_halves(program: Program, targets: tuple[str, ...], number: Number, profile: str) -> Program:
@@ -185,7 +228,7 @@ def _with_halves(program: Program, targets: tuple[str, ...], number: Number, pro
 
 def checked_precision(precision: str) -> Number:
     """The precision, if there is such a one."""
-    number: Number = _choice(precision, PRECISIONS, "precision")
+    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
     return number
 
 
@@ -202,7 +245,7 @@ def _emit_c(
     from svmcompile.emit.self_test import SelfTest
 
     storage: Any = tables if tables in STORAGES else "auto"
-    machine = lower(program, number, profile, tables == "f16", storage)
+    machine = program if program.number else lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
@@ -286,11 +329,11 @@ def verify(
     svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
-    backends = [Backend("interpreter", "f64", program)]
+    backends = [Backend("interpreter", program.number or "f64", program)]
     for target in TARGETS:
         if (Path(folder) / f"{stem}.{target}").exists():
             runner = load(folder, stem, target)
-            backends.append(Backend(target, runner.precision, runner))
+            backends.append(Backend(target, program.number or runner.precision, runner))
     original = reference(model, svm, trust_pickle)
     return compare(stem, program, original, backends, data.X, data.y)
 
@@ -310,7 +353,7 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
     """Agreement, accuracy and worst error on data, as the report shows them."""
     from svmcompile.verify.differential import Backend, compare
 
-    backend = Backend("interpreter", number, lower(program, number))
+    backend = Backend("interpreter", number, program if program.number else lower(program, number))
     report = compare("", program, original, [backend], data.X, data.y)
     one = report.comparisons[0]
     figures: dict[str, Any] = {

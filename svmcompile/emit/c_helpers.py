@@ -14,7 +14,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import float_number, node_number
 
 PACKED = (ir.PackedSum, ir.PackedPath)
 
@@ -31,7 +31,8 @@ def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
                 [node for node in program.body if node_number(node, program, types) == number], program
             ),
         }
-        for number in dict.fromkeys([program.number or "f64", *numbers])
+        for number in dict.fromkeys([float_number(program), *numbers])
+        if number in NUMBERS
     ]
 
 

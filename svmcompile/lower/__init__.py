@@ -79,7 +79,7 @@ def lower(
         tables |= made
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
-    return check(machine.replace(tables=_cast_tables(machine)))
+    return check(machine.replace(tables=cast_tables(machine)))
 
 
 def _sum(
@@ -104,7 +104,7 @@ def _sum(
     return nodes, made
 
 
-def _cast_tables(machine: Program) -> Tables:
+def cast_tables(machine: Program) -> Tables:
     """The tables its nodes read, each in the number type of its reader."""
     types = infer_types(machine)
     cast: Tables = {}
