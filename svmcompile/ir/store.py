@@ -253,6 +253,7 @@ FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     "Order": partial(_one_of, get_args(Order)),
     "LeafRule": partial(_one_of, get_args(LeafRule)),
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),
+    "tuple[float, ...]": lambda items: tuple(float(item) for item in items),
     "float": float,
     "int": int,
     "bool": bool,
