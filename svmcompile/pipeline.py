@@ -17,12 +17,14 @@ from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
+from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
+from svmcompile.optimise.uncentre import uncentre
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
@@ -34,7 +36,7 @@ Watcher = Callable[[str, Program], None]
 
 TARGETS = ("c", "onnx")
 PRECISIONS = ("f32", "f64")
-PROFILES = ("portable", "host")
+PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
 
@@ -143,15 +145,19 @@ def emit(
     tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
+    *,
     X: Any = None,
     ranges: Any = None,
+    soft_double: bool = False,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
     The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99. C stores support vectors by feature, without their zeros, where that
-    pays; `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in
-    half precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
+    allows what a claim rests on, and as little stack as can be.
+    C stores support vectors by feature, without their zeros, where that pays (never for devices);
+    `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
+    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
     `figures` are added to the report, such as the agreement on data. Precisions q15 and q7 need rows `X`
     or `ranges`, see `quantise`.
     """
@@ -163,14 +169,16 @@ def emit(
     if number in FIXED or program.number:
         program = quantise(program, number, X, ranges)
         _only_c(targets, tables)
-        profile = "portable"
+        profile = "device" if profile == "device" else "portable"
+    elif profile == "device":
+        program = _for_device(program, tables)
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
     files: Files = {}
     emitted = program
     for one in dict.fromkeys(targets):
         if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, profile, tables, watch)
+            made, emitted = _emit_c(program, name, number, profile, tables, watch, soft_double)
         else:
             made = _emit_onnx(program, name, number)
         files.update(made)
@@ -219,6 +227,15 @@ def _only_c(targets: tuple[str, ...], tables: str | None) -> None:
         raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
 
 
+def _for_device(program: Program, tables: str | None) -> Program:
+    """The program with rows read as they come, without copies, where accuracy allows it."""
+    if tables == "sparse":
+        raise OptionError(
+            "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
+        )
+    return check(uncentre(program))
+
+
 def _with_halves(program: Program, targets: tuple[str, ...], number: Number, profile: str) -> Program:
     """The program with its support vectors rounded to float16, where that can be emitted."""
     if number != "f32" or profile != "host" or set(targets) != {"c"}:
@@ -239,7 +256,13 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
 
 
 def _emit_c(
-    program: Program, name: str, number: Number, profile: Any, tables: str | None, watch: Watcher | None
+    program: Program,
+    name: str,
+    number: Number,
+    profile: Any,
+    tables: str | None,
+    watch: Watcher | None,
+    soft_double: bool,
 ) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
@@ -248,7 +271,7 @@ def _emit_c(
     machine = program if program.number else lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
-    return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
+    return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
 
 
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:

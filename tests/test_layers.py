@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "svmcompile"
-STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench", "convert"}
+STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench", "convert", "device"}
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
@@ -30,6 +30,8 @@ HEAVY = (
     "libsvm",
     "cffi",
     "jinja2",
+    "unicorn",
+    "wasmtime",
 )
 
 

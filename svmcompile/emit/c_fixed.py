@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from numpy.typing import NDArray
+
 from svmcompile.emit.c_api import Body, Function, body, c_real, needed
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
@@ -29,7 +31,12 @@ def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict
         "row_type": c_real(types[node.out].whole or "f32"),
     }
     if isinstance(node, ir.Quantise):
-        return found | {"limit": real(node.limit, "f32"), "half": real(0.5, "f32")}
+        return found | {
+            "limit": real(node.limit, "f32"),
+            "half": real(0.5, "f32"),
+            "one_shift": _alone(program.tables[node.shift]),
+            "one_factor": _alone(program.tables[node.factor]),
+        }
     found["row_type"] = c_real(types[node.x].whole or "f32")  # type: ignore[union-attr]
     if isinstance(node, ir.Dequantise):
         return found | {"unit": real(node.unit, "f32")}
@@ -37,6 +44,18 @@ def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict
         return found | {"dot": dot_name(name, node.x, node.weights, program, types)}
     assert isinstance(node, ir.FixedSum)
     return found | _kernel(node, program, types, name) | _sums(node, program, types)
+
+
+def _alone(table: NDArray[Any]) -> str:
+    """The one number of a table; nothing where it has one per feature."""
+    return real(table[0], "f32") if table.size == 1 else ""
+
+
+def inlined_fixed(node: Node, program: Program) -> set[str]:
+    """Tables of one number, which stand in the code."""
+    if not isinstance(node, ir.Quantise):
+        return set()
+    return {name for name in (node.shift, node.factor) if program.tables[name].size == 1}
 
 
 def _kernel(node: Any, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -82,7 +101,7 @@ def dot_tables(node: Node) -> str:
     return node.weights if isinstance(node, ir.FixedAffine) else ""
 
 
-def fixed_dots(program: Program, types: Types, name: str) -> list[dict[str, str]]:
+def fixed_dots(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
     found = {}
     for node in program.body:
@@ -96,8 +115,21 @@ def fixed_dots(program: Program, types: Types, name: str) -> list[dict[str, str]
                 "row_type": c_real(row or "i8"),
                 "table": own,
                 "table_type": c_real(own),  # type: ignore[arg-type]
+                **_dsp(row, own),
             }
     return list(found.values())
+
+
+def _dsp(row: str, table: str) -> dict[str, Any]:
+    """How instructions that multiply two numbers of 16 bits at once can be used."""
+    signs = {"i8": "s", "u8": "u"}
+    return {
+        "has_dsp": (row in signs and table in signs) or (row, table) == ("i16", "i16"),
+        "bytes": table in signs,
+        "step": 4 if table in signs else 2,
+        "row_sign": signs.get(row, ""),
+        "table_sign": signs.get(table, ""),
+    }
 
 
 def quantiser(program: Program) -> ir.Quantise | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
+from svmcompile.emit.c_device import KERNEL_SUMS, Adapted, Style, row_fields
 from svmcompile.emit.c_features import FEATURES, feature_context
 from svmcompile.emit.c_fixed import FIXED, fixed_context
 from svmcompile.emit.c_host import tiled_layout
@@ -98,10 +99,13 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
     return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
 
 
-def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
+def context(
+    node: Node, program: Program, types: Types, symbols: Names, name: str, style: Style, made: Adapted
+) -> Any:
     """The fields one macro reads."""
     assert program.number
     number = node_number(node, program, types)
+    helper = helper_prefix(name, number, program)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
         "template": f"c/{_template(node, program)}.j2",
@@ -109,13 +113,15 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
         "real": c_real(number),
-        "dot": f"{helper_prefix(name, number, program)}_dot",
-        "wide": "(double)" if number == "f32" else "",
-        "narrow": "(float)" if number == "f32" else "",
+        "dot": f"{helper}_dot",
         "zero": real(0.0, number),
         "one": real(1.0, number),
         "three": real(3.0, number),
+        **style.fields(node, number, helper),
     }
+    if isinstance(node, KERNEL_SUMS):
+        known |= row_fields(node, program, types, made, helper)
+        known["single"] = style.is_single(node, program, number)
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
@@ -124,8 +130,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
-        prefix = helper_prefix(name, number, program)
-        known |= staged_context(node, program, number, name, prefix) | {"numbers": NUMBERS[number]}
+        known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
         known["isas"] = host_staged(node, program, number, known["function"], name)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}

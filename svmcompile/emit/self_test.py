@@ -56,11 +56,16 @@ class SelfTest:
         scores = outputs.get("scores", outputs.get("value", np.zeros((len(rows), 0))))
         return cls(rows, scores, outputs.get("label"), np.zeros(len(rows)))
 
-    def context(self, program: Program, name: str, by_feature: bool = False) -> dict[str, Any]:
-        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge."""
+    def context(
+        self, program: Program, name: str, by_feature: bool = False, copy: str = ""
+    ) -> dict[str, Any]:
+        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge.
+
+        `copy` names the array each row goes to first, where code cannot read tables as other memory.
+        """
         number = float_number(program)
         width = self.expected.shape[1]
-        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", "inputs[i]")
+        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", copy or "inputs[i]")
         function = "decision_function" if program.output("scores") else "predict_proba"
         call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
@@ -77,6 +82,7 @@ class SelfTest:
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",
             "call": call,
+            "copy": copy,
         }
 
     def _by_feature(self, number: str) -> dict[str, Any]:

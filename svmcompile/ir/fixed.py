@@ -21,8 +21,8 @@ class Quantise:
     level: ClassVar = Level.MACHINE
     out: Value
     x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
+    shift: Table  # [d], or [1] for all features
+    factor: Table  # [d], or [1] for all features
     bits: int  # of the whole numbers: 8 or 16
     limit: int
 

@@ -43,7 +43,8 @@ def sizes(table: Wholes) -> Wholes:
 @result_type.register
 def _(node: ir.Quantise, types: Types, tables: Tables) -> Type:
     width = features(node, types)
-    shapes(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
+    for name in (node.shift, node.factor):
+        shapes(tables, table=(name, (1,) if tables[name].size == 1 else (width,)))
     float32_only(tables, node.shift)
     need(node.bits in (8, 16), f"no whole numbers of {node.bits} bits")
     need(0 < node.limit < 1 << (node.bits - 1), f"limit {node.limit} does not fit {node.bits} bits")

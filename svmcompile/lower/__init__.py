@@ -37,7 +37,7 @@ from svmcompile.lower.storage import Storage
 from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
-Profile = Literal["portable", "host"]
+Profile = Literal["portable", "host", "device"]
 INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
@@ -51,7 +51,8 @@ def lower(
     """The machine program of a math program; tables are of the number type, or double for
     what comes of widened values.
 
-    The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
+    The profile "portable" is for any C99 compiler, "host" for processors with vector instructions,
+    "device" for small ones, which have no room for the scratch of vectors stored by feature.
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
@@ -64,7 +65,7 @@ def lower(
         own: Number = "f64" if wide else number
         if isinstance(node, (KernelSum, PairSum, PathSum)):
             # Wide sums are for few rows: whatever the others' tables, theirs are plain.
-            kind = "dense" if halves or wide else storage
+            kind = "dense" if halves or wide or profile == "device" else storage
             nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)

@@ -75,7 +75,7 @@ class Row:
     def node(self) -> tuple[Quantise, dict[str, NDArray[Any]]]:
         names = f"{self.value}_shift", f"{self.value}_factor"
         made = Quantise(self.value, self.base, *names, self.bits, self.limit)
-        return made, dict(zip(names, (self.shift, self.factor), strict=True))
+        return made, dict(zip(names, (_once(self.shift), _once(self.factor)), strict=True))
 
     def seen(self, view: View) -> tuple[Array, Array]:
         """Slope and start of the features a node sees, by q."""
@@ -89,6 +89,11 @@ class Row:
         factor = np.where(self.factor == 0, np.inf, np.abs(self.factor.astype(np.float64)))
         reach = self.limit / factor
         return Span(self.shift - reach, self.shift + reach)
+
+
+def _once(numbers: NDArray[Any]) -> NDArray[Any]:
+    """A number that all features have, once."""
+    return numbers[:1] if (numbers == numbers[0]).all() else numbers
 
 
 def view_of(program: Program, value: str) -> View:
@@ -105,6 +110,7 @@ def common_row(value: str, view: View, span: Span, number: Number, share: float)
     """A row for distances: one scale, `share` of the largest, or (0) the largest on a grid."""
     d = len(span.low)
     limit = min((1 << (BITS[number] - 1)) - 1, int((INT32 / (4 * d)) ** 0.5) - 1)
+    span = _alike(span, view)
     widest = float(((span.high - span.low) / 2).max())
     most = limit / widest if widest > 0 else 1.0
     scale, middle = most * share, (span.low + span.high) / 2
@@ -116,6 +122,15 @@ def common_row(value: str, view: View, span: Span, number: Number, share: float)
     return Row(
         view.base, value, shift.astype(np.float32), (slope * scale).astype(np.float32), BITS[number], limit
     )
+
+
+def _alike(span: Span, view: View) -> Span:
+    """The range of all features for each, where that costs no digits: it needs no tables."""
+    low, high = float((span.low - view.start).min()), float((span.high - view.start).max())
+    if high - low > (1 + 1e-9) * float((span.high - span.low).max()):
+        return span
+    start = np.broadcast_to(view.start, span.low.shape)
+    return Span(low + start, high + start, span.rows)
 
 
 def has_grid(span: Span) -> bool:
