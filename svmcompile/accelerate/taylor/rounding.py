@@ -113,7 +113,7 @@ def _parts(sizes: Sizes, d: int, rank: int) -> list[dict[float, Part]]:
 
 
 def _cubic_roundings(width: int) -> int:
-    """Of a product of three: row by row, or in fours of rows whose vectors of four are added up one by one."""
+    """Of a product of three: row by row, or in fours of rows that are added up vector by vector."""
     fours = width // 4 + 1
     return max(3 * width, width + fours * (fours + 1) // 2 + 4) + 6
 
