@@ -109,7 +109,13 @@ def checked(case: Case, count: int) -> list[str]:
             [border(exact, case.X, int(BORDER * count), random), ordinary(case.X, count, random)]
         )
         for leaves, order, rank in forms(case.X.shape[1]):
-            options = {"leaves": leaves, "order": order, "rank": rank, "max_bytes": 1 << 24, "force": True}
+            options: dict[str, Any] = {
+                "leaves": leaves,
+                "order": order,
+                "rank": rank,
+                "max_bytes": 1 << 24,
+                "force": True,
+            }
             program = sc.compile(model, method="certified", X=case.X, **options)
             some = rows[random.permutation(len(rows))[: count // len(FORMS)]]
             found = sc.check_certificate(program, some.astype(np.float64), model, every_leaf=leaves < 8)
