@@ -170,6 +170,8 @@ def verified(report: Any) -> None:
         console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
     if report.rows_not_finite:
         console.print(f"{report.rows_not_finite} rows with NaN or infinity were left out")
+    for form in report.left_out:
+        console.print(f"left out: {escape(form)}")
 
 
 def certificates(report: Any) -> None:
