@@ -76,9 +76,7 @@ class Settled:
 class Votes:
     """A vote's rows, on their way from champion to champion."""
 
-    def __init__(
-        self, node: ir.TaylorVote, rows: NDArray[Any], tables: Mapping[str, NDArray[Any]]
-    ) -> None:
+    def __init__(self, node: ir.TaylorVote, rows: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> None:
         self.node, self.x, self.k = node, rows.astype(np.float64), len(node.counts)
         self.t = in_rows(node, tables)
         self.pair = pair_table(self.k)
@@ -155,7 +153,7 @@ class Votes:
         """Signs of a pair from all vectors of its classes, i < j; 0 where that is not sure."""
         pair = int(self.pair[i, j])
         self.met.direct[rows, pair] = True
-        self.met.values[np.ix_(rows, [i, j])] = True
+        self.met.values[rows, i] = self.met.values[rows, j] = True
         members = [slice(self.starts[c], self.starts[c + 1]) for c in (i, j)]
         weights = np.concatenate([self.t["weights"][j - 1, members[0]], self.t["weights"][i, members[1]]])
         vectors = np.concatenate([self.vectors[members[0]], self.vectors[members[1]]])

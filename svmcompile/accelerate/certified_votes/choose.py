@@ -24,7 +24,7 @@ from svmcompile.progress import steps
 RANKS = (8, 16, 32)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
-MOST_SHARP = 400  # expansions whose bounds are made tighter
+MOST_SHARP = 200  # expansions whose bounds are made tighter
 BLOCKS = 6  # orders whose spectra bound what is left out
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
@@ -106,7 +106,7 @@ class Chooser:
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
         n, d = self.pairs.own.vectors.shape
-        return self.options.max_bytes or FLOAT * n * (d + 1)
+        return self.options.max_bytes or FLOAT * int(n) * (int(d) + 1)
 
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
@@ -157,7 +157,7 @@ class Chooser:
         second = (q * along * (along + 1) // 2 + form.rank * d + 3 * q * (form.rank > 0)) * (form.order > 1)
         centre = d + 1 + q * (d + 1) + second + form.order * q * (2 * self.options.cells + 1)
         parts = sum(len(tree.parts) for tree in trees)
-        return FLOAT * (parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
+        return FLOAT * int(parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
     def _places(self, trees: Sequence[Centres], forms: list[Form], sharpen: bool = False) -> list[Placed]:
         found = []

@@ -1,4 +1,4 @@
-"""A centre of a class with the Taylor polynomials of all its pairs there: sums and rows go in, tables out."""
+"""A centre of a class, and the Taylor polynomials of its pairs there: sums and rows go in, tables out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
 from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.rounding import OFFLINE, SAFE, U, Sizes, order_margins, slack
+from svmcompile.accelerate.taylor.rounding import OFFLINE, SAFE, Sizes, U, order_margins, slack
 from svmcompile.kernel import Array
 
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere
+LEAST_REACH = 0.1  # of a centre, where gamma is 1
 CHAINS = 4  # sums of products that do not wait for each other, at least
 
 
@@ -29,7 +30,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """What `TaylorVote` holds of one centre; below order 2, and without axes, what is not there is empty."""
+    """What `TaylorVote` holds of one centre; what an order below 2 or no axes leave out is empty."""
 
     axes: Array  # [r, d]
     squares: Array  # [q, r (r + 1) / 2]
@@ -64,6 +65,8 @@ class Place:
     ) -> None:
         self.locals = [Local(one, rows, blocks, sharpen) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
+        for one in self.locals:  # a single row has no neighbourhood of its own
+            one.farthest = max(one.farthest, LEAST_REACH / math.sqrt(self.gamma))
         first = self.locals[0]
         self.centre, self.rows = first.centre, first.rows
         self.reach = self.gamma * first.farthest**2
@@ -108,9 +111,7 @@ class Place:
         found = [remainders(one.bounds, order, self.reach, self.cells) for one in self.locals]
         return np.stack(found, axis=-1)
 
-    def _margins(
-        self, q: int, form: Form, forms: list[Array], middles: Array, loose: Array
-    ) -> list[float]:
+    def _margins(self, q: int, form: Form, forms: list[Array], middles: Array, loose: Array) -> list[float]:
         """Rounding of a pair's scores, order by order; the row itself may be off before it gets here."""
         local, gamma = self.locals[q], self.gamma
         whole, width = local.whole, form.rank or len(self.centre)
