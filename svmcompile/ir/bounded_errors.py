@@ -41,7 +41,7 @@ def _(node: ir.OneLeaf, env: Env, tables: Tables, a: Arithmetic) -> Result:
 @propagate.register
 def _(node: ir.TaylorSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
-    _, sure = taylor_orders(node, env[node.x].value, env[node.leaf].value, tables)
+    sure = taylor_orders(node, env[node.x].value, env[node.leaf].value, tables).sure
     decided = sure.any(axis=1, keepdims=True)
     return value, np.where(decided, 0.0, env[node.exact].error), False
 

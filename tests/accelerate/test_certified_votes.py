@@ -147,12 +147,12 @@ def test_a_bad_guess_costs_but_changes_nothing() -> None:
 
 def test_the_bytes_bound_the_layout() -> None:
     X, _, model = digits()
-    least, more = (made(model, X[:600], leaves=0, order=0, max_bytes=size) for size in (40_000, 200_000))
+    least, more = (made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=size) for size in (40_000, 200_000))
     sizes = [one.origin.details["choice"]["bytes"] for one in (least, more)]
     assert sizes[0] <= 40_000 < sizes[1] <= 200_000
     costs = [one.origin.details["choice"]["cost"] for one in (least, more)]
     assert costs[1] < costs[0]
-    none = made(model, X[:600], leaves=0, order=0, max_bytes=100)
+    none = made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=100)
     assert isinstance(none, Instead) and "max_bytes" in none.reason
 
 
@@ -173,7 +173,7 @@ def test_the_told_bytes_are_those_of_the_tables() -> None:
 def test_where_polynomials_do_not_pay_there_is_a_reason() -> None:
     X = np.random.default_rng(0).normal(size=(90, 10))
     model = SVC(C=100.0, gamma=2.0).fit(X, np.repeat([0, 1, 2], 30))
-    found = made(model, X, force=False, leaves=0, order=0)
+    found = made(model, X, force=False, leaves=0, order=0, rank=-1)
     assert isinstance(found, Instead) and "times as much" in found.reason
     assert found.details["choice"]["cost"] > 0
 

@@ -24,7 +24,7 @@ from svmcompile.svm import SVM, LabelRule, Source
 
 @dataclass(frozen=True)
 class Options:
-    """Of a vote; 0 leaves a choice open."""
+    """Of a vote; 0, for a rank -1, leaves a choice open."""
 
     leaves: int = 1
     order: int = 2

@@ -30,13 +30,13 @@ WORSE = 1.1  # more centres are not tried when twice as many have cost so much m
 
 
 class VoteOptions(Protocol):
-    """What a vote reads of a method's options; 0 leaves a choice open."""
+    """What a vote reads of a method's options; 0, for a rank -1, leaves a choice open."""
 
     @property
     def leaves(self) -> int: ...  # centres of each class
 
     @property
-    def order(self) -> int: ...
+    def order(self) -> int: ...  # pairs have no third one, and take the second for it
 
     @property
     def rank(self) -> int: ...
@@ -111,9 +111,9 @@ class Chooser:
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
         d, options = self.pairs.own.vectors.shape[1], self.options
-        orders = [options.order] if options.order else [1, 2]
+        orders = [min(options.order, 2)] if options.order else [1, 2]
         ranks = [rank for rank in RANKS if rank < d] + ([0] if d <= MOST_FEATURES else [])
-        if options.rank:
+        if options.rank >= 0:
             ranks = [options.rank if options.rank < d else 0]
         return [Form(1)] * (1 in orders) + [Form(2, rank) for rank in ranks] * (2 in orders)
 

@@ -12,11 +12,10 @@ import numpy as np
 from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
 from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.rounding import OFFLINE, SAFE, Sizes, U, order_margins, slack
+from svmcompile.accelerate.taylor.rounding import SAFE, Sizes, U, offline, order_margins, slack, vanished
 from svmcompile.kernel import Array
 
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere
-LEAST_REACH = 0.1  # of a centre, where gamma is 1
 CHAINS = 4  # sums of products that do not wait for each other, at least
 
 
@@ -65,11 +64,9 @@ class Place:
     ) -> None:
         self.locals = [Local(one, rows, blocks, sharpen) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
-        for one in self.locals:  # a single row has no neighbourhood of its own
-            one.farthest = max(one.farthest, LEAST_REACH / math.sqrt(self.gamma))
         first = self.locals[0]
         self.centre, self.rows = first.centre, first.rows
-        self.reach = self.gamma * first.farthest**2
+        self.reach = first.reach
         self.step = cells / self.reach
         self.constants = np.array([one.a.sum() for one in self.locals])
         self.slopes = np.stack([2 * self.gamma * (one.a @ one.s) for one in self.locals])
@@ -108,7 +105,9 @@ class Place:
         return Expanded(axes, squares, middles, loose, np.stack(gaps), np.array(margins).T)
 
     def _gaps(self, order: int) -> Array:
-        found = [remainders(one.bounds, order, self.reach, self.cells) for one in self.locals]
+        found = [
+            remainders(one.bounds, order, self.reach, self.cells, len(self.centre)) for one in self.locals
+        ]
         return np.stack(found, axis=-1)
 
     def _margins(self, q: int, form: Form, forms: list[Array], middles: Array, loose: Array) -> list[float]:
@@ -126,10 +125,12 @@ class Place:
             middle=abs(float(middles[q])) / gamma if form.rank else 0.0,
             loose=float(loose[:, q].sum()) / gamma if form.rank else 0.0,
         )
-        norm, (e0, e1) = math.sqrt(max(whole.norm, 0.0)), whole.input_error
-        far = float(np.linalg.norm(self.centre)) + local.farthest
-        moved = norm * math.sqrt(2 * gamma) * (e0 + e1 * far)
-        found = order_margins(sizes, len(self.centre), form.rank, moved + OFFLINE * norm)[: form.order]
+        (e0, e1), (m, d) = whole.input_error, local.s.shape
+        far = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
+        moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * far)
+        fixed = moved + offline(m, d, form.rank) * whole.mass
+        fixed += vanished(d, form.rank, gamma, float(self.firsts.max()), self.reach)
+        found = order_margins(sizes, d, form.rank, fixed)[: form.order]
         # One long sum of products, where `order_margins` counts on sums of sums.
         longer = width * (width + 1) / 2 / CHAINS + CHAINS + 4 - 2 * width
         found[1:] = [one + SAFE * U * 0.3679 * max(longer, 0.0) * size for one in found[1:]]
