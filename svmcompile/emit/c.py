@@ -26,7 +26,8 @@ from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)  # read whole vectors from their tables
+# They read whole vectors from their tables.
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 

@@ -1,4 +1,4 @@
-"""What the macros of `host_taylor.j2` need to know: vectors of each instruction set, and what is left out."""
+"""What the macros of `host_taylor.j2` need to know: vectors, and which tables say nothing."""
 
 from __future__ import annotations
 
@@ -78,11 +78,16 @@ def tiled_context(
         "scale": real(-node.gamma * math.log2(math.e), number),
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
         "polynomial": _estrin(NUMBERS[number]["from_nearest"]),
-        "isas": [_vectors(isa, node, program, d, number) for isa in _instruction_sets(node, number, function, name)],
+        "isas": [
+            _vectors(isa, node, program, d, number)
+            for isa in _instruction_sets(node, number, function, name)
+        ],
     }
 
 
-def _instruction_sets(node: ir.TiledTaylor, number: Number, function: str, name: str) -> list[dict[str, Any]]:
+def _instruction_sets(
+    node: ir.TiledTaylor, number: Number, function: str, name: str
+) -> list[dict[str, Any]]:
     """Those whose vectors are no longer than the tables are filled up for; the shorter ones in any case."""
     size = 4 if number == "f32" else 8
     room = max(32, node.lanes * size)
@@ -126,7 +131,7 @@ def _vectors(
 
 
 def _plane_steps(planes: Any, d: int, lanes: int) -> dict[str, Any]:
-    """How all planes are multiplied: features in turn, and chains of sums that do not wait for each other."""
+    """How all planes are multiplied: features in turn, in sums that do not wait for each other."""
     if planes.ndim != 3:
         return {}
     groups, _, beside = planes.shape

@@ -132,7 +132,8 @@ def _signs(program: Program) -> set[str]:
     return {
         node.out
         for node in program.body
-        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor)) or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
+        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor))
+        or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
     }
 
 

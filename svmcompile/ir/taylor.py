@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svmcompile.ir.kinds import Lazy, Level, Table, Value
+from svmcompile.ir.kinds import IndexTable, Lazy, Level, Table, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,7 @@ def lower(
     return check(machine.replace(tables=_cast_tables(machine)))
 
 
-def _for_vectors(
-    program: Program, node: Node, made: Tables, number: Number
-) -> tuple[list[Node], Tables]:
+def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
     """A node whose layout differs for processors with vector instructions."""
     if isinstance(node, PlaneLists):
         lists, made = tile_lists(node, made, number)
