@@ -25,31 +25,44 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
     need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{node.exact} is not one score")
     leaves, d = types[node.leaf].width, features(node, types)
     need(math.isfinite(node.gamma) and node.gamma >= 0, "gamma makes no sense")
-    need(tables[node.lows].ndim == 3 and tables[node.lows].size > 0, "lows are missing")
-    orders, _, cells = tables[node.lows].shape
+    need(0 <= node.slack < 1, "slack makes no sense")
+    need(tables[node.gaps].ndim == 4 and tables[node.gaps].size > 0, "gaps are missing")
+    orders, _, cells, _ = tables[node.gaps].shape
     need(orders in (1, 2, 3), f"order {orders} is none of 1, 2 and 3")
+    need(len(node.gates) == orders - 1, f"{len(node.gates)} gates between {orders} orders")
+    need(all(math.isfinite(gate) and gate >= 0 for gate in node.gates), "gates make no sense")
+    own = tables[node.axes].ndim > 1 and orders > 1
+    r = tables[node.axes].shape[1] if own else d
     shapes(
         tables,
         centres=(node.centres, (leaves, d)),
         constants=(node.constants, (leaves,)),
         slopes=(node.slopes, (leaves, d)),
-        squares=(node.squares, (leaves, d * (d + 1) // 2) if orders > 1 else (1,)),
-        cubes=(node.cubes, (leaves, d * (d + 1) * (d + 2) // 6) if orders > 2 else (1,)),
+        axes=(node.axes, (leaves, r, d) if own else (1,)),
+        squares=(node.squares, (leaves, r * (r + 1) // 2) if orders > 1 else (1,)),
+        cubes=(node.cubes, (leaves, r * (r + 1) * (r + 2) // 6) if orders > 2 else (1,)),
+        middles=(node.middles, (leaves,) if own else (1,)),
+        loose=(node.loose, (orders - 1, leaves, 4) if own else (1,)),
         steps=(node.steps, (leaves,)),
-        lows=(node.lows, (orders, leaves, cells)),
-        highs=(node.highs, (orders, leaves, cells)),
+        gaps=(node.gaps, (orders, leaves, cells, 2)),
+        margins=(node.margins, (orders, leaves)),
         bias=(node.bias, (1,)),
     )
     float32_only(tables, node.centres)
     need(bool((tables[node.steps] > 0).all()), "steps are not above zero")
-    need(bool((tables[node.lows] <= 0).all() and (tables[node.highs] >= 0).all()), "bounds without zero")
+    for name in (node.gaps, node.margins, node.loose):
+        need(bool((tables[name] >= 0).all()), f"@{name} holds bounds below zero")
     return Type(Kind.SCORES, 1)
 
 
 def taylor_flops(node: ir.TaylorSum, types: Types, tables: Tables) -> np.ndarray:
     """Flops up to each order."""
     d = types[node.x].width
+    r, turned = d, 0
+    if tables[node.axes].ndim > 1:
+        r = tables[node.axes].shape[1]
+        turned = 2 * r * d + 2 * r + 12
     first = 5 * d + 24
-    second = first + d * (d + 3) + 6
-    third = second + d * (d + 1) * (d + 2) // 3 + d * (d + 1) + 6
-    return np.array([first, second, third][: tables[node.lows].shape[0]], dtype=np.float64)
+    second = first + turned + r * (r + 3) + 6
+    third = second + r * (r + 1) * (r + 2) // 3 + r * (r + 1) + 6
+    return np.array([first, second, third][: len(tables[node.margins])], dtype=np.float64)

@@ -10,10 +10,15 @@ import pytest
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import RbfSum, expand
+from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.taylor.centres import Centres, grow
+from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.taylor.front import add_front
 from svmcompile.accelerate.taylor.spectra import spectra
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.taylor_meaning import taylor_scores
 from svmcompile.kernel import Array, Kernel
+from svmcompile.read import read
 
 
 def sum_of(model: SVC) -> RbfSum:
@@ -37,38 +42,37 @@ CASES = cases()
 
 @pytest.mark.parametrize("X, model", CASES, ids=["moons", "cancer"])
 @pytest.mark.parametrize("leaves", [1, 5])
-def test_remainders_hold_for_every_centre_near_and_far(X: Array, model: SVC, leaves: int) -> None:
+@pytest.mark.parametrize("order, rank", [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (2, 5), (3, 5)])
+def test_remainders_hold_for_every_centre_near_and_far(
+    X: Array, model: SVC, leaves: int, order: int, rank: int
+) -> None:
     whole, generator = sum_of(model), np.random.default_rng(0)
     rows = np.vstack([X, X + generator.normal(0, 1, X.shape), whole.vectors])
     f = model.decision_function(rows)
-    tree = grow(X, leaves)
-    for centre in tree.centres:  # not the nearest alone
-        found = expand(whole, centre, 20.0, 3, cells=256)
-        h = rows - found.centre
-        u = whole.gamma * np.square(h).sum(axis=1)
-        cell = (u * found.step).astype(int)
-        inside = cell < 256
-        assert inside.any()
-        second, first = np.tril_indices(h.shape[1])
-        slope = found.constant + h @ found.slope
-        square = slope + (h[:, first] * h[:, second]) @ found.squares
-        for order, inner in enumerate([slope, square, square + _cubic(h, found.cubes)]):
-            left = (f - whole.bias - np.exp(-u) * inner)[inside]
-            assert (left >= found.lows[order, cell[inside]]).all()
-            assert (left <= found.highs[order, cell[inside]]).all()
+    for part in grow(X, leaves).parts:  # not the nearest alone
+        node, tables = front_of(whole, X[part], order, rank)
+        scores, gaps, loose, inside = taylor_scores(node, 0, rows, tables)
+        assert inside.any() and (leaves > 1 or inside[: len(X)].all())
+        gaps = (gaps + loose[:, :, None])[inside]
+        assert ((f[:, None] - scores)[inside] <= gaps[:, :, 1]).all()
+        assert ((scores - f[:, None])[inside] <= gaps[:, :, 0]).all()
 
 
-def _cubic(h: Array, cubes: Array) -> Array:
-    d = h.shape[1]
-    triples = [(a, b, c) for c in range(d) for b in range(c + 1) for a in range(b + 1)]
-    return sum(cube * h[:, a] * h[:, b] * h[:, c] for cube, (a, b, c) in zip(cubes, triples, strict=True))
+def front_of(whole: RbfSum, rows: Array, order: int, rank: int) -> tuple[ir.TaylorSum, dict[str, Any]]:
+    """The node of one centre, and its tables."""
+    builder = Builder(read(CASES[0][1]))
+    found = [Local(whole, rows, 8).expansion(order, rank)]
+    add_front(builder, whole, "x", "exact", Centres([np.arange(len(rows))]), found)
+    node = builder.body[-1]
+    assert isinstance(node, ir.TaylorSum)
+    return node, builder.tables
 
 
 def test_one_vector_at_the_centre_leaves_nothing() -> None:
     whole = RbfSum(np.array([[1.0, 2.0]]), np.array([3.0]), 0.5, 0.7, 9.0, (0, 0))
-    found = expand(whole, np.array([1.0, 2.0]), 1.0, 2)
+    found = Local(whole, np.array([[0.0, 2.0], [2.0, 2.0]]), 8).expansion(2)
     assert found.constant == 3.0 and not found.slope.any() and not found.squares.any()
-    assert np.abs(found.lows).max() < 1e-4 and np.abs(found.highs).max() < 1e-4
+    assert found.gaps.max() < 1e-4 and found.margins.max() < 1e-4
 
 
 def test_residuals_fall_and_windows_hold_the_forms() -> None:
@@ -109,12 +113,10 @@ def test_a_tree_of_centres_takes_rows_to_the_leaf_that_holds_them() -> None:
 
     leaf = walk(len(X), np.array(tree.children), above)
     assert sorted(np.unique(leaf)) == list(range(7))
-    for number, (centre, reach) in enumerate(zip(tree.centres, tree.reaches, strict=True)):
-        held = X[leaf == number]
-        assert np.allclose(held.mean(axis=0), centre)
-        assert np.isclose(np.linalg.norm(held - centre, axis=1).max(), reach)
+    for number, part in enumerate(tree.parts):
+        assert (np.flatnonzero(leaf == number) == part).all()
 
 
 def test_rows_that_are_all_the_same_have_one_centre() -> None:
     tree = grow(np.ones((10, 3)), 4)
-    assert len(tree.centres) == 1 and not tree.planes
+    assert len(tree.parts) == 1 and not tree.planes

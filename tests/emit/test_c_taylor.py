@@ -15,8 +15,9 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.exact import Builder, head_nodes
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.front import taylor_front
+from svmcompile.accelerate.taylor.centres import grow
+from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.taylor.front import add_front
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Claim, Output, Program
@@ -25,7 +26,14 @@ from svmcompile.read import read
 
 pytestmark = pytest.mark.compile
 
-CASES = {"one_1": (1, 1), "one_2": (1, 2), "six_2": (6, 2), "six_3": (6, 3)}  # leaves, order
+CASES = {  # leaves, order, axes, gates
+    "one_1": (1, 1, 0, ()),
+    "one_2": (1, 2, 0, ()),
+    "six_2": (6, 2, 0, (0.7,)),
+    "six_3": (6, 3, 0, (0.5, 0.5)),
+    "one_axis_2": (1, 2, 1, (0.5,)),
+    "one_axis_3": (6, 3, 1, ()),
+}
 
 
 @cache
@@ -35,7 +43,7 @@ def fitted() -> tuple[Any, Any]:
 
 
 @cache
-def taylor_program(leaves: int, order: int) -> Program:
+def taylor_program(leaves: int, order: int, rank: int, gates: tuple[float, ...]) -> Program:
     """Polynomials, and the exact sum in double for rows they are not sure of."""
     X, model = fitted()
     svm = read(model)
@@ -43,7 +51,9 @@ def taylor_program(leaves: int, order: int) -> Program:
     norm = float(weights @ svm.kernel.values(svm.vectors, svm.vectors) @ weights)
     whole = RbfSum(svm.vectors, weights, float(svm.intercepts[0]), svm.kernel.gamma, norm, (0.0, 0.0))
     exact = builder.exact_in_double()
-    front = taylor_front(builder, whole, builder.preprocess(), exact, X, leaves, order)
+    tree = grow(X, leaves)
+    found = [Local(whole, X[part], 8).expansion(order, rank) for part in tree.parts]
+    front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))
     return optimise(check(builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)))
 

@@ -14,59 +14,50 @@ ROUNDS = 8  # of moving two means
 
 @dataclass(slots=True)
 class Centres:
-    """A tree as `PlaneRoute` holds it, and the centre and reach of each leaf."""
+    """A tree as `PlaneRoute` holds it, and which rows fell into each leaf."""
 
-    centres: Array  # [leaves, d]
-    reaches: Array  # [leaves]: distance of the farthest row
+    parts: list[NDArray[np.intp]]
     planes: list[Array] = field(default_factory=list)
     thresholds: list[float] = field(default_factory=list)
     children: list[list[int]] = field(default_factory=list)
+    parents: list[tuple[int, int]] = field(default_factory=lambda: [(-1, 0)])  # where each leaf hangs
+
+    def split(self, leaf: int, plane: Array, threshold: float, right: NDArray[np.bool_]) -> None:
+        """A new node in the place of a leaf, which stays on its left; the new leaf is on its right."""
+        node, new = len(self.children), len(self.parts)
+        above, side = self.parents[leaf]
+        if above >= 0:
+            self.children[above][side] = node
+        self.children.append([~leaf, ~new])
+        self.planes.append(plane)
+        self.thresholds.append(threshold)
+        self.parents[leaf] = (node, 0)
+        self.parents.append((node, 1))
+        self.parts.append(self.parts[leaf][right])
+        self.parts[leaf] = self.parts[leaf][~right]
 
 
 def grow(rows: Array, leaves: int, seed: int = 0) -> Centres:
     """Split the leaf whose rows are farthest apart, until there are so many leaves or nothing to split."""
     generator = np.random.default_rng(seed)
-    tree = Centres(np.zeros((0, 0)), np.zeros(0))
-    parts: list[NDArray[np.intp]] = [np.arange(len(rows))]
-    parents: list[tuple[int, int] | None] = [None]  # where each leaf hangs
+    tree = Centres([np.arange(len(rows))])
+    parts = tree.parts
     while len(parts) < leaves:
         spread = [_spread(rows[part]) for part in parts]
         at = int(np.argmax(spread))
         if spread[at] <= 0:
             break
-        plane, threshold = _two_means(rows[parts[at]], generator)
+        plane, threshold = two_means(rows[parts[at]], generator)
         right = rows[parts[at]] @ plane > threshold
-        _split(tree, parents, at, len(parts))
-        tree.planes.append(plane)
-        tree.thresholds.append(threshold)
-        parts.append(parts[at][right])
-        parts[at] = parts[at][~right]
-    tree.centres = np.array([rows[part].mean(axis=0) for part in parts])
-    tree.reaches = np.array(
-        [
-            np.sqrt(np.square(rows[part] - centre).sum(axis=1).max())
-            for part, centre in zip(parts, tree.centres, strict=True)
-        ]
-    )
+        tree.split(at, plane, threshold, right)
     return tree
-
-
-def _split(tree: Centres, parents: list[tuple[int, int] | None], leaf: int, new: int) -> None:
-    """A new node in the place of a leaf, which stays on its left; the new leaf is on its right."""
-    node = len(tree.children)
-    above = parents[leaf]
-    if above is not None:
-        tree.children[above[0]][above[1]] = node
-    tree.children.append([~leaf, ~new])
-    parents[leaf] = (node, 0)
-    parents.append((node, 1))
 
 
 def _spread(rows: Array) -> float:
     return float(np.square(rows - rows.mean(axis=0)).sum()) if len(rows) > 1 else 0.0
 
 
-def _two_means(rows: Array, generator: np.random.Generator) -> tuple[Array, float]:
+def two_means(rows: Array, generator: np.random.Generator) -> tuple[Array, float]:
     """The hyperplane between two means; rows fall on both of its sides."""
     first = rows[generator.integers(len(rows))]
     second = rows[np.square(rows - first).sum(axis=1).argmax()]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.halves import roundings
+from svmcompile.accelerate.taylor.limits import check_limits, check_tables
+from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.spectra import spectra
+from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
+from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.kernel import Array
 
-U = 2.0**-24  # unit roundoff of float32
-OFFLINE = 1e-8  # of the norm of the sum: rounding of the tables' own computation in float64
 BEYOND = 1.3  # cells reach this much past the farthest row
+CELLS = 16
+LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,17 @@ class RbfSum:
     norm: float
     input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
 
+    @property
+    def mass(self) -> float:
+        """The sum of absolute weights."""
+        return float(np.abs(self.weights).sum())
+
+    @property
+    def length(self) -> float:
+        """A bound on the norm of the sum in the kernel's space, whatever the rounding of `norm`."""
+        m, d = self.vectors.shape
+        return math.sqrt(max(self.norm, 0.0) + roundings(m + 8 * d) * self.mass**2)
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -35,80 +51,129 @@ class Expansion:
     centre: Array  # [d], float32 numbers
     constant: float
     slope: Array  # [d]
-    squares: Array  # [d (d + 1) / 2]
-    cubes: Array  # [d (d + 1) (d + 2) / 6], or one zero below order 3
+    axes: Array | None  # [r, d]
+    squares: Array  # [r (r + 1) / 2]; below order 2 a zero, as the next
+    cubes: Array  # [r (r + 1) (r + 2) / 6]
+    middle: float
+    loose: Array  # [order - 1, 4]
     step: float
-    lows: Array  # [order, cells]
-    highs: Array  # [order, cells]
+    gaps: Array  # [order, cells, 2]
+    margins: Array  # [order]
 
 
-def expand(
-    whole: RbfSum, centre: Array, farthest: float, order: int, cells: int = 64, blocks: int = 8
-) -> Expansion:
-    """The expansion about a centre, for rows at most `farthest` away from it."""
-    centre = centre.astype(np.float32).astype(np.float64)
-    s = whole.vectors - centre
-    a = whole.weights * np.exp(-whole.gamma * np.square(s).sum(axis=1))
-    slope = 2 * whole.gamma * (a @ s)
-    form = 2 * whole.gamma**2 * (s.T @ (a[:, None] * s))
-    bounds = spectra(math.sqrt(2 * whole.gamma) * s, a, whole.norm, max(blocks, order))
-    reach = whole.gamma * (BEYOND * max(farthest, 1e-30)) ** 2
-    edges = np.linspace(0.0, reach, cells + 1)
-    second, first = np.tril_indices(len(centre))
-    cubes = _cubes(s, whole.gamma, a) if order > 2 else np.zeros(1)
-    margins = _margins(whole, centre, float(a.sum()), slope, form, cubes, BEYOND * farthest)
-    tables = [remainders(bounds, p, edges) for p in range(1, order + 1)]
-    return Expansion(
-        centre=centre,
-        constant=float(a.sum()),
-        slope=slope,
-        squares=form[first, second] * np.where(first == second, 1.0, 2.0),
-        cubes=cubes,
-        step=cells / reach,
-        lows=np.stack([low - margin for (low, _), margin in zip(tables, margins, strict=False)]),
-        highs=np.stack([high + margin for (_, high), margin in zip(tables, margins, strict=False)]),
-    )
+def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
+    """Of the float32 tables of one expansion."""
+    r = rank or d
+    forms = r * (r + 1) // 2 * (order > 1) + r * (r + 1) * (r + 2) // 6 * (order > 2)
+    axes = r * d + 4 * (order - 1) + 1 if rank and order > 1 else 0
+    return 4 * (2 * d + 2 + axes + forms + order * (2 * cells + 1))
 
 
-def _cubes(s: Array, gamma: float, a: Array) -> Array:
-    """Coefficients of h_a h_b h_c, a <= b <= c: for each c the lower triangle up to it."""
+class Local:
+    """An RBF sum seen from the mean of some rows; what costs much is computed when it is asked for."""
+
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: bool = True) -> None:
+        check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
+        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
+        self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
+        self.rows = rows - self.centre  # that are expected here
+        farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
+        self.reach = min(max(whole.gamma * farthest**2, LEAST_REACH), MOST_REACH)
+        self.s = whole.vectors - self.centre
+        self.a = whole.weights * np.exp(-whole.gamma * np.square(self.s).sum(axis=1))
+
+    @cached_property
+    def bounds(self) -> Spectra:
+        whole = self.whole
+        points = math.sqrt(2 * whole.gamma) * self.s
+        return spectra(points, self.a, whole.norm, self.blocks, self.sharpen, mass=whole.mass)
+
+    @cached_property
+    def form(self) -> Array:
+        """h' form h is the part of order 2."""
+        return np.asarray(2 * self.whole.gamma**2 * (self.s.T @ (self.a[:, None] * self.s)))
+
+    @property
+    def cubic_weights(self) -> Array:
+        """sum_i weights_i (h . s_i)^3 is the part of order 3."""
+        return np.asarray((2 * self.whole.gamma) ** 3 / 6 * self.a)
+
+    def axes(self, order: int, rank: int) -> Axes | None:
+        """Directions for orders 2 and 3; none if the features are few enough to be their own."""
+        if order < 2 or not 0 < rank < self.s.shape[1]:
+            return None
+        if order == 2:
+            return quadratic_axes(self.form, rank)
+        return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
+
+    def expansion(self, order: int, rank: int = 0, cells: int = CELLS) -> Expansion:
+        """What a program needs, with polynomials up to an order in so many directions (0: all)."""
+        axes = self.axes(order, rank)
+        form = axes.form if axes else self.form
+        second, first = np.tril_indices(len(form))
+        squares = form[first, second] * np.where(first == second, 1.0, 2.0) if order > 1 else np.zeros(1)
+        along = self.s @ axes.axes.T if axes else self.s
+        cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
+        slope = 2 * self.whole.gamma * (self.a @ self.s)
+        d = len(self.centre)
+        gaps = np.stack([remainders(self.bounds, p, self.reach, cells, d) for p in range(1, order + 1)])
+        found = Expansion(
+            centre=self.centre,
+            constant=float(self.a.sum()),
+            slope=slope,
+            axes=axes.axes if axes else None,
+            squares=squares,
+            cubes=cubes,
+            middle=axes.middle if axes else 0.0,
+            loose=_loose(axes, order),
+            step=cells / self.reach,
+            gaps=gaps,
+            margins=np.array(self._margins(slope, axes, cubes, order, float(gaps.max()))),
+        )
+        check_tables(slope, squares, cubes, found.loose, gaps)
+        return found
+
+    def _margins(
+        self, slope: Array, axes: Axes | None, cubes: Array, order: int, gap: float
+    ) -> list[float]:
+        """Rounding of each order's score, where no bound over u is above `gap`.
+
+        The row itself may be off before it gets here, which moves the sum by at most
+        |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
+        """
+        whole, gamma = self.whole, self.whole.gamma
+        loose = axes.loose[-1] if axes else np.zeros(4)
+        sizes = Sizes(
+            bias=whole.bias,
+            constant=abs(float(self.a.sum())),
+            slope=float(np.linalg.norm(slope)) / math.sqrt(gamma),
+            form=float(np.linalg.norm(axes.form if axes else self.form)) / gamma if order > 1 else 0.0,
+            largest=float(np.linalg.norm(self.form, 2)) / gamma if order > 1 else 0.0,
+            cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
+            middle=abs(axes.middle) / gamma if axes else 0.0,
+            loose=float(loose[:2].sum()) / gamma,
+            far_loose=float(loose[2:].sum()) / gamma**2,
+        )
+        (e0, e1), (m, d) = whole.input_error, self.s.shape
+        farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
+        moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
+        rank = len(axes.axes) if axes else 0
+        fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
+        return order_margins(sizes, d, rank, fixed)[:order]
+
+
+def _loose(axes: Axes | None, order: int) -> Array:
+    """Bounds on what axes leave, order by order."""
+    return np.zeros((max(order - 1, 0), 4)) if axes is None else axes.loose[: order - 1]
+
+
+def _cubes(s: Array, weights: Array) -> Array:
+    """Coefficients of h_a h_b h_c, a <= b <= c, of a sum of cubes: for each c a lower triangle up to it."""
     parts = []
     for c in range(s.shape[1]):
-        form = (4 / 3) * gamma**3 * (s[:, : c + 1].T @ ((a * s[:, c])[:, None] * s[:, : c + 1]))
+        form = s[:, : c + 1].T @ ((weights * s[:, c])[:, None] * s[:, : c + 1])
         second, first = np.tril_indices(c + 1)
         orders = np.where(first == second, 3.0, 6.0)  # in how many ways the three factors can stand
         orders = np.where(second == c, np.where(first == c, 1.0, 3.0), orders)
         parts.append(form[first, second] * orders)
     return np.concatenate(parts)
-
-
-def _margins(
-    whole: RbfSum,
-    centre: Array,
-    constant: float,
-    slope: Array,
-    form: Array,
-    cubes: Array,
-    farthest: float,
-) -> tuple[float, float, float]:
-    """Rounding of float32 code in the scores of order 1, 2 and 3.
-
-    exp(-u) u^q is at most .4289, .3679, .4099, .5413 and .8209 for q = 1/2, 1, 3/2, 2 and 5/2. h is off
-    by one rounding, u by d + 4 of them, a dot product by d + 2, exp by 2e-7 and the result by a few more.
-    The row itself may be off before it gets here, which moves the sum by at most
-    |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
-    """
-    d, gamma, t0 = len(centre), whole.gamma, abs(constant)
-    t1, t2 = float(np.linalg.norm(slope)) / math.sqrt(gamma), float(np.linalg.norm(form)) / gamma
-    largest = float(np.linalg.norm(form, 2)) / gamma
-    size = t0 + 0.4289 * t1
-    first = (d + 12) * size + (d + 5) * (0.3679 * t0 + 0.4099 * t1) + 2 * (abs(whole.bias) + size)
-    t3 = float(np.linalg.norm(cubes)) / gamma**1.5  # at least the norm of the symmetric tensor
-    second = 0.3679 * ((2 * d + 10) * t2 + 10 * largest) + 0.5413 * (d + 5) * largest
-    norm = math.sqrt(max(whole.norm, 0.0))
-    e0, e1 = whole.input_error
-    moved = norm * math.sqrt(2 * gamma) * (e0 + e1 * (float(np.linalg.norm(centre)) + farthest))
-    fixed = moved + OFFLINE * norm
-    third = 0.4099 * (3 * d + 20) * t3 + 0.8209 * (d + 5) * t3
-    upto = np.cumsum([first, second, third])
-    return tuple(1.01 * U * float(size) + fixed for size in upto)  # type: ignore[return-value]

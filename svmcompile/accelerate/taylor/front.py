@@ -1,59 +1,102 @@
-"""A Taylor front end in a program: rows go in, the value that is sure of its sign comes out."""
+"""A Taylor front end in a program: expansions and a tree go in, the value that is sure comes out."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from svmcompile.accelerate.exact import Builder
-from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum, expand
+from svmcompile.accelerate.taylor.centres import Centres
+from svmcompile.accelerate.taylor.expansion import CELLS, Expansion, Local, RbfSum
+from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.ir import nodes as ir
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
 # Orders whose spectra are computed, each at the cost of the cube of the number of vectors.
-MOST_BLOCKS, FEW_BLOCKS, FEW_VECTORS = 8, 4, 800
+BLOCKS = {800: 8, 1500: 6}  # up to so many vectors
+FEW_BLOCKS = 4
 
 
-def taylor_front(
-    builder: Builder, whole: RbfSum, x: str, exact: str, rows: Array, leaves: int = 1, order: int = 2
+def blocks_of(whole: RbfSum) -> int:
+    return next((count for most, count in BLOCKS.items() if len(whole.vectors) <= most), FEW_BLOCKS)
+
+
+def expansions(
+    whole: RbfSum, rows: Array, tree: Centres, order: int, rank: int = 0, cells: int = CELLS
+) -> list[Expansion]:
+    """An expansion for each leaf of a tree, about the mean of the rows in it."""
+    found = []
+    with steps("Taylor expansions", len(tree.parts)) as advance:
+        for part in tree.parts:
+            found.append(Local(whole, rows[part], blocks_of(whole)).expansion(order, rank, cells))
+            advance(1)
+    return found
+
+
+def add_front(
+    builder: Builder,
+    whole: RbfSum,
+    x: str,
+    exact: str,
+    tree: Centres,
+    found: Sequence[Expansion],
+    gates: tuple[float, ...] = (),
 ) -> str:
-    """Nodes for a route to one of several centres and the polynomial there; the name of their value.
-
-    `rows` are rows as the kernel sees them (the value `x`), `exact` is the value for rows not sure.
-    """
-    tree = grow(rows, leaves)
-    found = _expansions(whole, tree, order)
-    squares = np.stack([one.squares for one in found]) if order > 1 else np.zeros(1)
-    cubes = np.stack([one.cubes for one in found]) if order > 2 else np.zeros(1)
-    node = ir.TaylorSum(
-        "taylor",
-        x,
-        _route(builder, tree, x),
-        exact,
-        builder.table("taylor_centres", np.stack([one.centre for one in found])),
-        builder.table("taylor_constants", np.array([one.constant for one in found])),
-        builder.table("taylor_slopes", np.stack([one.slope for one in found])),
-        builder.table("taylor_squares", squares),
-        builder.table("taylor_cubes", cubes),
-        builder.table("taylor_steps", np.array([one.step for one in found])),
-        builder.table("taylor_lows", np.stack([one.lows for one in found], axis=1)),
-        builder.table("taylor_highs", np.stack([one.highs for one in found], axis=1)),
-        builder.table("taylor_bias", np.array([whole.bias])),
-        whole.gamma,
-    )
+    """The nodes of expansions, one for each leaf of the tree."""
+    node, tables = taylor_node(whole, found, x, _route(builder, tree, x), exact, gates)
+    for name, table in tables.items():
+        builder.table(name, table)
     builder.body.append(node)
     return node.out
 
 
-def _expansions(whole: RbfSum, tree: Centres, order: int) -> list[Expansion]:
-    found = []
-    blocks = MOST_BLOCKS if len(whole.vectors) <= FEW_VECTORS else FEW_BLOCKS
-    with steps("Taylor expansions", len(tree.centres)) as advance:
-        for centre, reach in zip(tree.centres, tree.reaches, strict=True):
-            found.append(expand(whole, centre, float(reach), order, blocks=blocks))
-            advance(1)
-    return found
+def taylor_node(
+    whole: RbfSum,
+    found: Sequence[Expansion],
+    x: str = "x",
+    leaf: str = "leaf",
+    exact: str = "exact",
+    gates: tuple[float, ...] = (),
+) -> tuple[ir.TaylorSum, dict[str, Array]]:
+    """The node of expansions and its tables."""
+    orders, (rank, d) = len(found[0].margins), _rank(found[0])
+    tables: dict[str, Array] = {}
+
+    def table(field: str, values: Sequence[Any], present: bool = True, axis: int = 0) -> str:
+        name = f"taylor_{field}"
+        tables[name] = np.stack(values, axis=axis) if present else np.zeros(1)
+        return name
+
+    node = ir.TaylorSum(
+        "taylor",
+        x,
+        leaf,
+        exact,
+        table("centres", [one.centre for one in found]),
+        table("constants", [np.array(one.constant) for one in found]),
+        table("slopes", [one.slope for one in found]),
+        table("axes", [one.axes for one in found], rank > 0),
+        table("squares", [one.squares for one in found], orders > 1),
+        table("cubes", [one.cubes for one in found], orders > 2),
+        table("middles", [np.array(one.middle) for one in found], rank > 0),
+        table("loose", [one.loose for one in found], rank > 0, axis=1),
+        table("steps", [np.array(one.step) for one in found]),
+        table("gaps", [one.gaps for one in found], axis=1),
+        table("margins", [one.margins for one in found], axis=1),
+        table("bias", [np.array(whole.bias)]),
+        gates or (0.0,) * (orders - 1),
+        whole.gamma,
+        slack(d, rank) if rank else 0.0,
+    )
+    return node, tables
+
+
+def _rank(one: Expansion) -> tuple[int, int]:
+    """How many axes an expansion has (0: none), and how many features."""
+    return (0 if one.axes is None else len(one.axes)), len(one.centre)
 
 
 def _route(builder: Builder, tree: Centres, x: str) -> str:
@@ -67,7 +110,7 @@ def _route(builder: Builder, tree: Centres, x: str) -> str:
         builder.table("leaf_planes", np.stack(tree.planes)),
         builder.table("leaf_thresholds", np.array(tree.thresholds)),
         builder.indices("leaf_children", np.array(tree.children)),
-        builder.table("leaf_centre", np.zeros(tree.centres.shape[1])),
+        builder.table("leaf_centre", np.zeros(len(tree.planes[0]))),
     )
     builder.body.append(node)
     return node.out

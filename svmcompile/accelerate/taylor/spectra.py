@@ -10,6 +10,8 @@ and its extreme eigenvalues (singular values, where the halves differ) bound it:
 B_n(h) lies in z^n [low_n, high_n]. What all orders above N can add is bounded in
 the kernel's own space, by Cauchy and Schwarz: exp(-z^2 / 2) |sum_{n > N} B_n| <=
 residual_N sqrt(P(N + 1, z^2)), with P the regularised incomplete gamma function.
+The orders are orthogonal there, and |B_n|^2 is the squared sum of that matrix's
+entries over n!, so each leaves a smaller residual.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.halves import Half, root, roundings
 from svmcompile.accelerate.taylor.squares import can_sharpen, cubic_bound, quartic_window
 from svmcompile.kernel import Array
 
-MOST_VECTORS = 2500  # above, orders whose halves have more features than this are left to the residual
-SAFETY = 1e-12  # of the sum of absolute values: rounding of the spectra in float64
+MOST_FEATURES = 2500  # orders whose halves have more are left to the residual
+BLOCK = 2048  # vectors at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +38,49 @@ class Spectra:
     residual: Array  # [N + 1]
 
 
-def spectra(points: Array, weights: Array, norm: float, orders: int) -> Spectra:
+def spectra(
+    points: Array, weights: Array, norm: float, orders: int, sharpen: bool = True, mass: float | None = None
+) -> Spectra:
     """Bounds of the orders up to `orders`, or to as many as can be afforded.
 
     `points` are the scaled differences s, `weights` the a_i, `norm` the squared norm of the whole sum
-    in the kernel's space.
+    in the kernel's space, `mass` the sum of its absolute weights, without which it is found from the a_i.
     """
     low, high = [0.0, 0.0], [0.0, 0.0]
-    halves = [np.ones((len(points), 1))]
+    left = [norm - float(weights.sum()) ** 2]
+    left.append(left[0] - float(np.square(weights @ points).sum()))
+    halves: dict[int, Half | None] = {}
     for n in range(2, orders + 1):
-        k = n // 2
-        while len(halves) <= n - k:
-            half = _half(points, len(halves))
-            if half is None:
-                _sharpen(points, weights, low, high)
-                return _with_residuals(points, weights, norm, low, high)
-            halves.append(half)
-        bottom, top = _window(halves[k], halves[n - k], weights, even=n % 2 == 0)
-        size = SAFETY * float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** n)
-        low.append((bottom - size) / math.factorial(n))
-        high.append((top + size) / math.factorial(n))
-    _sharpen(points, weights, low, high)
-    return _with_residuals(points, weights, norm, low, high)
+        found = _order(points, weights, n, halves)
+        if found is None:
+            break
+        bottom, top, square = found
+        low.append(bottom / math.factorial(n))
+        high.append(top / math.factorial(n))
+        left.append(left[-1] - square / math.factorial(n))
+    if sharpen:
+        _sharpen(points, weights, low, high)
+    if mass is None:
+        mass = float(np.abs(weights) @ np.exp(0.5 * np.square(points).sum(axis=1)))
+    # Of the norm and of what is taken off it: their own rounding.
+    rounding = roundings(len(points) + 8 * points.shape[1]) * mass**2
+    return Spectra(np.array(low), np.array(high), np.sqrt(np.maximum(left, 0.0) + rounding))
+
+
+def _order(
+    points: Array, weights: Array, n: int, halves: dict[int, Half | None]
+) -> tuple[float, float, float] | None:
+    """The window of an order times n!, and the squared sum of its entries; None if it costs too much."""
+    k = n // 2
+    for degree in (k, n - k):
+        if degree not in halves:
+            halves[degree] = _half(points, np.sqrt(np.abs(weights)), degree)
+    left, right = halves[k], halves[n - k]
+    if left is not None and right is not None:
+        return _window(left, right, np.sign(weights), even=n % 2 == 0)
+    if n == 3 and points.shape[1] <= MOST_FEATURES:
+        return _cubic_window(points, weights)
+    return None
 
 
 def _sharpen(points: Array, weights: Array, low: list[float], high: list[float]) -> None:
@@ -70,49 +94,42 @@ def _sharpen(points: Array, weights: Array, low: list[float], high: list[float])
         low[4], high[4] = max(low[4], bottom), min(high[4], top)
 
 
-def _half(points: Array, degree: int) -> Array | None:
-    """A matrix R [m, features] with R R' = (s_i . s_j)^degree; None where that costs too much."""
+def _half(points: Array, scale: Array, degree: int) -> Half | None:
+    """Products of a degree, G_ij = scale_i scale_j (s_i . s_j)^degree; None where that costs too much."""
     m, d = points.shape
-    if degree == 1:
-        return points if d <= m else _root(points @ points.T)
-    if degree == 2 and d * (d + 1) // 2 <= min(m, MOST_VECTORS):
+    if degree == 1 and d <= max(m, MOST_FEATURES):
+        return Half.of(scale[:, None] * points)
+    if degree == 2 and d * (d + 1) // 2 <= min(m, MOST_FEATURES):
         first, second = np.triu_indices(d)
-        return np.asarray(points[:, first] * points[:, second] * np.where(first == second, 1, math.sqrt(2)))
-    return _root((points @ points.T) ** degree) if m <= MOST_VECTORS else None
+        products = points[:, first] * points[:, second] * np.where(first == second, 1, math.sqrt(2))
+        return Half.of(scale[:, None] * products)
+    if m > MOST_FEATURES:
+        return None
+    return root(np.outer(scale, scale) * (points @ points.T) ** degree, degree * d)
 
 
-def _root(gram: Array) -> Array:
-    """A square root of a positive semidefinite matrix, directions of no weight left out."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > 1e-14 * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _window(left: Array, right: Array, weights: Array, even: bool) -> tuple[float, float]:
+def _window(left: Half, right: Half, signs: Array, even: bool) -> tuple[float, float, float]:
     """The least and the largest value of the form on the unit sphere, or bounds on them; zero is within."""
-    matrix = left.T @ (weights[:, None] * right)
+    matrix = left.matrix.T @ (signs[:, None] * right.matrix)
+    unseen = left.unseen(right)
     if not matrix.size:  # every vector is at the centre
-        return 0.0, 0.0
+        return -unseen, unseen, 0.0
+    square = float(np.square(matrix).sum())
     if even:
         values = np.linalg.eigvalsh(matrix)
-        return min(0.0, float(values[0])), max(0.0, float(values[-1]))
-    largest = float(np.linalg.norm(matrix, 2))
-    return -largest, largest
+        return min(0.0, float(values[0])) - unseen, max(0.0, float(values[-1])) + unseen, square
+    largest = float(np.linalg.norm(matrix, 2)) + unseen
+    return -largest, largest, square
 
 
-def _with_residuals(
-    points: Array, weights: Array, norm: float, low: list[float], high: list[float]
-) -> Spectra:
-    """Residuals: what of the squared norm the orders so far leave, and the rounding of it all."""
-    gram = points @ points.T
-    power = np.ones_like(gram)
-    left = norm
-    size = len(points) * float(np.abs(weights) @ np.exp(0.5 * np.square(points).sum(axis=1))) ** 2
-    rounding = 4 * 2.0**-53 * size
-    residual = []
-    for n in range(len(low)):
-        if n:
-            power *= gram / n
-        left -= float(weights @ power @ weights)
-        residual.append(math.sqrt(max(left, 0.0) + rounding))
-    return Spectra(np.array(low), np.array(high), np.array(residual))
+def _cubic_window(points: Array, weights: Array) -> tuple[float, float, float]:
+    """The same for order 3 of many vectors with many features, from the d x d product T T' alone."""
+    product = np.zeros((points.shape[1],) * 2)
+    for at in range(0, len(points), BLOCK):
+        part = points[at : at + BLOCK]
+        inner = np.square(part @ points.T) * np.outer(weights[at : at + BLOCK], weights)
+        product += part.T @ (inner @ points)
+    size = float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** 3)
+    found = float(np.linalg.eigvalsh(0.5 * (product + product.T))[-1])
+    largest = math.sqrt(max(0.0, found) + roundings(len(points) + 2 * points.shape[1]) * size**2)
+    return -largest, largest, float(np.trace(product))
