@@ -208,11 +208,21 @@ def verify(
     label: Label = None,
     name: Name = None,
     trust_pickle: TrustPickle = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="check Taylor certificates in many digits instead")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
     from svmcompile import jobs, show
 
+    if certificate:
+        with showing_progress(as_json):
+            found = jobs.check_certificates(folder, model, name, trust_pickle, _reader(data, label))
+        _print(as_json, found.as_dict(), lambda: show.certificates(found))
+        if not found.ok:
+            raise typer.Exit(1)
+        return
     report = jobs.verify_folder(folder, model, name, trust_pickle, _reader(data, label))
     _print(as_json, report.as_dict(), lambda: show.verified(report))
     if not report.ok:

@@ -241,6 +241,19 @@ def verify_folder(folder: Path, model: Path, name: str | None, trust_pickle: boo
     return pipeline.verify(folder, model, data.X, labels, name=name, trust_pickle=trust_pickle)
 
 
+def check_certificates(
+    folder: Path, model: Path, name: str | None, trust_pickle: bool, read_data: Any
+) -> Any:
+    """The report on a folder's certificates for the rows of a data file, in the precision of its C code."""
+    stem, program = pipeline.find_program(folder, name)
+    data = read_data(program.n_features, program.input.feature_names)
+    report = json.loads(pipeline.read_file(folder / f"{stem}.json"))
+    precision = report["precision"]
+    return pipeline.check_certificate(
+        program, data.X, model, precision=precision, trust_pickle=trust_pickle
+    )
+
+
 def predict_file(
     folder: Path, data: Path, output: Path, label: str | None, name: str | None, target: str | None,
     scores: bool, n_jobs: int, quiet: bool,

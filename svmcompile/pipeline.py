@@ -16,26 +16,27 @@ from svmcompile.accelerate import train as train_method
 from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.files import write_files
-from svmcompile.files.tree import write_tree
+from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
+from svmcompile.optimise.uncentre import uncentre
+from svmcompile.outputs import Files, emit_kits, emit_wasm
+from svmcompile.outputs import write as write
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
 from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
-Files = dict[str, str | bytes]
 Watcher = Callable[[str, Program], None]
 
 TARGETS = ("c", "onnx", "wasm")
 PRECISIONS = ("f32", "f64")
-PROFILES = ("portable", "host")
+PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
 
@@ -146,13 +147,17 @@ def emit(
     watch: Watcher | None = None,
     X: Any = None,
     kit: str | Iterable[str] = (),
+    *,
+    soft_double: bool = False,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
     The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99. C stores support vectors by feature, without their zeros, where that
-    pays; `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in
-    half precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
+    allows what a claim rests on, and as little stack as can be.
+    C stores support vectors by feature, without their zeros, where that pays (never for devices);
+    `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
+    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
     `figures` are added to the report, such as the agreement on data. `X` are rows like those to come: they
     tell the page of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
     esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
@@ -162,15 +167,22 @@ def emit(
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
+    if profile == "device":
+        program = _for_device(program, tables)
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
+    makers: dict[str, Callable[[], tuple[Files, Program | None]]] = {
+        "c": lambda: _emit_c(program, name, number, profile, tables, watch, soft_double),
+        "onnx": lambda: (_emit_onnx(program, name, number), None),
+        "wasm": lambda: emit_wasm(program, name, number, X, watch),
+    }
     files: Files = {}
     emitted = None
     for one in dict.fromkeys(targets):
-        made, machine = _emit_one(one, program, name, number, profile, tables, watch, X)
+        made, machine = makers[_choice(one, TARGETS, "target")]()
         emitted = machine if one == "c" else emitted or machine
         files.update(made)
-    files.update(_emit_kits(kit, program, name, number, profile, files))
+    files.update(emit_kits(kit, program, name, number, profile, files))
     emitted = emitted or program
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
@@ -179,6 +191,15 @@ def emit(
     report["vectors"] = stored_vectors(emitted)
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def _for_device(program: Program, tables: str | None) -> Program:
+    """The program with rows read as they come, without copies, where accuracy allows it."""
+    if tables == "sparse":
+        raise OptionError(
+            "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
+        )
+    return check(uncentre(program))
 
 
 def _with_halves(program: Program, targets: tuple[str, ...], number: Number, profile: str) -> Program:
@@ -200,23 +221,14 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
     return value
 
 
-def _emit_one(
-    target: str, program: Program, name: str, number: Number, profile: Any, tables: str | None,
-    watch: Watcher | None, X: Any,
-) -> tuple[Files, Program | None]:  # fmt: skip
-    """The files of one target, and the machine program behind them if there is one."""
-    if _choice(target, TARGETS, "target") == "c":
-        return _emit_c(program, name, number, profile, tables, watch)
-    if target == "onnx":
-        return _emit_onnx(program, name, number), None
-    from svmcompile.browser import emit_wasm
-
-    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
-    return emit_wasm(program, name, number, rows, watch)
-
-
 def _emit_c(
-    program: Program, name: str, number: Number, profile: Any, tables: str | None, watch: Watcher | None
+    program: Program,
+    name: str,
+    number: Number,
+    profile: Any,
+    tables: str | None,
+    watch: Watcher | None,
+    soft_double: bool,
 ) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
@@ -225,41 +237,13 @@ def _emit_c(
     machine = lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
-    return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
-
-
-def _emit_kits(
-    kit: str | Iterable[str], program: Program, name: str, number: Number, profile: str, files: Files
-) -> Files:
-    """The files of each kit around the C that was emitted."""
-    from svmcompile.emit.kits import check_kit, emit_kit
-
-    kits = [check_kit(one, profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))]
-    if kits and f"{name}.c" not in files:
-        raise OptionError("a kit is made of C; add target c")
-    code = {file: str(files[file]) for file in (f"{name}.h", f"{name}.c")} if kits else {}
-    return {path: text for one in kits for path, text in emit_kit(one, program, name, number, code).items()}
+    return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
 
 
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
     from svmcompile.emit.onnx import emit as emit_onnx
 
     return dict(emit_onnx(program, name, number))
-
-
-def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none; so too each kit, which is a folder in it."""
-    trees: dict[str, dict[str, str | bytes]] = {}
-    plain = {}
-    for path, content in files.items():
-        parts = path.split("/", 2)
-        if len(parts) == 3:
-            trees.setdefault("/".join(parts[:2]), {})[parts[2]] = content
-        else:
-            plain[path] = content
-    for tree, contents in trees.items():
-        write_tree(contents, Path(folder) / tree)
-    write_files(plain, Path(folder))
 
 
 def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
@@ -346,6 +330,33 @@ def verify(
     original = reference(model, svm, trust_pickle)
     report = compare(stem, program, original, backends, data.X, data.y)
     return replace(report, left_out=tuple(left_out))
+
+
+def check_certificate(
+    program: Program,
+    X: Any,
+    model: Any = None,
+    *,
+    precision: str = "f32",
+    every_leaf: bool = False,
+    trust_pickle: bool = False,
+) -> Any:
+    """Confirm or refute, in many digits, what Taylor polynomials promise; a `CertificateReport`.
+
+    The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
+    polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
+    """
+    from svmcompile.progress import steps
+    from svmcompile.read import read
+    from svmcompile.verify.certificate import check_rows
+
+    number, original = checked_precision(precision), None
+    if model is not None:
+        svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    rows = as_rows(X, program.n_features, program.input.feature_names)
+    with steps("certificates", len(rows)) as advance:
+        return check_rows(program, rows, number, original, every_leaf, advance)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:

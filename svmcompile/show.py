@@ -174,6 +174,25 @@ def verified(report: Any) -> None:
         console.print(f"left out: {escape(form)}")
 
 
+def certificates(report: Any) -> None:
+    """Rows by what is known of their certificates."""
+    columns = (
+        "rows",
+        "confirmed",
+        "refuted",
+        "open",
+        "no certificate",
+        "error / bound",
+        "in worst rounding",
+    )
+    table = _table("certificates", *columns, right=columns)
+    counts = (report.rows, report.confirmed, report.refuted, report.open, report.none)
+    table.add_row(*(f"{count:,}" for count in counts), f"{report.real:.4f}", f"{report.rounded:.4f}")
+    console.print(table)
+    if report.not_confirmed:
+        console.print(f"not confirmed: rows {', '.join(map(str, report.not_confirmed))}")
+
+
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
 

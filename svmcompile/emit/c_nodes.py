@@ -12,6 +12,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
+from svmcompile.emit.c_device import KERNEL_SUMS, Adapted, Style, row_fields
 from svmcompile.emit.c_features import FEATURES, feature_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
@@ -31,6 +32,8 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
+from svmcompile.emit.c_taylor_host import tiled_context
+from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
     helper_prefix,
@@ -59,6 +62,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
 }
@@ -73,6 +77,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
 }
@@ -87,6 +92,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     if isinstance(node, STAGED):
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
+    if isinstance(node, ir.TiledTaylor):
+        return True
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -95,10 +102,13 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
     return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
 
 
-def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
+def context(
+    node: Node, program: Program, types: Types, symbols: Names, name: str, style: Style, made: Adapted
+) -> Any:
     """The fields one macro reads."""
     assert program.number
     number = node_number(node, program, types)
+    helper = helper_prefix(name, number, program)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
         "template": f"c/{_template(node, program)}.j2",
@@ -106,23 +116,24 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
         "real": c_real(number),
-        "dot": f"{helper_prefix(name, number, program)}_dot",
-        "wide": "(double)" if number == "f32" else "",
-        "narrow": "(float)" if number == "f32" else "",
+        "dot": f"{helper}_dot",
         "zero": real(0.0, number),
         "one": real(1.0, number),
         "three": real(3.0, number),
+        **style.fields(node, number, helper),
     }
+    if isinstance(node, KERNEL_SUMS):
+        known |= row_fields(node, program, types, made, helper)
+        known["single"] = style.is_single(node, program, number)
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
-        prefix = helper_prefix(name, number, program)
-        known |= staged_context(node, program, number, name, prefix) | {"numbers": NUMBERS[number]}
+        known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
         known["isas"] = host_staged(node, program, number, known["function"], name)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
@@ -133,6 +144,8 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
+    if isinstance(node, ir.TiledTaylor):
+        known |= tiled_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -302,6 +315,11 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
+@_own.register
+def _(node: ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {}
+
+
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     make = feature_context if isinstance(node, FEATURES) else chances_context
@@ -337,6 +355,13 @@ def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str
 @_own.register
 def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
+
+
+@_own.register
+def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    prefix = helper_prefix(name, number, program)
+    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
 
 
 @_own.register

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
 from svmcompile.emit.c_staged import idle_staged
+from svmcompile.emit.c_taylor_host import idle_taylor
 from svmcompile.emit.c_trees import idle_tables
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import table_names
@@ -19,7 +20,10 @@ def inlined_tables(program: Program) -> set[str]:
     sparse = [node for node in sums if isinstance(node, ir.SparseSum)]
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
     constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
-    idle = (idle_tables(node, program) | idle_staged(node, program) for node in program.body)
+    idle = (
+        idle_tables(node, program) | idle_staged(node, program) | idle_taylor(node, program)
+        for node in program.body
+    )
     return constants.union(*idle)
 
 

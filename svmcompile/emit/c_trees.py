@@ -146,6 +146,8 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
         found["out_width"] = types[node.out].width
     if isinstance(node, ir.Reach):
         found |= {"sums_count": types[node.out].width, "square": real(node.radius**2, "f64")}
+        largest = float(np.finfo(np.float32).max)
+        found["narrow_square"] = real(min(node.radius**2, largest), "f32")
     if isinstance(node, ir.Guard):
         found |= _guard(node, types, number)
         found |= {"row": row_parameters(program, name), "row_argument": row_argument(program)}

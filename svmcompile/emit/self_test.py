@@ -47,11 +47,16 @@ class SelfTest:
         tolerances = 2 * limits[usable].max(axis=1, initial=0.0)
         return cls(rows[usable], scores[usable], labels, tolerances)
 
-    def context(self, program: Program, name: str, by_feature: bool = False) -> dict[str, Any]:
-        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge."""
+    def context(
+        self, program: Program, name: str, by_feature: bool = False, copy: str = ""
+    ) -> dict[str, Any]:
+        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge.
+
+        `copy` names the array each row goes to first, where code cannot read tables as other memory.
+        """
         number = program.number or "f64"
         width = self.expected.shape[1]
-        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", "inputs[i]")
+        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", copy or "inputs[i]")
         function = "decision_function" if program.output("scores") else "predict_proba"
         call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
@@ -68,6 +73,7 @@ class SelfTest:
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",
             "call": call,
+            "copy": copy,
         }
 
     def _by_feature(self, number: str) -> dict[str, Any]:
