@@ -47,6 +47,12 @@ TrustPickle = Annotated[
 Features = Annotated[
     int | None, typer.Option(help="number of features, for LIBSVM models, which do not store it")
 ]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+]
+Ranges = Annotated[
+    str | None, typer.Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+]
 Cluster = Annotated[
     str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
@@ -54,9 +60,6 @@ Targets = Annotated[list[str] | None, typer.Option(help="c, onnx or wasm (repeat
 Kits = Annotated[
     list[str] | None,
     typer.Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
-]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
 ]
 Profile = Annotated[
     str | None,
@@ -106,7 +109,8 @@ def compile(
     label: Label = None,
     target: Targets = None,
     kit: Kits = None,
-    precision: Annotated[str, typer.Option(help="f32 or f64")] = "f32",
+    precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
+    ranges: Ranges = None,
     profile: Profile = None,
     tables: Annotated[
         str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
@@ -137,6 +141,7 @@ def compile(
         most_probable=most_probable,
         dump_ir=dump_ir,
         kits=tuple(kit or ()),
+        ranges=ranges,
     )
     with showing_progress(as_json):
         report, files = jobs.compile_model(

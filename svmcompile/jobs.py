@@ -26,7 +26,7 @@ from svmcompile.data import (
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.program import FIXED, Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.read import read
 from svmcompile.svm import SVM
@@ -48,6 +48,7 @@ class CompileOptions:
     most_probable: bool
     dump_ir: Path | None
     kits: tuple[str, ...] = ()
+    ranges: str | None = None
 
 
 def stored_program(path: Path) -> Program | None:
@@ -82,10 +83,13 @@ def compile_model(
         begin = time.perf_counter()
         program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
         seconds = time.perf_counter() - begin
+        program = _quantised(program, wanted, data, data_for)
         if data is not None:
             figures = _evaluate(program, model, svm, data, wanted)
     elif wanted.method != "exact" or wanted.options:
         raise OptionError(f"{model}: is compiled already; give the original model to choose a method")
+    else:
+        program = _quantised(program, wanted, data_for(program), data_for)
     name = wanted.name if wanted.name is not None else name_from(model.stem)
     files = pipeline.emit(
         program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch,
@@ -98,6 +102,30 @@ def compile_model(
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
+
+
+def _quantised(
+    program: Program, wanted: CompileOptions, data: Data | None, data_for: Callable[[Any], Data | None]
+) -> Program:
+    """The program in whole numbers, where that is the precision."""
+    if wanted.precision not in FIXED:
+        if wanted.ranges:
+            raise OptionError("--ranges is for precisions q15 and q7")
+        return program
+    ranges = _ranges(wanted.ranges, program) if wanted.ranges else None
+    return pipeline.quantise(program, wanted.precision, None if data is None else data.X, ranges)
+
+
+def _ranges(text: str, program: Program) -> tuple[Any, Any]:
+    """The range of all features from LOW:HIGH, or of each from the rows of a file."""
+    low, colon, high = text.partition(":")
+    if colon and not Path(text).exists():
+        try:
+            return float(low), float(high)
+        except ValueError:
+            raise OptionError(f"--ranges {text!r} is neither LOW:HIGH nor a file") from None
+    rows = read_data(Path(text), n_features=program.n_features, feature_names=program.feature_names).X
+    return rows.min(axis=0), rows.max(axis=0)
 
 
 def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:

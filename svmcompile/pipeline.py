@@ -18,7 +18,7 @@ from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
@@ -148,6 +148,7 @@ def emit(
     X: Any = None,
     kit: str | Iterable[str] = (),
     *,
+    ranges: Any = None,
     soft_double: bool = False,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
@@ -161,13 +162,18 @@ def emit(
     `figures` are added to the report, such as the agreement on data. `X` are rows like those to come: they
     tell the page of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
     esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
+    Precisions q15 and q7 need rows `X` or `ranges`, see `quantise`.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
-    if profile == "device":
+    if number in FIXED or program.number:
+        program = quantise(program, number, X, ranges)
+        _only_c(targets, tables)
+        profile = "device" if profile == "device" else "portable"
+    elif profile == "device":
         program = _for_device(program, tables)
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
@@ -186,11 +192,47 @@ def emit(
     emitted = emitted or program
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
-    report["notes"] += rounding_notes(program, number)
+    report["notes"] += [] if number in FIXED else rounding_notes(program, number)
+    if number in FIXED:
+        report["fixed_error"] = program.origin.details["fixed"]["error"]
     report["tables"] = "f16" if tables == "f16" else number
     report["vectors"] = stored_vectors(emitted)
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None) -> Program:
+    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+
+    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
+    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
+    program in whole numbers already is returned as it is.
+    """
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows
+
+    number = checked_precision(precision)
+    if program.number == number:
+        return program
+    if program.number or number not in FIXED:
+        raise OptionError(
+            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
+        )
+    if X is None and ranges is None:
+        raise OptionError(
+            f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
+            "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
+        )
+    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    if ranges is not None:
+        low, high = ranges
+        span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    assert span is not None
+    return fix(program, number, span)
+
+
+def _only_c(targets: tuple[str, ...], tables: str | None) -> None:
+    if set(targets) != {"c"} or tables is not None:
+        raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
 
 
 def _for_device(program: Program, tables: str | None) -> Program:
@@ -211,7 +253,7 @@ def _with_halves(program: Program, targets: tuple[str, ...], number: Number, pro
 
 def checked_precision(precision: str) -> Number:
     """The precision, if there is such a one."""
-    number: Number = _choice(precision, PRECISIONS, "precision")
+    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
     return number
 
 
@@ -234,7 +276,7 @@ def _emit_c(
     from svmcompile.emit.self_test import SelfTest
 
     storage: Any = tables if tables in STORAGES else "auto"
-    machine = lower(program, number, profile, tables == "f16", storage)
+    machine = program if program.number else lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
@@ -318,7 +360,7 @@ def verify(
     svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
-    backends = [Backend("interpreter", "f64", program)]
+    backends = [Backend("interpreter", program.number or "f64", program)]
     left_out = []
     for target in TARGETS:
         if (Path(folder) / f"{stem}.{target}").exists():
@@ -326,7 +368,7 @@ def verify(
                 left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
                 continue
             runner = load(folder, stem, target)
-            backends.append(Backend(target, runner.precision, runner))
+            backends.append(Backend(target, program.number or runner.precision, runner))
     original = reference(model, svm, trust_pickle)
     report = compare(stem, program, original, backends, data.X, data.y)
     return replace(report, left_out=tuple(left_out))
@@ -374,7 +416,7 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
     """Agreement, accuracy and worst error on data, as the report shows them."""
     from svmcompile.verify.differential import Backend, compare
 
-    backend = Backend("interpreter", number, lower(program, number))
+    backend = Backend("interpreter", number, program if program.number else lower(program, number))
     report = compare("", program, original, [backend], data.X, data.y)
     one = report.comparisons[0]
     figures: dict[str, Any] = {

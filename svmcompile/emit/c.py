@@ -12,6 +12,7 @@ from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import Function, c_real, functions, public_functions
 from svmcompile.emit.c_device import RESERVED as OF_DEVICES
 from svmcompile.emit.c_device import Adapted, Style, adapted, check_double
+from svmcompile.emit.c_fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_staged import STAGED
@@ -29,7 +30,9 @@ from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)  # read whole vectors from their tables
+# Nodes that read whole vectors from their tables.
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)
+ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -62,7 +65,7 @@ def emit(
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "predict_proba_batch score_samples score_samples_batch "
+    "predict_proba_batch score_samples score_samples_batch quantise predict_q decision_function_q "
     "exp2 tanh power root cosine dot kernel "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
@@ -82,10 +85,9 @@ def _context(
     tables = _tables(program, symbols, made.folded)
     around = tiled(program, types, symbols)
     asked = points(program)
-    api = _api(program, types, style, around)
+    quantised = quantised_functions(program, types, name, symbols)
+    api = _api(program, types, style, around, quantised)
     labels = _labels(program.labels)
-    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
-    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     return {
@@ -109,18 +111,30 @@ def _context(
         "nodes": [
             c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body
         ],
-        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
-        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+        **_inner_bodies(program, types, symbols),
         "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
-        "functions": bodies_of(program, types, name, symbols),
+        "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
+        "fixed_dots": fixed_dots(program, types, name),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name, _by_feature(program), "x" if style.device else ""),
     }
 
 
-def _api(program: Program, types: Types, style: Style, around: Tiled | None) -> list[Function]:
+def _inner_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Any]:
+    """Functions that lead to the input and the leaf of sums which take many rows at once."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
+    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
+    return {
+        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
+        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+    }
+
+
+def _api(
+    program: Program, types: Types, style: Style, around: Tiled | None, quantised: Quantised
+) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(program, types, style.name)
     self_test = style.self_test(api.pop())
@@ -128,7 +142,7 @@ def _api(program: Program, types: Types, style: Style, around: Tiled | None) -> 
         api += kernel_functions(program, types, style.name)
     if around:
         api += sparse_functions(around, style.name)
-    return [*api, self_test]
+    return [*api, *quantised.api, self_test]
 
 
 def _by_feature(program: Program) -> bool:
@@ -147,8 +161,9 @@ def _banner(program: Program) -> list[str]:
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
-        f"{'float' if program.number == 'f32' else 'double'} arithmetic.",
+        f"{ARITHMETIC[program.number or 'f64']} arithmetic.",
         *filter(None, [told]),
+        *fixed_banner(program),
     ]
 
 

@@ -20,7 +20,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import float_number, node_number
 
 IN_DOUBLE = (ir.StagedSum, ir.StagedVote, ir.Couple)  # whose claim rests on sums in double
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
@@ -56,7 +56,7 @@ class Style:
             "has_double": has_double,
             "flash": self.flash,
             "placement": f" {self.name.upper()}_TABLE" if self.device else "",
-            "far": real(FAR, program.number or "f64"),
+            "far": real(FAR, float_number(program)),
             "no_avr": has_double or any(isinstance(node, READ_TWO_TABLES) for node in program.body),
             "stack": stack_bytes(program, has_double) if self.device else 0,
         }

@@ -15,7 +15,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import float_number, node_number
 
 PACKED = (ir.PackedSum, ir.PackedPath)
 
@@ -24,8 +24,8 @@ def helpers(
     program: Program, types: Types, name: str, style: Style, folded: frozenset[str]
 ) -> list[dict[str, Any]]:
     """Which helper functions the nodes call, for each number type."""
-    numbers = [program.number or "f64", *(node_number(node, program, types) for node in program.body)]
-    bodies = {number: _of(number, program, types) for number in numbers}
+    numbers = [float_number(program), *(node_number(node, program, types) for node in program.body)]
+    bodies = {number: _of(number, program, types) for number in numbers if number in NUMBERS}
     return [
         {
             "prefix": helper_prefix(name, number, program),

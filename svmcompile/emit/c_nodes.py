@@ -14,6 +14,7 @@ from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
 from svmcompile.emit.c_device import KERNEL_SUMS, Adapted, Style, row_fields
 from svmcompile.emit.c_features import FEATURES, feature_context
+from svmcompile.emit.c_fixed import FIXED, fixed_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
@@ -65,6 +66,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
+    "fixed": FIXED,
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
@@ -80,6 +82,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
+    ir.FixedSum: ("kernel", "curve_of"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -305,7 +308,8 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {"classes": types[node.scores].width, "lowest": LOWEST[node_number(node, program, types)]}
+    lowest = LOWEST.get(node_number(node, program, types))  # whole numbers are never NaN
+    return {"classes": types[node.scores].width, "lowest": lowest}
 
 
 @_own.register(ir.OneLeaf)
@@ -334,6 +338,14 @@ for _kind in TREES:
     _own.register(_kind, _tree)
 for _one in (*FEATURES, *CHANCES):
     _own.register(_one, _with_helpers)
+
+
+def _fixed(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return fixed_context(node, program, types, name)
+
+
+for _whole in FIXED:
+    _own.register(_whole, _fixed)
 
 
 @_own.register(ir.PlaneLists)

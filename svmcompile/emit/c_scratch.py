@@ -16,6 +16,7 @@ from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.fixed_rules import needs_int64
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
@@ -26,7 +27,7 @@ from svmcompile.ir.wide import node_number, value_number
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
-BYTES: dict[Number, int] = {"f32": 4, "f64": 8}
+BYTES: dict[Number, int] = {"f32": 4, "f64": 8, "u8": 1, "i8": 1, "i16": 2, "i32": 4}
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 
 
@@ -75,6 +76,11 @@ def own_arrays(node: Node, program: Program, types: Types) -> int:
 def _(node: ir.PackedSum, program: Program, types: Types) -> int:
     columns = int(program.tables[node.weights].shape[1])
     return DOUBLE * types[node.out].width + _size(node, program, types) * columns
+
+
+@own_arrays.register
+def _(node: ir.FixedSum, program: Program, types: Types) -> int:
+    return (8 if needs_int64(node, types, program.tables) else 4) * types[node.out].width
 
 
 @own_arrays.register

@@ -78,11 +78,16 @@ def tiled_context(
         "scale": real(-node.gamma * math.log2(math.e), number),
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
         "polynomial": _estrin(NUMBERS[number]["from_nearest"]),
-        "isas": [_vectors(isa, node, program, d, number) for isa in _instruction_sets(node, number, function, name)],
+        "isas": [
+            _vectors(isa, node, program, d, number)
+            for isa in _instruction_sets(node, number, function, name)
+        ],
     }
 
 
-def _instruction_sets(node: ir.TiledTaylor, number: Number, function: str, name: str) -> list[dict[str, Any]]:
+def _instruction_sets(
+    node: ir.TiledTaylor, number: Number, function: str, name: str
+) -> list[dict[str, Any]]:
     """Those whose vectors are no longer than the tables are filled up for; the shorter ones in any case."""
     size = 4 if number == "f32" else 8
     room = max(32, node.lanes * size)

@@ -11,7 +11,6 @@ from svmcompile.emit.literals import real, wrap
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Number, Program
 
-
 INT, SIZE = 4, 8
 
 

@@ -34,6 +34,7 @@ ADAPTIVE = (
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
     ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
 )  # fmt: skip
+WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +58,16 @@ def cost(program: Program, rows: Any = None) -> Cost:
     most = _total(program, types, None)
     mean = most if rows is None else _total(program, types, _values(program, rows))
     held = [types[node.out] for node in program.body if types[node.out].kind is not Kind.INDEX]
-    narrow = 4 if program.number == "f32" else 8
+    narrow = 8 if program.number in (None, "f64") else 4
     return Cost(
         mean_kernel_evaluations=float(mean.kernel_evaluations),
         max_kernel_evaluations=int(most.kernel_evaluations),
         mean_flops=float(mean.flops),
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
-        scratch_bytes=sum((8 if kind.wide else narrow) * kind.width for kind in held),
+        scratch_bytes=sum(
+            (WHOLE_BYTES.get(kind.whole) or (8 if kind.wide else narrow)) * kind.width for kind in held
+        ),
     )
 
 

@@ -10,8 +10,8 @@ layout is already fixed stand on both levels. Machine nodes of kernel sums are i
 `machine.py`, sums that stop as soon as they are sure in `bounded.py` and
 `staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
 tree in `leaf_sums.py`, preprocessing in `features.py`, heads that give
-probabilities in `chances.py`. The ONNX backend emits from math nodes, the C backend
-from machine nodes.
+probabilities in `chances.py`, nodes in whole numbers in `fixed.py`. The ONNX backend
+emits from math nodes, the C backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -32,8 +32,6 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 How the coming methods map to this set:
 
 * certified: `TaylorSum` of higher orders before a `BoundedSum`; for several classes `TaylorVote`.
-* fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
-  ones, in a program whose `number` is "q15" or "q7".
 """
 
 from __future__ import annotations
@@ -62,6 +60,10 @@ from svmcompile.ir.features import Missing as Missing
 from svmcompile.ir.features import Normalize as Normalize
 from svmcompile.ir.features import Pick as Pick
 from svmcompile.ir.features import Powers as Powers
+from svmcompile.ir.fixed import Dequantise as Dequantise
+from svmcompile.ir.fixed import FixedAffine as FixedAffine
+from svmcompile.ir.fixed import FixedSum as FixedSum
+from svmcompile.ir.fixed import Quantise as Quantise
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import LeafRule as LeafRule
@@ -333,8 +335,10 @@ Node = Union[
     TaylorVote, TiledTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
+    Quantise, FixedSum, FixedAffine, Dequantise,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
+FIXED_NODES = (FixedSum, FixedAffine)  # whose tables are whole numbers
 
 
 def operands(node: Node) -> tuple[Value, ...]:

@@ -76,9 +76,7 @@ class Settled:
 class Votes:
     """A vote's rows, on their way from champion to champion."""
 
-    def __init__(
-        self, node: ir.TaylorVote, rows: NDArray[Any], tables: Mapping[str, NDArray[Any]]
-    ) -> None:
+    def __init__(self, node: ir.TaylorVote, rows: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> None:
         self.node, self.x, self.k = node, rows.astype(np.float64), len(node.counts)
         self.t = in_rows(node, tables)
         self.pair = pair_table(self.k)

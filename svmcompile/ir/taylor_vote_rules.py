@@ -118,9 +118,7 @@ class VoteWork:
     unsure: NDArray[np.bool_]  # [rows]
 
 
-def vote_work(
-    node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]
-) -> VoteWork:
+def vote_work(node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> VoteWork:
     """What each row costs."""
     step = max(1, CHUNK_VALUES // tables[node.slopes][0].size)
     starts = range(0, len(x), step) or range(1)
@@ -129,9 +127,7 @@ def vote_work(
     return VoteWork(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
 
 
-def _part(
-    node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]
-) -> VoteWork:
+def _part(node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> VoteWork:
     met, counts = Votes(node, x, tables).settled(), np.array(node.counts)
     prices = vote_flops(node, tables)
     flops = prices.guess + prices.centre * met.champions + prices.test * met.tests
@@ -168,4 +164,6 @@ def most_vote_work(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> t
     prices, k = vote_flops(node, tables), len(node.counts)
     tests = len(tables[node.children]) if tables[node.planes].ndim > 1 else 0
     champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
-    return float(sum(node.counts)), float(prices.guess + k * champion + tests * prices.test + prices.direct.sum())
+    return float(sum(node.counts)), float(
+        prices.guess + k * champion + tests * prices.test + prices.direct.sum()
+    )

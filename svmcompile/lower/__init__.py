@@ -85,12 +85,10 @@ def lower(
         tables |= made
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
-    return check(machine.replace(tables=_cast_tables(machine)))
+    return check(machine.replace(tables=cast_tables(machine)))
 
 
-def _for_vectors(
-    program: Program, node: Node, made: Tables, number: Number
-) -> tuple[list[Node], Tables]:
+def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
     """A node whose layout differs for processors with vector instructions."""
     if isinstance(node, PlaneLists):
         lists, made = tile_lists(node, made, number)
@@ -121,7 +119,7 @@ def _sum(
     return nodes, made
 
 
-def _cast_tables(machine: Program) -> Tables:
+def cast_tables(machine: Program) -> Tables:
     """The tables its nodes read, each in the number type of its reader."""
     types = infer_types(machine)
     cast: Tables = {}

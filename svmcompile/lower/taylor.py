@@ -76,7 +76,11 @@ def _scale(program: Program, node: ir.TaylorSum, full: int) -> tuple[str, list[A
     if not isinstance(scale, ir.Scale):
         return node.x, [np.zeros(full), np.ones(full), np.zeros(full)]
     shift, factor, offset = (program.tables[name] for name in (scale.shift, scale.factor, scale.offset))
-    return scale.x, [_full(shift, full), np.concatenate([factor, np.ones(full - len(factor))]), _full(offset, full)]
+    return scale.x, [
+        _full(shift, full),
+        np.concatenate([factor, np.ones(full - len(factor))]),
+        _full(offset, full),
+    ]
 
 
 def _route(

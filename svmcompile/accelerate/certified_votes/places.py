@@ -12,7 +12,7 @@ import numpy as np
 from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
 from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.rounding import SAFE, U, Sizes, offline, order_margins, slack, vanished
+from svmcompile.accelerate.taylor.rounding import SAFE, Sizes, U, offline, order_margins, slack, vanished
 from svmcompile.kernel import Array
 
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere
@@ -105,12 +105,12 @@ class Place:
         return Expanded(axes, squares, middles, loose, np.stack(gaps), np.array(margins).T)
 
     def _gaps(self, order: int) -> Array:
-        found = [remainders(one.bounds, order, self.reach, self.cells, len(self.centre)) for one in self.locals]
+        found = [
+            remainders(one.bounds, order, self.reach, self.cells, len(self.centre)) for one in self.locals
+        ]
         return np.stack(found, axis=-1)
 
-    def _margins(
-        self, q: int, form: Form, forms: list[Array], middles: Array, loose: Array
-    ) -> list[float]:
+    def _margins(self, q: int, form: Form, forms: list[Array], middles: Array, loose: Array) -> list[float]:
         """Rounding of a pair's scores, order by order; the row itself may be off before it gets here."""
         local, gamma = self.locals[q], self.gamma
         whole, width = local.whole, form.rank or len(self.centre)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.anytime.costs import prices
 from svmcompile.accelerate.anytime.guess import fitted_guess
 from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.margins import kernel_error, row_error
 from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.costs import prices
 from svmcompile.accelerate.anytime.remarks import ROUNDING, UNITS
 from svmcompile.accelerate.anytime.sample import guess_rows
 from svmcompile.accelerate.anytime.votes import votes as anytime_votes
@@ -54,7 +54,13 @@ def certified_votes(
     guess = fitted_guess(points, pairs.labels(points), pairs.classes)
     some = sample[:: -(-len(sample) // SOME_ROWS)]
     chooser = Chooser(
-        pairs, guess, pairs.rounding(error), _rows_by_class(pairs, rows), some, prices(options.tune, svm), options
+        pairs,
+        guess,
+        pairs.rounding(error),
+        _rows_by_class(pairs, rows),
+        some,
+        prices(options.tune, svm),
+        options,
     )
     choice = chooser.chosen()
     if choice is None:
