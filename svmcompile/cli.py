@@ -65,7 +65,7 @@ Profile = Annotated[
     str | None,
     typer.Option(
         help="host: vector instructions, GCC or clang; portable: plain C99  [default: host, "
-        "portable with kits for devices]"
+        "device with kits for devices]"
     ),
 ]
 DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]
