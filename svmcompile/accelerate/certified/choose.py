@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
 CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features
+CELLS = (6, 16)  # that bounds are stored in
 RANKS, CUBIC_RANKS = (2, 4, 8, 16, 32), (8, 16)
 MANY_FEATURES = 24  # from here on fewer directions may pay
 CUBIC_VECTORS = 1500  # the most for cubic forms in few directions, whose bounds cost their cube
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-STALE = 4  # sizes without a gain, after which the tree stops
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+FEW_LEAVES = 16  # that are tried even if polynomials of order 1 alone fit into the memory
+STALE = 3  # sizes without a gain, after which the tree stops
 HARDLY = 0.98  # of the cost: less is no gain
 
 
@@ -61,6 +63,7 @@ class Choice:
             "leaves": len(self.leaves),
             "order": self.form.order,
             "rank": self.form.rank,
+            "cells": self.form.cells,
             "bytes": self.bytes,
             "cost": round(self.cost, 3),
             "shares": [round(share, 5) for share in self.shares],
@@ -69,34 +72,39 @@ class Choice:
 
 def forms(d: int, m: int, options: CertifiedOptions) -> list[Form]:
     """Forms worth a try; a form of order 3 is tried with fewer orders too."""
-    most = options.order or 3
+    most, found = options.order or 3, list[tuple[int, int]]()
     if options.rank >= 0:
-        found = [Form(most, 0 if options.rank >= d else options.rank)]
-        return [form for form in found if form.rank or d <= SQUARE_FEATURES] or [Form(1, 0)]
-    found = [Form(most, 0)] if d <= CUBIC_FEATURES else []
-    if CUBIC_FEATURES < d <= SQUARE_FEATURES:
-        found = [Form(min(most, 2), 0)]
-    if d >= MANY_FEATURES and most > 1:
-        found += [Form(2, rank) for rank in RANKS if 2 * rank < d]
-        if most > 2 and m <= CUBIC_VECTORS:
-            found += [Form(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
-    return found or [Form(1, 0)]
+        rank = 0 if options.rank >= d else options.rank
+        found = [(most, rank)] if rank or d <= SQUARE_FEATURES else []
+    else:
+        if d <= SQUARE_FEATURES:
+            found = [(most if d <= CUBIC_FEATURES else min(most, 2), 0)]
+        if d >= MANY_FEATURES and most > 1:
+            found += [(2, rank) for rank in RANKS if 2 * rank < d]
+        if d >= MANY_FEATURES and most > 2 and m <= CUBIC_VECTORS:
+            found += [(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
+    cells = (options.cells,) if options.cells else CELLS
+    return [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
 
 
 def chosen(
     whole: RbfSum,
     rows: Array,
+    values: Array | None,
     sample: Array,
     price: TaylorPrices,
     rest: float,
     options: CertifiedOptions,
 ) -> Choice | None:
-    """The cheapest front end within the memory; `rest` is the cost of a row that stays undecided."""
+    """The cheapest front end within the memory; `rest` is the cost of a row that stays undecided.
+
+    Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
+    """
     tried = forms(whole.vectors.shape[1], len(whole.vectors), options)
-    growth = Growth(whole, rows, sample, _driving(tried), options.cells)
+    growth = Growth(whole, rows, values, sample, _driving(tried))
     best: Choice | None = None
     stale = 0
-    sizes = [options.leaves] if options.leaves else SIZES
+    sizes = [options.leaves] if options.leaves else _sizes(whole, growth.form, options)
     with steps("Taylor centres", sizes[-1]) as advance:
         for size in sizes:
             while len(growth.leaves) < size and growth.split():
@@ -112,6 +120,13 @@ def chosen(
     return best
 
 
+def _sizes(whole: RbfSum, form: Form, options: CertifiedOptions) -> list[int]:
+    """Numbers of leaves to try: as many as the memory holds with order 2; order 1 alone decides little."""
+    own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
+    most = max(FEW_LEAVES, options.max_bytes // own)
+    return [size for size in SIZES if size <= most]
+
+
 def _better(one: Choice | None, other: Choice | None) -> Choice | None:
     found = [choice for choice in (one, other) if choice]
     return min(found, key=lambda choice: choice.cost, default=None)
@@ -119,7 +134,7 @@ def _better(one: Choice | None, other: Choice | None) -> Choice | None:
 
 def _driving(tried: list[Form]) -> Form:
     """The form that says where the tree is split: all features if there is such a form."""
-    return next((form for form in tried if not form.rank), tried[len(tried) // 2])
+    return next((form for form in reversed(tried) if not form.rank), tried[len(tried) // 2])
 
 
 def judged(
@@ -129,8 +144,8 @@ def judged(
     d = len(grown.leaves[0].local.centre)
     wanted = [options.order] if options.order else range(1, form.order + 1)
     for order in wanted:
-        own = Form(order, form.rank if order > 1 else 0)
-        size = len(grown.leaves) * expansion_bytes(d, order, own.rank, options.cells)
+        own = replace(form, order=order, rank=form.rank if order > 1 else 0)
+        size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)
         size += len(grown.tree.planes) * (4 * d + 8)
         if order > form.order or size > options.max_bytes:
             continue

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.certified.calibrate import calibrated
 from svmcompile.accelerate.taylor.centres import Centres, two_means
 from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
@@ -23,24 +24,29 @@ LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Polynomials of an order in so many directions (0: all features)."""
+    """Polynomials of an order in so many directions (0: all features), with bounds in so many cells."""
 
     order: int
     rank: int
+    cells: int
 
 
 class Leaf:
     """One centre, with the rows that made it and the sample rows that fall to it."""
 
-    def __init__(self, whole: RbfSum, rows: Array, sample: Array, depth: int, cells: int) -> None:
+    def __init__(self, whole: RbfSum, rows: Array, values: Array | None, sample: Array, depth: int) -> None:
         self.local = Local(whole, rows, blocks_of(whole))
-        self.rows, self.sample, self.depth, self.cells = rows, sample, depth, cells
+        self.rows, self.values = rows, values
+        self.sample, self.depth = sample, depth
         self._expansions: dict[Form, Expansion] = {}
         self._settled: dict[Form, NDArray[np.intp]] = {}
 
     def expansion(self, form: Form) -> Expansion:
         if form not in self._expansions:
-            self._expansions[form] = self.local.expansion(form.order, form.rank, self.cells)
+            found = self.local.expansion(form.order, form.rank, form.cells)
+            if self.values is not None:
+                found = calibrated(found, self.local.whole, self.rows, self.values)
+            self._expansions[form] = found
         return self._expansions[form]
 
     def settled(self, form: Form) -> NDArray[np.intp]:
@@ -65,10 +71,17 @@ class Grown:
 class Growth:
     """Grows a tree leaf by leaf; `form` says what decides a row."""
 
-    def __init__(self, whole: RbfSum, rows: Array, sample: Array, form: Form, cells: int) -> None:
-        self.form, self.rows, self.cells = form, rows, cells
+    def __init__(
+        self,
+        whole: RbfSum,
+        rows: Array,
+        values: Array | None,
+        sample: Array,
+        form: Form,
+    ) -> None:
+        self.form = form
         self.tree = Centres([np.arange(len(rows))])
-        self.leaves = [Leaf(whole, rows, sample, 0, cells)]
+        self.leaves = [Leaf(whole, rows, values, sample, 0)]
         self.open = [self._undecided(self.leaves[0])]
         self.random = np.random.default_rng(0)
 
@@ -88,12 +101,16 @@ class Growth:
             return True
         self.tree.split(at, plane, threshold, right)
         beyond = old.sample @ plane > threshold
-        whole, depth = old.local.whole, old.depth + 1
-        self.leaves[at] = Leaf(whole, old.rows[~right], old.sample[~beyond], depth, self.cells)
-        self.leaves.append(Leaf(whole, old.rows[right], old.sample[beyond], depth, self.cells))
+        self.leaves[at] = self._part(old, ~right, ~beyond)
+        self.leaves.append(self._part(old, right, beyond))
         self.open[at] = self._undecided(self.leaves[at])
         self.open.append(self._undecided(self.leaves[-1]))
         return True
+
+    def _part(self, old: Leaf, rows: NDArray[np.bool_], sample: NDArray[np.bool_]) -> Leaf:
+        values = None if old.values is None else old.values[rows]
+        whole, depth = old.local.whole, old.depth + 1
+        return Leaf(whole, old.rows[rows], values, old.sample[sample], depth)
 
     def _undecided(self, leaf: Leaf) -> float:
         """How much there is to gain from a split."""

@@ -26,6 +26,7 @@ from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
+from svmcompile.accelerate.certified_votes import certified_votes
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.fitting import made_up_rows
 from svmcompile.accelerate.taylor.before import insert_front
@@ -37,19 +38,24 @@ from svmcompile.svm import SVM
 
 BUILD_ROWS = 4000  # of the data, that centres are made of
 MADE_UP = 2000  # rows beside them
+VOTE_CELLS = 8  # of the polynomials of pairs
 WORTH = 0.9  # of the exact sum's cost: predictions are not that sharp
 
 
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
     """The label of f(x), proven by a polynomial wherever it can be."""
-    refuse(svm)
+    refuse(svm, options)
     reason = needless(svm)
     if reason:
         return exact_instead(svm, reason, {})
     own = centred(merged(svm))
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
-    made = single(svm, own, rows, sample, options)
+    if own.counts:
+        chosen_cells = replace(options, cells=options.cells or VOTE_CELLS)
+        made = certified_votes(svm, own, rows, sample, chosen_cells, options.force)
+    else:
+        made = single(svm, own, rows, sample, options)
     return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
 
 
@@ -71,7 +77,8 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     price = prices(options.tune, svm)
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
-    choice = chosen(whole, build, sample, PRICES[options.tune], direct_cost(price, own), options)
+    values = one.products(build) + one.bias if options.mode == "calibrated" else None
+    choice = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
     if choice is None:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
     behind = fallback(svm, own, rows, choice, options)
@@ -108,6 +115,7 @@ def _finished(
     origin = replace(
         program.origin,
         method="certified",
+        claim=Claim.SAME_LABEL if options.mode == "certified" else Claim.APPROXIMATE,
         notes=(*svm.notes, *remarks(choice, figures, exact, options)),
         details={"emitted": "taylor", **details},
     )

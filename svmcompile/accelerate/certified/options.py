@@ -19,7 +19,7 @@ class CertifiedOptions:
     leaves: int = 0  # centres, for several classes centres of each; 0: chosen by the cost of sample rows
     order: int = 0  # of the polynomials, 1 to 3; 0: chosen
     rank: int = -1  # directions of orders 2 and 3; 0: all features, -1: chosen
-    cells: int = 6  # distances at which a bound is stored
+    cells: int = 0  # distances at which a bound is stored; 0: chosen
     max_bytes: int = 0  # of the front end's tables in float32; 0: as many as the support vectors take
     fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), auto: chosen
     mode: str = "certified"  # calibrated: bounds as measured on rows, not proven, and so APPROXIMATE
@@ -37,7 +37,7 @@ class CertifiedOptions:
             "leaves": (0, MOST_LEAVES),
             "order": (0, 3),
             "rank": (-1, 256),
-            "cells": (2, 1024),
+            "cells": (0, 1024),
             "max_bytes": (0, 1 << 30),
             "sample": (10, 1_000_000),
             "seed": (0, 1 << 31),
