@@ -56,6 +56,19 @@ Ranges = Annotated[
 Cluster = Annotated[
     str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
+Targets = Annotated[list[str] | None, typer.Option(help="c, onnx or wasm (repeatable)  [default: c]")]
+Kits = Annotated[
+    list[str] | None,
+    typer.Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="host: vector instructions, GCC or clang; portable: plain C99  [default: host, "
+        "portable with kits for devices]"
+    ),
+]
+DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 
 
@@ -94,12 +107,11 @@ def compile(
     set_: Settings = None,
     data: OptionalData = None,
     label: Label = None,
-    target: Annotated[list[str] | None, typer.Option(help="c or onnx (repeatable)  [default: c]")] = None,
+    target: Targets = None,
+    kit: Kits = None,
     precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
     ranges: Ranges = None,
-    profile: Annotated[
-        str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
-    ] = "host",
+    profile: Profile = None,
     tables: Annotated[
         str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
     ] = None,
@@ -109,26 +121,26 @@ def compile(
     features: Features = None,
     most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
-    dump_ir: Annotated[
-        Path | None, typer.Option(help="write the program after each step to this folder")
-    ] = None,
+    dump_ir: DumpIr = None,
     as_json: Json = False,
 ) -> None:
     """Compile a model: the main job."""
     from svmcompile import jobs, show
+    from svmcompile.emit.kits import default_profile
 
     wanted = jobs.CompileOptions(
         method=method,
         options=_settings(set_ or []),
         targets=tuple(target or ["c"]),
         precision=precision,
-        profile=profile,
+        profile=profile or default_profile(kit or ()),
         tables=tables,
         name=name,
         trust_pickle=trust_pickle,
         n_features=features,
         most_probable=most_probable,
         dump_ir=dump_ir,
+        kits=tuple(kit or ()),
         ranges=ranges,
     )
     with showing_progress(as_json):
@@ -201,11 +213,21 @@ def verify(
     label: Label = None,
     name: Name = None,
     trust_pickle: TrustPickle = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="check Taylor certificates in many digits instead")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run original, interpreter, C and ONNX side by side; exit 1 if a claim is broken."""
+    """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
     from svmcompile import jobs, show
 
+    if certificate:
+        with showing_progress(as_json):
+            found = jobs.check_certificates(folder, model, name, trust_pickle, _reader(data, label))
+        _print(as_json, found.as_dict(), lambda: show.certificates(found))
+        if not found.ok:
+            raise typer.Exit(1)
+        return
     report = jobs.verify_folder(folder, model, name, trust_pickle, _reader(data, label))
     _print(as_json, report.as_dict(), lambda: show.verified(report))
     if not report.ok:
@@ -221,7 +243,7 @@ def predict(
     ],
     label: Label = None,
     name: Name = None,
-    target: Annotated[str | None, typer.Option(help="c or onnx  [default: what is there]")] = None,
+    target: Annotated[str | None, typer.Option(help="c, onnx or wasm  [default: what is there]")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="write decision values as well")] = False,
     jobs_: Annotated[int, typer.Option("--jobs", help="threads; -1 for one per core")] = 1,
     cluster: Cluster = None,

@@ -47,6 +47,7 @@ class CompileOptions:
     n_features: int | None
     most_probable: bool
     dump_ir: Path | None
+    kits: tuple[str, ...] = ()
     ranges: str | None = None
 
 
@@ -74,7 +75,7 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
-    seconds = 0.0
+    data, seconds = None, 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         svm = svm.by_probability() if wanted.most_probable else svm
@@ -91,8 +92,10 @@ def compile_model(
         program = _quantised(program, wanted, data_for(program), data_for)
     name = wanted.name if wanted.name is not None else name_from(model.stem)
     files = pipeline.emit(
-        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch
-    )
+        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch,
+        X=None if data is None else data.X,
+        kit=wanted.kits,
+    )  # fmt: skip
     pipeline.write(files, output)
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
@@ -264,6 +267,19 @@ def verify_folder(folder: Path, model: Path, name: str | None, trust_pickle: boo
     data = read_data(program.n_features, program.input.feature_names)
     labels = None if data.y is None else pipeline.labels_as_given(program, data.y)
     return pipeline.verify(folder, model, data.X, labels, name=name, trust_pickle=trust_pickle)
+
+
+def check_certificates(
+    folder: Path, model: Path, name: str | None, trust_pickle: bool, read_data: Any
+) -> Any:
+    """The report on a folder's certificates for the rows of a data file, in the precision of its C code."""
+    stem, program = pipeline.find_program(folder, name)
+    data = read_data(program.n_features, program.input.feature_names)
+    report = json.loads(pipeline.read_file(folder / f"{stem}.json"))
+    precision = report["precision"]
+    return pipeline.check_certificate(
+        program, data.X, model, precision=precision, trust_pickle=trust_pickle
+    )
 
 
 def predict_file(

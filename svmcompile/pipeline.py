@@ -17,6 +17,7 @@ from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
+from svmcompile.files.tree import write_tree
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import FIXED, Number, Program
@@ -34,7 +35,7 @@ from svmcompile.svm import SVM
 Files = dict[str, str | bytes]
 Watcher = Callable[[str, Program], None]
 
-TARGETS = ("c", "onnx")
+TARGETS = ("c", "onnx", "wasm")
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
@@ -145,8 +146,9 @@ def emit(
     tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
-    *,
     X: Any = None,
+    kit: str | Iterable[str] = (),
+    *,
     ranges: Any = None,
     soft_double: bool = False,
 ) -> Files:
@@ -158,8 +160,10 @@ def emit(
     C stores support vectors by feature, without their zeros, where that pays (never for devices);
     `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
     precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
-    `figures` are added to the report, such as the agreement on data. Precisions q15 and q7 need rows `X`
-    or `ranges`, see `quantise`.
+    `figures` are added to the report, such as the agreement on data. `X` are rows like those to come: they
+    tell the page of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
+    esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
+    Precisions q15 and q7 need rows `X` or `ranges`, see `quantise`.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
@@ -175,13 +179,13 @@ def emit(
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
     files: Files = {}
-    emitted = program
+    emitted = None
     for one in dict.fromkeys(targets):
-        if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, profile, tables, watch, soft_double)
-        else:
-            made = _emit_onnx(program, name, number)
+        made, machine = _emit_one(one, program, name, number, profile, tables, watch, X, soft_double)
+        emitted = machine if one == "c" else emitted or machine
         files.update(made)
+    files.update(_emit_kits(kit, program, name, number, profile, files))
+    emitted = emitted or program
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
     report["notes"] += [] if number in FIXED else rounding_notes(program, number)
@@ -257,6 +261,21 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
     return value
 
 
+def _emit_one(
+    target: str, program: Program, name: str, number: Number, profile: Any, tables: str | None,
+    watch: Watcher | None, X: Any, soft_double: bool,
+) -> tuple[Files, Program | None]:  # fmt: skip
+    """The files of one target, and the machine program behind them if there is one."""
+    if _choice(target, TARGETS, "target") == "c":
+        return _emit_c(program, name, number, profile, tables, watch, soft_double)
+    if target == "onnx":
+        return _emit_onnx(program, name, number), None
+    from svmcompile.browser import emit_wasm
+
+    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
+    return emit_wasm(program, name, number, rows, watch)
+
+
 def _emit_c(
     program: Program,
     name: str,
@@ -276,6 +295,19 @@ def _emit_c(
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
 
 
+def _emit_kits(
+    kit: str | Iterable[str], program: Program, name: str, number: Number, profile: str, files: Files
+) -> Files:
+    """The files of each kit around the C that was emitted."""
+    from svmcompile.emit.kits import check_kit, emit_kit
+
+    kits = [check_kit(one, profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))]
+    if kits and f"{name}.c" not in files:
+        raise OptionError("a kit is made of C; add target c")
+    code = {file: str(files[file]) for file in (f"{name}.h", f"{name}.c")} if kits else {}
+    return {path: text for one in kits for path, text in emit_kit(one, program, name, number, code).items()}
+
+
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
     from svmcompile.emit.onnx import emit as emit_onnx
 
@@ -283,8 +315,18 @@ def _emit_onnx(program: Program, name: str, number: Number) -> Files:
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none."""
-    write_files(files, Path(folder))
+    """Write files to a folder, all or none; so too each kit, which is a folder in it."""
+    trees: dict[str, dict[str, str | bytes]] = {}
+    plain = {}
+    for path, content in files.items():
+        parts = path.split("/", 2)
+        if len(parts) == 3:
+            trees.setdefault("/".join(parts[:2]), {})[parts[2]] = content
+        else:
+            plain[path] = content
+    for tree, contents in trees.items():
+        write_tree(contents, Path(folder) / tree)
+    write_files(plain, Path(folder))
 
 
 def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
@@ -314,11 +356,11 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None,
 
     C is built with the C compiler at hand (once: a cache is keyed by content)
     and runs in `n_jobs` threads; ONNX runs in onnxruntime where that is
-    installed, in one thread.
+    installed, in one thread; WebAssembly in wasmtime, in one thread.
     """
     stem, program = find_program(folder, name)
     path = Path(folder)
-    here = [one for one, suffix in (("c", ".c"), ("onnx", ".onnx")) if (path / (stem + suffix)).exists()]
+    here = [one for one in TARGETS if (path / f"{stem}.{one}").exists()]
     chosen = target or (here[0] if here else "c")
     if chosen not in here:
         raise ReadError(f"{path}: holds no {chosen} code for {stem!r}; it has: {', '.join(here) or 'none'}")
@@ -328,6 +370,10 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None,
         return load_onnx(
             path / f"{stem}.onnx", program.labels, program.n_features, program.input.feature_names
         )
+    if chosen == "wasm":
+        from svmcompile.load.wasm import WasmModel
+
+        return WasmModel(path / f"{stem}.wasm", program.labels, program.input.feature_names)
     from svmcompile.load.c import CModel
 
     source, header = (
@@ -346,6 +392,7 @@ def verify(
     trust_pickle: bool = False,
 ) -> Any:
     """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
+    from svmcompile.load.wasm import has_wasmtime
     from svmcompile.read import read
     from svmcompile.verify.differential import Backend, compare
 
@@ -355,12 +402,44 @@ def verify(
     data = as_data(svm, X, y)
     assert data is not None
     backends = [Backend("interpreter", program.number or "f64", program)]
+    left_out = []
     for target in TARGETS:
         if (Path(folder) / f"{stem}.{target}").exists():
+            if target == "wasm" and not has_wasmtime():
+                left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
+                continue
             runner = load(folder, stem, target)
             backends.append(Backend(target, program.number or runner.precision, runner))
     original = reference(model, svm, trust_pickle)
-    return compare(stem, program, original, backends, data.X, data.y)
+    report = compare(stem, program, original, backends, data.X, data.y)
+    return replace(report, left_out=tuple(left_out))
+
+
+def check_certificate(
+    program: Program,
+    X: Any,
+    model: Any = None,
+    *,
+    precision: str = "f32",
+    every_leaf: bool = False,
+    trust_pickle: bool = False,
+) -> Any:
+    """Confirm or refute, in many digits, what Taylor polynomials promise; a `CertificateReport`.
+
+    The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
+    polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
+    """
+    from svmcompile.progress import steps
+    from svmcompile.read import read
+    from svmcompile.verify.certificate import check_rows
+
+    number, original = checked_precision(precision), None
+    if model is not None:
+        svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    rows = as_rows(X, program.n_features, program.input.feature_names)
+    with steps("certificates", len(rows)) as advance:
+        return check_rows(program, rows, number, original, every_leaf, advance)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:

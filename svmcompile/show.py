@@ -170,6 +170,27 @@ def verified(report: Any) -> None:
         console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
     if report.rows_not_finite:
         console.print(f"{report.rows_not_finite} rows with NaN or infinity were left out")
+    for form in report.left_out:
+        console.print(f"left out: {escape(form)}")
+
+
+def certificates(report: Any) -> None:
+    """Rows by what is known of their certificates."""
+    columns = (
+        "rows",
+        "confirmed",
+        "refuted",
+        "open",
+        "no certificate",
+        "error / bound",
+        "in worst rounding",
+    )
+    table = _table("certificates", *columns, right=columns)
+    counts = (report.rows, report.confirmed, report.refuted, report.open, report.none)
+    table.add_row(*(f"{count:,}" for count in counts), f"{report.real:.4f}", f"{report.rounded:.4f}")
+    console.print(table)
+    if report.not_confirmed:
+        console.print(f"not confirmed: rows {', '.join(map(str, report.not_confirmed))}")
 
 
 def _figure(value: float | None) -> str:

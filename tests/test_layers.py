@@ -14,7 +14,7 @@ STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
-    "estimator", "cluster", "convert_job", "support",
+    "estimator", "cluster", "convert_job", "support", "browser",
 }  # fmt: skip
 HEAVY = (
     "numpy",
@@ -29,6 +29,7 @@ HEAVY = (
     "distributed",
     "libsvm",
     "cffi",
+    "flint",
     "jinja2",
     "unicorn",
     "wasmtime",

@@ -23,14 +23,15 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, *STAGED)  # read whole vectors from their tables
+# Nodes that read whole vectors from their tables.
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 

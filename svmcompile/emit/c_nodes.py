@@ -33,6 +33,8 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
+from svmcompile.emit.c_taylor_host import tiled_context
+from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
     helper_prefix,
@@ -61,6 +63,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
     "fixed": FIXED,
@@ -76,6 +79,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
     ir.FixedSum: ("kernel", "curve_of"),
@@ -91,6 +95,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return leaves_are_host(node, program) and node.shape in ("exp2", "tanh")
     if isinstance(node, STAGED):
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
+    if isinstance(node, ir.TiledTaylor):
+        return True
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -127,7 +133,7 @@ def context(
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
@@ -141,6 +147,8 @@ def context(
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
+    if isinstance(node, ir.TiledTaylor):
+        known |= tiled_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -311,6 +319,11 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
+@_own.register
+def _(node: ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {}
+
+
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     make = feature_context if isinstance(node, FEATURES) else chances_context
@@ -354,6 +367,13 @@ def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str
 @_own.register
 def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
+
+
+@_own.register
+def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    prefix = helper_prefix(name, number, program)
+    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
 
 
 @_own.register

@@ -12,6 +12,7 @@ from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
+from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
@@ -20,6 +21,7 @@ from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
+from svmcompile.ir.tiled_taylor import filled_up
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
 
@@ -109,6 +111,18 @@ def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
     return _size(node, program, types) * types[node.x].width + (
         DOUBLE if types[node.exact].wide else _size(node, program, types)
     )
+
+
+@own_arrays.register
+def _(node: ir.TaylorVote, program: Program, types: Types) -> int:
+    return vote_scratch(node, program, _size(node, program, types))
+
+
+@own_arrays.register
+def _(node: ir.TiledTaylor, program: Program, types: Types) -> int:
+    size, full = _size(node, program, types), len(program.tables[node.shift])
+    rows = 2 * full + (filled_up(node.rank, max(node.lanes, 4)) if node.rank else 0)
+    return size * rows + (DOUBLE if types[node.exact].wide else size)
 
 
 @own_arrays.register

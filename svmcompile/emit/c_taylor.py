@@ -21,10 +21,22 @@ def taylor_context(
     """The fields the macros read beside those every node has; `prefix` is that of helper functions."""
     if isinstance(node, ir.OneLeaf):
         return {}
+    axes = program.tables[node.axes]
+    return {
+        **common_context(node, program, types, name),
+        "along": axes.shape[1] if axes.ndim > 1 else types[node.x].width,
+        "exp2": f"{prefix}_exp2",
+    }
+
+
+def common_context(
+    node: ir.TaylorSum | ir.TiledTaylor, program: Program, types: Types, name: str
+) -> dict[str, Any]:
+    """What both layouts have."""
     number = node_number(node, program, types)
     orders, leaves, cells, _ = program.tables[node.gaps].shape
     axes, loose = program.tables[node.axes], program.tables[node.loose]
-    d = types[node.x].width
+    rank = node.rank if isinstance(node, ir.TiledTaylor) else axes.shape[1] if axes.ndim > 1 else 0
     return {
         "row": row_parameters(program, name).replace("*x", "*row"),
         "row_argument": row_argument(program).replace("x", "row"),
@@ -32,15 +44,13 @@ def taylor_context(
         "orders": orders,
         "leaves": leaves,
         "cells": cells,
-        "rank": axes.shape[1] if axes.ndim > 1 else 0,
-        "along": axes.shape[1] if axes.ndim > 1 else d,
-        "loose_terms": [_terms(part) for part in loose] if axes.ndim > 1 else [],
+        "rank": rank,
+        "loose_terms": [_terms(part) for part in loose] if rank else [],
         "slack": real(1 + node.slack, number),
         "gates": [real(gate, number) if gate > 0 else "" for gate in node.gates],
         "limit": real(float(cells), number),
         "gamma": real(node.gamma, number),
         "minus_log2e": real(-math.log2(math.e), number),
-        "exp2": f"{prefix}_exp2",
     }
 
 

@@ -15,6 +15,8 @@ import svmcompile.ir.fixed_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules
+import svmcompile.ir.taylor_vote_rules
+import svmcompile.ir.tiled_taylor
 import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
@@ -132,7 +134,8 @@ def _signs(program: Program) -> set[str]:
     return {
         node.out
         for node in program.body
-        if isinstance(node, ir.TaylorSum) or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
+        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor))
+        or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
     }
 
 

@@ -18,9 +18,11 @@ from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
+from svmcompile.ir.taylor_vote_rules import most_vote_work, vote_work
+from svmcompile.ir.tiled_taylor import around, untiled
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
@@ -30,7 +32,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
 
@@ -107,8 +109,13 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return _lazy_share(math, values, made)
     if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
         return float(_spent(node, values, tables).unsure.mean())
+    if isinstance(node, ir.TiledTaylor) and values is not None:
+        found, seen = around(node, values, tables)
+        return _lazy_share(found.taylor, seen, found.tables)
     if isinstance(node, ir.TaylorSum) and values is not None:
-        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
+        return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
+    if isinstance(node, ir.TaylorVote) and values is not None:
+        return float(vote_work(node, values[node.x], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -294,17 +301,42 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -
     upto = taylor_flops(node, types, tables)
     if values is None:
         return Work(0, float(upto[-1]))
-    sure = _taylor_sure(node, values, tables)
-    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
-    return Work(0, float(upto[last].mean()))
+    return Work(0, float(upto[_settled_last(node, values, tables)[1]].mean()))
 
 
-def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+@work.register
+def _(node: ir.TiledTaylor, types: Types, tables: Tables, values: Values | None) -> Work:
+    d = types[node.x].width
+    if values is None:
+        found, seen, known = untiled(node, tables, d), None, types
+    else:
+        found, seen = around(node, values, tables)
+    known = {**types, found.scale.out: types[node.x]}
+    known[found.route.out] = result_type(found.route, known, found.tables)
+    parts = (found.scale, found.route, found.taylor)
+    return sum((work(part, known, found.tables, seen) for part in parts), Work(0, 0))
+
+
+def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:
+    """The order that settles each row and the last that it comes to, [2, rows]."""
     x, leaf = values[node.x], values[node.leaf]
     step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
     starts = range(0, len(x), step) or range(1)
-    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
-    return np.concatenate(parts)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables) for at in starts]
+    return np.stack(
+        [np.concatenate([getattr(part, name) for part in parts]) for name in ("settled", "last")]
+    )
+
+
+@work.register
+def _(node: ir.TaylorVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
+    if values is None:
+        met, others = most_vote_work(node, tables)
+    else:
+        found = vote_work(node, values[node.x], tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    return Work(met, met * per_value + others)
 
 
 @work.register(ir.OneLeaf)

@@ -16,6 +16,7 @@ from svmcompile.ir import (  # noqa: F401  register their nodes
     fixed_meaning,
     list_meaning,
     taylor_meaning,
+    taylor_vote_meaning,
 )
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices

@@ -31,7 +31,7 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* certified: `TaylorSum` of higher orders before a `BoundedSum`.
+* certified: `TaylorSum` of higher orders before a `BoundedSum`; for several classes `TaylorVote`.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ from svmcompile.ir.staged import StagedSum as StagedSum
 from svmcompile.ir.staged import StagedVote as StagedVote
 from svmcompile.ir.taylor import OneLeaf as OneLeaf
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
+from svmcompile.ir.taylor import TiledTaylor as TiledTaylor
+from svmcompile.ir.taylor_vote import TaylorVote as TaylorVote
 from svmcompile.kernel import Kernel
 
 
@@ -330,7 +332,7 @@ Node = Union[
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
-    PlaneLists, TiledLists,
+    TaylorVote, TiledTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
     Quantise, FixedSum, FixedAffine, Dequantise,

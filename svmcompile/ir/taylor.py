@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svmcompile.ir.kinds import Lazy, Level, Table, Value
+from svmcompile.ir.kinds import IndexTable, Lazy, Level, Table, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,46 @@ class TaylorSum:
     gates: tuple[float, ...]  # one fewer than orders
     gamma: float
     slack: float = 0.0  # keeps z from being too small by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class TiledTaylor:
+    """`Scale`, a route of planes (or none) and `TaylorSum` in one, for processors with vector instructions.
+
+    Rows of features are filled up with zeros to P numbers, whole vectors, and so are coordinates to R:
+    h itself, or r axes filled up to whole groups. `planes` lie side by side, [groups, d, lanes], and
+    `sides` tells for each four of them and each outcome which leaves it leaves; or they are filled up,
+    [planes, P], and the tree is walked; with one leaf they are a zero. Planes see x before it is scaled.
+
+    `squares` lie in fours of rows, each filled up to whole vectors that hold the last of the four. `cubes`
+    holds, for each such four and each c not below its first, the four rows that y_c goes with.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    exact: Lazy
+    shift: Table  # [P]
+    factor: Table  # [P]
+    offset: Table  # [P]
+    planes: Table
+    thresholds: Table  # one per plane and what fills up
+    children: IndexTable  # [planes, 2]
+    sides: IndexTable  # [fours of planes, 16], sets of leaves as bits; a zero where there are none
+    centres: Table  # [leaves, P]
+    constants: Table
+    slopes: Table  # [leaves, P]
+    axes: Table  # [leaves, rows of axes, P]; a zero where y is h
+    squares: Table  # [leaves, numbers]
+    cubes: Table  # [leaves, numbers]
+    middles: Table
+    loose: Table
+    steps: Table
+    gaps: Table
+    margins: Table
+    bias: Table
+    gates: tuple[float, ...]
+    gamma: float
+    slack: float
+    rank: int  # axes, without what fills up; 0 where y is h
+    lanes: int  # of the vectors that tables are filled up for

@@ -21,6 +21,8 @@ from svmcompile.ir.nodes import (
     PairSum,
     PathSum,
     PlaneLists,
+    TaylorSum,
+    TaylorVote,
     index_tables,
     operands,
     table_names,
@@ -34,6 +36,8 @@ from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
 from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
+from svmcompile.lower.taylor import tile_taylor
+from svmcompile.lower.taylor_vote import lay_out_vote
 from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
@@ -69,18 +73,28 @@ def lower(
             nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, TaylorVote):
+            nodes, made = lay_out_vote(program, node, own, profile)
         elif isinstance(node, LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:
             nodes, made = [node], {name: program.tables[name] for name in table_names(node)}
-            if isinstance(node, PlaneLists) and profile == "host":
-                lists, made = tile_lists(node, made, own)
-                nodes = [lists]
+            if profile == "host":
+                nodes, made = _for_vectors(program, node, made, own)
         body += nodes
         tables |= made
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
     return check(machine.replace(tables=cast_tables(machine)))
+
+
+def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
+    """A node whose layout differs for processors with vector instructions."""
+    if isinstance(node, PlaneLists):
+        lists, made = tile_lists(node, made, number)
+        return [lists], made
+    tiled = tile_taylor(program, node, number) if isinstance(node, TaylorSum) else None
+    return ([tiled[0]], tiled[1]) if tiled else ([node], made)
 
 
 def _sum(

@@ -69,6 +69,7 @@ class Report:
     rows_not_finite: int
     accuracy_of_reference: float | None
     comparisons: tuple[Comparison, ...]
+    left_out: tuple[str, ...] = ()  # forms that could not be run here, and why
 
     @property
     def ok(self) -> bool:
