@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from svmcompile.accelerate.taylor.halves import roundings
-from svmcompile.accelerate.taylor.limits import check_limits, check_tables
+from svmcompile.accelerate.taylor.limits import check_limits, check_tables, check_width
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
@@ -108,6 +108,7 @@ class Local:
 
     def expansion(self, order: int, rank: int = 0, cells: int = CELLS) -> Expansion:
         """What a program needs, with polynomials up to an order in so many directions (0: all)."""
+        check_width(len(self.centre), rank)
         axes = self.axes(order, rank)
         form = axes.form if axes else self.form
         second, first = np.tril_indices(len(form))
