@@ -36,11 +36,20 @@ if TYPE_CHECKING:
     )
     from svmcompile.estimator import DTSVMClassifier
     from svmcompile.ir.program import Claim, Program
-    from svmcompile.pipeline import compile, emit, load, train, verify, write
+    from svmcompile.pipeline import check_certificate, compile, emit, load, quantise, train, verify, write
 
 # Imported on first use, so that `svmcompile --help` does not wait for numpy.
 _HOMES = {
-    "svmcompile.pipeline": ("compile", "emit", "load", "train", "verify", "write"),
+    "svmcompile.pipeline": (
+        "check_certificate",
+        "compile",
+        "emit",
+        "load",
+        "quantise",
+        "train",
+        "verify",
+        "write",
+    ),
     "svmcompile.ir.program": ("Claim", "Program"),
     "svmcompile.estimator": ("DTSVMClassifier",),
     "svmcompile.errors": (
@@ -67,9 +76,11 @@ __all__ = [
     "UnsupportedError",
     "VerifyError",
     "__version__",
+    "check_certificate",
     "compile",
     "emit",
     "load",
+    "quantise",
     "train",
     "verify",
     "write",

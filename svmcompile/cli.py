@@ -47,8 +47,39 @@ TrustPickle = Annotated[
 Features = Annotated[
     int | None, typer.Option(help="number of features, for LIBSVM models, which do not store it")
 ]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+]
+Ranges = Annotated[
+    str | None, typer.Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+]
 Cluster = Annotated[
     str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
+]
+Targets = Annotated[list[str] | None, typer.Option(help="c, onnx or wasm (repeatable)  [default: c]")]
+Kits = Annotated[
+    list[str] | None,
+    typer.Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
+        "see --cpu  [default: host, device with kits for devices]"
+    ),
+]
+DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]
+SoftDouble = Annotated[
+    bool, typer.Option("--soft-double", help="profile device: double in software where a claim needs it")
+]
+CpuName = Annotated[
+    str | None, typer.Option("--cpu", help="tell the cost on it, for example cortex-m4f; profile device")
+]
+Flash = Annotated[str | None, typer.Option(help="with --cpu: refuse what needs more, for example 32K")]
+Ram = Annotated[str | None, typer.Option(help="with --cpu: the same for memory and stack")]
+Energy = Annotated[
+    float | None,
+    typer.Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 
@@ -85,16 +116,14 @@ def compile(
     model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="folder to write to", show_default=False)],
     method: Annotated[str, typer.Option(help="see `svmcompile methods`")] = "exact",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
-    ] = None,
+    set_: Settings = None,
     data: OptionalData = None,
     label: Label = None,
-    target: Annotated[list[str] | None, typer.Option(help="c or onnx (repeatable)  [default: c]")] = None,
-    precision: Annotated[str, typer.Option(help="f32 or f64")] = "f32",
-    profile: Annotated[
-        str, typer.Option(help="host: vector instructions, GCC or clang; portable: plain C99")
-    ] = "host",
+    target: Targets = None,
+    kit: Kits = None,
+    precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
+    ranges: Ranges = None,
+    profile: Profile = None,
     tables: Annotated[
         str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
     ] = None,
@@ -104,13 +133,20 @@ def compile(
     features: Features = None,
     most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
-    dump_ir: Annotated[
-        Path | None, typer.Option(help="write the program after each step to this folder")
-    ] = None,
+    soft_double: SoftDouble = False,
+    cpu: CpuName = None,
+    flash: Flash = None,
+    ram: Ram = None,
+    energy: Energy = None,
+    dump_ir: DumpIr = None,
     as_json: Json = False,
 ) -> None:
     """Compile a model: the main job."""
     from svmcompile import jobs, show
+    from svmcompile.device_job import DeviceOptions
+    from svmcompile.emit.kits import default_profile
+
+    profile = profile or ("device" if cpu else default_profile(kit or ()))
 
     wanted = jobs.CompileOptions(
         method=method,
@@ -124,6 +160,10 @@ def compile(
         n_features=features,
         most_probable=most_probable,
         dump_ir=dump_ir,
+        soft_double=soft_double,
+        device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+        kits=tuple(kit or ()),
+        ranges=ranges,
     )
     with showing_progress(as_json):
         report, files = jobs.compile_model(
@@ -195,11 +235,21 @@ def verify(
     label: Label = None,
     name: Name = None,
     trust_pickle: TrustPickle = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="check Taylor certificates in many digits instead")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run original, interpreter, C and ONNX side by side; exit 1 if a claim is broken."""
+    """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
     from svmcompile import jobs, show
 
+    if certificate:
+        with showing_progress(as_json):
+            found = jobs.check_certificates(folder, model, name, trust_pickle, _reader(data, label))
+        _print(as_json, found.as_dict(), lambda: show.certificates(found))
+        if not found.ok:
+            raise typer.Exit(1)
+        return
     report = jobs.verify_folder(folder, model, name, trust_pickle, _reader(data, label))
     _print(as_json, report.as_dict(), lambda: show.verified(report))
     if not report.ok:
@@ -215,7 +265,7 @@ def predict(
     ],
     label: Label = None,
     name: Name = None,
-    target: Annotated[str | None, typer.Option(help="c or onnx  [default: what is there]")] = None,
+    target: Annotated[str | None, typer.Option(help="c, onnx or wasm  [default: what is there]")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="write decision values as well")] = False,
     jobs_: Annotated[int, typer.Option("--jobs", help="threads; -1 for one per core")] = 1,
     cluster: Cluster = None,

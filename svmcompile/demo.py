@@ -19,8 +19,9 @@ from svmcompile.verify.differential import Backend, compare
 ROWS = 10_000
 TIMED_ROWS = 2_000
 REPEATS = 5
-ALL_BUILDS = tuple((precision, target) for precision in pipeline.PRECISIONS for target in pipeline.TARGETS)
-BUILDS = tuple(("f32", target) for target in pipeline.TARGETS)
+TARGETS = ("c", "onnx")
+ALL_BUILDS = tuple((precision, target) for precision in pipeline.PRECISIONS for target in TARGETS)
+BUILDS = tuple(("f32", target) for target in TARGETS)
 METHODS: tuple[tuple[str, dict[str, Any], Any], ...] = (
     ("exact", {}, ALL_BUILDS),
     ("reduced-set", {"budget": 0.2}, BUILDS),

@@ -23,10 +23,12 @@ from svmcompile.data import (
     read_data,
     read_partitions,
 )
+from svmcompile.device_fit import Asked, refuse
+from svmcompile.device_job import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.program import FIXED, Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.read import read
 from svmcompile.svm import SVM
@@ -47,6 +49,10 @@ class CompileOptions:
     n_features: int | None
     most_probable: bool
     dump_ir: Path | None
+    kits: tuple[str, ...] = ()
+    ranges: str | None = None
+    soft_double: bool = False
+    device: DeviceOptions | None = None
 
 
 def stored_program(path: Path) -> Program | None:
@@ -73,7 +79,7 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
-    seconds = 0.0
+    svm, data, seconds = None, None, 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         svm = svm.by_probability() if wanted.most_probable else svm
@@ -81,14 +87,23 @@ def compile_model(
         begin = time.perf_counter()
         program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
         seconds = time.perf_counter() - begin
+        program = _quantised(program, wanted, data, data_for)
         if data is not None:
             figures = _evaluate(program, model, svm, data, wanted)
     elif wanted.method != "exact" or wanted.options:
         raise OptionError(f"{model}: is compiled already; give the original model to choose a method")
+    else:
+        program = _quantised(program, wanted, data_for(program), data_for)
     name = wanted.name if wanted.name is not None else name_from(model.stem)
     files = pipeline.emit(
-        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch
-    )
+        program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch,
+        X=None if data is None else data.X,
+        kit=wanted.kits,
+        soft_double=wanted.soft_double,
+    )  # fmt: skip
+    if wanted.device:
+        asked = Asked(svm, program, data, wanted.method, wanted.precision, name, wanted.soft_double)
+        files = _on_device(files, asked, wanted.device)
     pipeline.write(files, output)
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
@@ -97,10 +112,44 @@ def compile_model(
     return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
 
 
+def _on_device(files: pipeline.Files, asked: Asked, device: DeviceOptions) -> pipeline.Files:
+    """The files with their cost on a device; an error where it has no room for them."""
+    rows = rows_for(asked.program, None if asked.data is None else asked.data.X)
+    cost = device_cost(files, asked.name, device.cpu, rows, device.picojoules)
+    if shortfalls(cost, device):
+        raise refuse(asked, cost, device)
+    return with_cost(files, asked.name, cost)
+
+
+def _quantised(
+    program: Program, wanted: CompileOptions, data: Data | None, data_for: Callable[[Any], Data | None]
+) -> Program:
+    """The program in whole numbers, where that is the precision."""
+    if wanted.precision not in FIXED:
+        if wanted.ranges:
+            raise OptionError("--ranges is for precisions q15 and q7")
+        return program
+    ranges = _ranges(wanted.ranges, program) if wanted.ranges else None
+    return pipeline.quantise(program, wanted.precision, None if data is None else data.X, ranges)
+
+
+def _ranges(text: str, program: Program) -> tuple[Any, Any]:
+    """The range of all features from LOW:HIGH, or of each from the rows of a file."""
+    low, colon, high = text.partition(":")
+    if colon and not Path(text).exists():
+        try:
+            return float(low), float(high)
+        except ValueError:
+            raise OptionError(f"--ranges {text!r} is neither LOW:HIGH nor a file") from None
+    rows = read_data(Path(text), n_features=program.n_features, feature_names=program.feature_names).X
+    return rows.min(axis=0), rows.max(axis=0)
+
+
 def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:
     """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
     known = {option.name for option in method(wanted.method).option_list}
-    return {"tune": wanted.profile, **wanted.options} if "tune" in known else wanted.options
+    tune = "host" if wanted.profile == "host" else "portable"
+    return {"tune": tune, **wanted.options} if "tune" in known else wanted.options
 
 
 def _evaluate(
@@ -185,6 +234,7 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
         "max_probability_error",
         "rows",
         "cost",
+        "device",
         "vectors",
     )
     chosen = {key: emitted[key] for key in keys if key in emitted}
@@ -236,6 +286,19 @@ def verify_folder(folder: Path, model: Path, name: str | None, trust_pickle: boo
     data = read_data(program.n_features, program.input.feature_names)
     labels = None if data.y is None else pipeline.labels_as_given(program, data.y)
     return pipeline.verify(folder, model, data.X, labels, name=name, trust_pickle=trust_pickle)
+
+
+def check_certificates(
+    folder: Path, model: Path, name: str | None, trust_pickle: bool, read_data: Any
+) -> Any:
+    """The report on a folder's certificates for the rows of a data file, in the precision of its C code."""
+    stem, program = pipeline.find_program(folder, name)
+    data = read_data(program.n_features, program.input.feature_names)
+    report = json.loads(pipeline.read_file(folder / f"{stem}.json"))
+    precision = report["precision"]
+    return pipeline.check_certificate(
+        program, data.X, model, precision=precision, trust_pickle=trust_pickle
+    )
 
 
 def predict_file(

@@ -16,25 +16,27 @@ from svmcompile.accelerate import train as train_method
 from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.files import write_files
+from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
+from svmcompile.optimise.uncentre import uncentre
+from svmcompile.outputs import Files, emit_kits, emit_wasm
+from svmcompile.outputs import write as write
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
 from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
-Files = dict[str, str | bytes]
 Watcher = Callable[[str, Program], None]
 
-TARGETS = ("c", "onnx")
+TARGETS = ("c", "onnx", "wasm")
 PRECISIONS = ("f32", "f64")
-PROFILES = ("portable", "host")
+PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
 
@@ -143,37 +145,105 @@ def emit(
     tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
+    X: Any = None,
+    kit: str | Iterable[str] = (),
+    *,
+    ranges: Any = None,
+    soft_double: bool = False,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
     The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99. C stores support vectors by feature, without their zeros, where that
-    pays; `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in
-    half precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
-    `figures` are added to the report, such as the agreement on data.
+    or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
+    allows what a claim rests on, and as little stack as can be.
+    C stores support vectors by feature, without their zeros, where that pays (never for devices);
+    `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
+    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    `figures` are added to the report, such as the agreement on data. `X` are rows like those to come: they
+    tell the page of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
+    esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
+    Precisions q15 and q7 need rows `X` or `ranges`, see `quantise`.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
     check_name(name)
     number = checked_precision(precision)
     _choice(profile, PROFILES, "profile")
+    if number in FIXED or program.number:
+        program = quantise(program, number, X, ranges)
+        _only_c(targets, tables)
+        profile = "device" if profile == "device" else "portable"
+    elif profile == "device":
+        program = _for_device(program, tables)
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
+    makers: dict[str, Callable[[], tuple[Files, Program | None]]] = {
+        "c": lambda: _emit_c(program, name, number, profile, tables, watch, soft_double),
+        "onnx": lambda: (_emit_onnx(program, name, number), None),
+        "wasm": lambda: emit_wasm(program, name, number, X, watch),
+    }
     files: Files = {}
-    emitted = program
+    emitted = None
     for one in dict.fromkeys(targets):
-        if _choice(one, TARGETS, "target") == "c":
-            made, emitted = _emit_c(program, name, number, profile, tables, watch)
-        else:
-            made = _emit_onnx(program, name, number)
+        made, machine = makers[_choice(one, TARGETS, "target")]()
+        emitted = machine if one == "c" else emitted or machine
         files.update(made)
+    files.update(emit_kits(kit, program, name, number, profile, files))
+    emitted = emitted or program
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
-    report["notes"] += rounding_notes(program, number)
+    report["notes"] += [] if number in FIXED else rounding_notes(program, number)
+    if number in FIXED:
+        report["fixed_error"] = program.origin.details["fixed"]["error"]
     report["tables"] = "f16" if tables == "f16" else number
     report["vectors"] = stored_vectors(emitted)
     files[f"{name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None) -> Program:
+    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+
+    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
+    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
+    program in whole numbers already is returned as it is.
+    """
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
+
+    number = checked_precision(precision)
+    if program.number == number:
+        return program
+    if program.number or number not in FIXED:
+        raise OptionError(
+            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
+        )
+    if X is None and ranges is None:
+        raise OptionError(
+            f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
+            "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
+        )
+    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    if ranges is not None:
+        low, high = ranges
+        span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    elif span is not None:
+        span = widened(span, number)
+    assert span is not None
+    return fix(program, number, span)
+
+
+def _only_c(targets: tuple[str, ...], tables: str | None) -> None:
+    if set(targets) != {"c"} or tables is not None:
+        raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
+
+
+def _for_device(program: Program, tables: str | None) -> Program:
+    """The program with rows read as they come, without copies, where accuracy allows it."""
+    if tables == "sparse":
+        raise OptionError(
+            "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
+        )
+    return check(uncentre(program))
 
 
 def _with_halves(program: Program, targets: tuple[str, ...], number: Number, profile: str) -> Program:
@@ -185,7 +255,7 @@ def _with_halves(program: Program, targets: tuple[str, ...], number: Number, pro
 
 def checked_precision(precision: str) -> Number:
     """The precision, if there is such a one."""
-    number: Number = _choice(precision, PRECISIONS, "precision")
+    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
     return number
 
 
@@ -196,27 +266,28 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
 
 
 def _emit_c(
-    program: Program, name: str, number: Number, profile: Any, tables: str | None, watch: Watcher | None
+    program: Program,
+    name: str,
+    number: Number,
+    profile: Any,
+    tables: str | None,
+    watch: Watcher | None,
+    soft_double: bool,
 ) -> tuple[Files, Program]:
     from svmcompile.emit.c import emit as emit_c
     from svmcompile.emit.self_test import SelfTest
 
     storage: Any = tables if tables in STORAGES else "auto"
-    machine = lower(program, number, profile, tables == "f16", storage)
+    machine = program if program.number else lower(program, number, profile, tables == "f16", storage)
     if watch:
         watch(f"lower-{number}", machine)
-    return dict(emit_c(machine, name, SelfTest.of(program, number), profile)), machine
+    return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
 
 
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
     from svmcompile.emit.onnx import emit as emit_onnx
 
     return dict(emit_onnx(program, name, number))
-
-
-def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none."""
-    write_files(files, Path(folder))
 
 
 def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
@@ -246,11 +317,11 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None,
 
     C is built with the C compiler at hand (once: a cache is keyed by content)
     and runs in `n_jobs` threads; ONNX runs in onnxruntime where that is
-    installed, in one thread.
+    installed, in one thread; WebAssembly in wasmtime, in one thread.
     """
     stem, program = find_program(folder, name)
     path = Path(folder)
-    here = [one for one, suffix in (("c", ".c"), ("onnx", ".onnx")) if (path / (stem + suffix)).exists()]
+    here = [one for one in TARGETS if (path / f"{stem}.{one}").exists()]
     chosen = target or (here[0] if here else "c")
     if chosen not in here:
         raise ReadError(f"{path}: holds no {chosen} code for {stem!r}; it has: {', '.join(here) or 'none'}")
@@ -260,6 +331,10 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None,
         return load_onnx(
             path / f"{stem}.onnx", program.labels, program.n_features, program.input.feature_names
         )
+    if chosen == "wasm":
+        from svmcompile.load.wasm import WasmModel
+
+        return WasmModel(path / f"{stem}.wasm", program.labels, program.input.feature_names)
     from svmcompile.load.c import CModel
 
     source, header = (
@@ -278,6 +353,7 @@ def verify(
     trust_pickle: bool = False,
 ) -> Any:
     """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
+    from svmcompile.load.wasm import has_wasmtime
     from svmcompile.read import read
     from svmcompile.verify.differential import Backend, compare
 
@@ -286,13 +362,45 @@ def verify(
     svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
     data = as_data(svm, X, y)
     assert data is not None
-    backends = [Backend("interpreter", "f64", program)]
+    backends = [Backend("interpreter", program.number or "f64", program)]
+    left_out = []
     for target in TARGETS:
         if (Path(folder) / f"{stem}.{target}").exists():
+            if target == "wasm" and not has_wasmtime():
+                left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
+                continue
             runner = load(folder, stem, target)
-            backends.append(Backend(target, runner.precision, runner))
+            backends.append(Backend(target, program.number or runner.precision, runner))
     original = reference(model, svm, trust_pickle)
-    return compare(stem, program, original, backends, data.X, data.y)
+    report = compare(stem, program, original, backends, data.X, data.y)
+    return replace(report, left_out=tuple(left_out))
+
+
+def check_certificate(
+    program: Program,
+    X: Any,
+    model: Any = None,
+    *,
+    precision: str = "f32",
+    every_leaf: bool = False,
+    trust_pickle: bool = False,
+) -> Any:
+    """Confirm or refute, in many digits, what Taylor polynomials promise; a `CertificateReport`.
+
+    The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
+    polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
+    """
+    from svmcompile.progress import steps
+    from svmcompile.read import read
+    from svmcompile.verify.certificate import check_rows
+
+    number, original = checked_precision(precision), None
+    if model is not None:
+        svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
+        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    rows = as_rows(X, program.n_features, program.input.feature_names)
+    with steps("certificates", len(rows)) as advance:
+        return check_rows(program, rows, number, original, every_leaf, advance)
 
 
 def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
@@ -310,7 +418,7 @@ def evaluate(program: Program, number: Number, original: Any, data: Data) -> dic
     """Agreement, accuracy and worst error on data, as the report shows them."""
     from svmcompile.verify.differential import Backend, compare
 
-    backend = Backend("interpreter", number, lower(program, number))
+    backend = Backend("interpreter", number, program if program.number else lower(program, number))
     report = compare("", program, original, [backend], data.X, data.y)
     one = report.comparisons[0]
     figures: dict[str, Any] = {

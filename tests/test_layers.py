@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "svmcompile"
-STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench", "convert"}
+STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "bench", "convert", "device"}
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
-    "estimator", "cluster", "convert_job", "support",
+    "estimator", "cluster", "device_job", "device_fit", "convert_job", "support", "outputs",
 }  # fmt: skip
 HEAVY = (
     "numpy",
@@ -29,7 +29,10 @@ HEAVY = (
     "distributed",
     "libsvm",
     "cffi",
+    "flint",
     "jinja2",
+    "unicorn",
+    "wasmtime",
 )
 
 

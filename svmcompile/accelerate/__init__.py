@@ -20,6 +20,7 @@ from svmcompile.svm import SVM
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
     "anytime": "svmcompile.accelerate.anytime",
+    "certified": "svmcompile.accelerate.certified",
     "dtsvm": "svmcompile.accelerate.dtsvm",
     "h1-tree": "svmcompile.accelerate.h1_tree",
     "metric-tree": "svmcompile.accelerate.metric_tree",

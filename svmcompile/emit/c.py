@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
-from svmcompile.emit.c_api import c_real, functions, public_functions
+from svmcompile.emit.c_api import Function, c_real, functions, public_functions
+from svmcompile.emit.c_device import RESERVED as OF_DEVICES
+from svmcompile.emit.c_device import Style, check_double
+from svmcompile.emit.c_fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_staged import STAGED
-from svmcompile.emit.c_tiled import input_body, leaf_body, sparse_functions, tiled
+from svmcompile.emit.c_tiled import Tiled, input_body, leaf_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
@@ -22,20 +25,35 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.rules import Types
 from svmcompile.labels import Labels
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-# They read whole vectors from their tables.
+# Nodes that read whole vectors from their tables.
 IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)
+ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(program: Program, name: str, self_test: SelfTest, profile: str = "portable") -> dict[str, str]:
-    """The two files of a machine program; `self_test` holds rows with their expected results."""
+def emit(
+    program: Program,
+    name: str,
+    self_test: SelfTest,
+    profile: str = "portable",
+    soft_double: bool = False,
+) -> dict[str, str]:
+    """The two files of a machine program; `self_test` holds rows with their expected results.
+
+    Code for a device has no double unless the program is in double, or `soft_double` allows it.
+    """
     check_name(name)
     assert program.number, "lower the program first"
-    symbols = Names(RESERVED | (ASKING if points(program) else frozenset()), prefix=f"{name}_")
+    reserved = RESERVED | (ASKING if points(program) else frozenset())
+    if profile == "device":
+        check_double(program, soft_double)
+        reserved |= OF_DEVICES
+    symbols = Names(reserved, prefix=f"{name}_")
     context = _context(program, name, symbols, self_test, profile)
     context["declarations"] = render("c/api.j2", context)
     return {
@@ -47,7 +65,7 @@ def emit(program: Program, name: str, self_test: SelfTest, profile: str = "porta
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "predict_proba_batch score_samples score_samples_batch "
+    "predict_proba_batch score_samples score_samples_batch quantise predict_q decision_function_q "
     "exp2 tanh power root cosine dot kernel "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
@@ -59,19 +77,17 @@ ASKING = frozenset(
 def _context(
     program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
 ) -> dict[str, Any]:
-    number = program.number
+    number, style = program.number, Style(name, profile == "device")
     assert number
+    made = style.adapt(program)
+    program = made.program
     types = infer_types(program)
-    tables = _tables(program, symbols)
+    tables = _tables(program, symbols, made.folded)
     around = tiled(program, types, symbols)
-    api = public_functions(program, types, name)
     asked = points(program)
-    if asked:
-        api[-1:-1] = kernel_functions(program, types, name)
-    if around:
-        api[-1:-1] = sparse_functions(around, name)  # before the self-test, which stays last
+    quantised = quantised_functions(program, types, name, symbols)
+    api = _api(program, types, style, around, quantised)
     labels = _labels(program.labels)
-    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     return {
@@ -90,22 +106,43 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(program, types, name),
-        "has_double": number == "f64" or any(found.wide for found in types.values()),
-        "nodes": [c_nodes.context(node, program, types, symbols, name) for node in program.body],
-        "leaves_of": {
-            node.out: leaf_body(program, types, symbols, node)
-            for node in sums
-            if isinstance(node, PackedLeaves)
-        },
-        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+        "helpers": helpers(program, types, name, style, made.folded),
+        **style.file_fields(program, types),
+        "nodes": [
+            c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body
+        ],
+        **_inner_bodies(program, types, symbols),
         "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
-        "functions": bodies_of(program, types, name, symbols),
+        "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
+        "fixed_dots": fixed_dots(program, types, name),
         "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name, _by_feature(program)),
+        "self_test": self_test.context(program, name, _by_feature(program), "x" if style.device else ""),
     }
+
+
+def _inner_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Any]:
+    """Functions that lead to the input and the leaf of sums which take many rows at once."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
+    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
+    return {
+        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
+        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+    }
+
+
+def _api(
+    program: Program, types: Types, style: Style, around: Tiled | None, quantised: Quantised
+) -> list[Function]:
+    """All functions of the header, the self-test last."""
+    api = public_functions(program, types, style.name)
+    self_test = style.self_test(api.pop())
+    if points(program):
+        api += kernel_functions(program, types, style.name)
+    if around:
+        api += sparse_functions(around, style.name)
+    return [*api, *quantised.api, self_test]
 
 
 def _by_feature(program: Program) -> bool:
@@ -124,8 +161,9 @@ def _banner(program: Program) -> list[str]:
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
-        f"{'float' if program.number == 'f32' else 'double'} arithmetic.",
+        f"{ARITHMETIC[program.number or 'f64']} arithmetic.",
         *filter(None, [told]),
+        *fixed_banner(program),
     ]
 
 
@@ -191,9 +229,11 @@ def _c_type(table: NDArray[Any]) -> str:
     return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
-def _tables(program: Program, symbols: Names) -> list[dict[str, Any]]:
+def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[dict[str, Any]]:
     tables = []
     for name in c_nodes.emitted_tables(program):
+        if name in folded:
+            continue
         table = program.tables[name]
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")

@@ -10,6 +10,12 @@ from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.wide import value_number
 
+# Programs in whole numbers speak float with their callers.
+C_TYPES: dict[Number, str] = {
+    "f32": "float", "f64": "double", "q15": "float", "q7": "float",
+    "u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -129,7 +135,7 @@ def real_of(program: Program) -> str:
 
 def c_real(number: Number) -> str:
     """The C type of a number type."""
-    return "float" if number == "f32" else "double"
+    return C_TYPES[number]
 
 
 def predict_of(program: Program, name: str) -> str:

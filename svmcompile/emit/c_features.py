@@ -22,6 +22,7 @@ def feature_context(node: Node, program: Program, types: Types, prefix: str) -> 
     found: dict[str, Any] = {"out_width": types[node.out].width}
     if isinstance(node, ir.Normalize):
         found |= {"norm": node.norm, "least": real(node.least, "f64"), "root": f"{prefix}_root"}
+        found["narrow_least"] = real(node.least, "f32")
     if isinstance(node, ir.Powers):
         found["degree"] = program.tables[node.factors].shape[1]
     if isinstance(node, ir.Cosine):

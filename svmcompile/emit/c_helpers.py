@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 from svmcompile.emit.c_api import c_real
+from svmcompile.emit.c_device import Style, helper_uses
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_numbers import NUMBERS
 from svmcompile.emit.c_sparse import is_host
@@ -12,31 +13,36 @@ from svmcompile.emit.c_staged import staged_helpers
 from svmcompile.emit.c_trees import dots, helper_prefix
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import float_number, node_number
 
 PACKED = (ir.PackedSum, ir.PackedPath)
 
 
-def helpers(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
+def helpers(
+    program: Program, types: Types, name: str, style: Style, folded: frozenset[str]
+) -> list[dict[str, Any]]:
     """Which helper functions the nodes call, for each number type."""
-    numbers = [node_number(node, program, types) for node in program.body]
+    numbers = [float_number(program), *(node_number(node, program, types) for node in program.body)]
+    bodies = {number: _of(number, program, types) for number in numbers if number in NUMBERS}
     return [
         {
             "prefix": helper_prefix(name, number, program),
             "real": c_real(number),
             "numbers": NUMBERS[number],
-            "uses": _uses(
-                [node for node in program.body if node_number(node, program, types) == number], program
-            ),
+            "uses": _uses(body, program, style.fades(number)) | helper_uses(body, number, style, folded),
         }
-        for number in dict.fromkeys([program.number or "f64", *numbers])
+        for number, body in bodies.items()
     ]
 
 
-def _uses(body: list[Node], program: Program) -> dict[str, bool]:
-    """Which helper functions some nodes of one number type call."""
+def _of(number: Number, program: Program, types: Types) -> list[Node]:
+    return [node for node in program.body if node_number(node, program, types) == number]
+
+
+def _uses(body: list[Node], program: Program, fades: bool) -> dict[str, bool]:
+    """Which helper functions some nodes of one number type call; sums that fade have their own exp2."""
     packed = [node for node in body if is_packed(node, program)]
     shapes = {
         node.shape
@@ -53,7 +59,10 @@ def _uses(body: list[Node], program: Program) -> dict[str, bool]:
         "distance": staged["distance"],
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
-        "exp2": taylor or has_sigmoid or bool(shapes & {"exp2", "tanh"}) or staged["exp2"],
+        "exp2": taylor
+        or has_sigmoid
+        or bool(shapes & ({"tanh"} if fades else {"exp2", "tanh"}))
+        or staged["exp2"],
         "tanh": "tanh" in shapes,
         "power": "power" in shapes or staged["power"],
         "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),

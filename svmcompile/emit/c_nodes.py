@@ -12,7 +12,9 @@ import numpy as np
 
 from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
+from svmcompile.emit.c_device import KERNEL_SUMS, Adapted, Style, row_fields
 from svmcompile.emit.c_features import FEATURES, feature_context
+from svmcompile.emit.c_fixed import FIXED, fixed_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
@@ -32,6 +34,7 @@ from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
 from svmcompile.emit.c_taylor_host import tiled_context
+from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
     helper_prefix,
@@ -63,6 +66,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
+    "fixed": FIXED,
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
@@ -75,8 +79,10 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
+    ir.FixedSum: ("kernel", "curve_of"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -99,10 +105,13 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
     return isinstance(node, ir.TiledSum) or (isinstance(node, ir.SparseSum) and is_host(node, program))
 
 
-def context(node: Node, program: Program, types: Types, symbols: Names, name: str) -> Any:
+def context(
+    node: Node, program: Program, types: Types, symbols: Names, name: str, style: Style, made: Adapted
+) -> Any:
     """The fields one macro reads."""
     assert program.number
     number = node_number(node, program, types)
+    helper = helper_prefix(name, number, program)
     known: dict[str, Any] = {
         "kind": type(node).__name__,
         "template": f"c/{_template(node, program)}.j2",
@@ -110,13 +119,15 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
         "real": c_real(number),
-        "dot": f"{helper_prefix(name, number, program)}_dot",
-        "wide": "(double)" if number == "f32" else "",
-        "narrow": "(float)" if number == "f32" else "",
+        "dot": f"{helper}_dot",
         "zero": real(0.0, number),
         "one": real(1.0, number),
         "three": real(3.0, number),
+        **style.fields(node, number, helper),
     }
+    if isinstance(node, KERNEL_SUMS):
+        known |= row_fields(node, program, types, made, helper)
+        known["single"] = style.is_single(node, program, number)
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
@@ -125,8 +136,7 @@ def context(node: Node, program: Program, types: Types, symbols: Names, name: st
     if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
-        prefix = helper_prefix(name, number, program)
-        known |= staged_context(node, program, number, name, prefix) | {"numbers": NUMBERS[number]}
+        known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
         known["isas"] = host_staged(node, program, number, known["function"], name)
     parts = PARTS.get(type(node), ())
     known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
@@ -298,7 +308,8 @@ def _(node: ir.OvrScores | ir.Vote, program: Program, types: Types, name: str) -
 
 @_own.register
 def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {"classes": types[node.scores].width, "lowest": LOWEST[node_number(node, program, types)]}
+    lowest = LOWEST.get(node_number(node, program, types))  # whole numbers are never NaN
+    return {"classes": types[node.scores].width, "lowest": lowest}
 
 
 @_own.register(ir.OneLeaf)
@@ -329,6 +340,14 @@ for _one in (*FEATURES, *CHANCES):
     _own.register(_one, _with_helpers)
 
 
+def _fixed(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return fixed_context(node, program, types, name)
+
+
+for _whole in FIXED:
+    _own.register(_whole, _fixed)
+
+
 @_own.register(ir.PlaneLists)
 @_own.register(ir.TiledLists)
 def _(node: ir.PlaneLists | ir.TiledLists, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -348,6 +367,13 @@ def _(node: ir.StagedSum, program: Program, types: Types, name: str) -> dict[str
 @_own.register
 def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     return vote_context(node, program) | {"lowest": LOWEST[node_number(node, program, types)]}
+
+
+@_own.register
+def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
+    number = node_number(node, program, types)
+    prefix = helper_prefix(name, number, program)
+    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
 
 
 @_own.register

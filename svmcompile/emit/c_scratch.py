@@ -12,9 +12,11 @@ from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
+from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.fixed_rules import needs_int64
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
@@ -25,7 +27,7 @@ from svmcompile.ir.wide import node_number, value_number
 
 DOUBLE, INT, SIZE = 8, 4, 8
 BLOCK_BYTES = 64
-BYTES: dict[Number, int] = {"f32": 4, "f64": 8}
+BYTES: dict[Number, int] = {"f32": 4, "f64": 8, "u8": 1, "i8": 1, "i16": 2, "i32": 4}
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 
 
@@ -77,6 +79,11 @@ def _(node: ir.PackedSum, program: Program, types: Types) -> int:
 
 
 @own_arrays.register
+def _(node: ir.FixedSum, program: Program, types: Types) -> int:
+    return (8 if needs_int64(node, types, program.tables) else 4) * types[node.out].width
+
+
+@own_arrays.register
 def _(node: ir.PackedPath, program: Program, types: Types) -> int:
     levels = int(leaf_depths(program.tables[node.children]).max())
     return DOUBLE * types[node.out].width + _size(node, program, types) * levels
@@ -104,6 +111,11 @@ def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
     return _size(node, program, types) * types[node.x].width + (
         DOUBLE if types[node.exact].wide else _size(node, program, types)
     )
+
+
+@own_arrays.register
+def _(node: ir.TaylorVote, program: Program, types: Types) -> int:
+    return vote_scratch(node, program, _size(node, program, types))
 
 
 @own_arrays.register

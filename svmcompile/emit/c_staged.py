@@ -9,6 +9,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import power_steps
+from svmcompile.emit.c_taylor_vote import has_tests, idle_vote
 from svmcompile.emit.c_vectors import plain_instruction_sets
 from svmcompile.emit.literals import real, wrap
 from svmcompile.ir import nodes as ir
@@ -16,8 +17,9 @@ from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.unstaged import triangle_size
 
-STAGED = (ir.StagedSum, ir.StagedVote)
-Staged = ir.StagedSum | ir.StagedVote
+STAGED = (ir.StagedSum, ir.StagedVote, ir.TaylorVote)
+Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
+KINDS = {ir.StagedSum: "staged", ir.StagedVote: "vote", ir.TaylorVote: "taylor_vote"}
 BLOCK = 32  # kernel values summed up in the number type before they go to double
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
@@ -31,7 +33,7 @@ def is_staged_host(node: Staged, program: Program) -> bool:
 
 def staged_template(node: Staged, program: Program) -> str:
     """The file that has the node's macro."""
-    kind = "vote" if isinstance(node, ir.StagedVote) else "staged"
+    kind = KINDS[type(node)]
     return f"host_{kind}" if is_staged_host(node, program) else kind
 
 
@@ -39,6 +41,8 @@ def idle_staged(node: Node, program: Program) -> set[str]:
     """Tables of a bounded node that its code does not read."""
     if isinstance(node, ir.StagedVote):
         return {node.picks} if is_staged_host(node, program) else set()
+    if isinstance(node, ir.TaylorVote):
+        return idle_vote(node, program)
     if not isinstance(node, ir.StagedSum):
         return set()
     ends = program.tables[node.ends]
@@ -55,9 +59,10 @@ def staged_helpers(body: list[Node], program: Program) -> dict[str, bool]:
     """Which helper functions bounded sums call in plain code."""
     staged = [node for node in body if isinstance(node, STAGED)]
     plain = [node for node in staged if not is_staged_host(node, program)]
+    routed = any(isinstance(node, ir.TaylorVote) and has_tests(node, program) for node in staged)
     rbf = any(node.kernel.kind == "rbf" for node in plain)
     power = any(node.kernel.kind == "poly" for node in staged)
-    return {"dot": bool(plain) or power, "distance": rbf, "exp2": rbf, "power": power}
+    return {"dot": bool(plain) or power or routed, "distance": rbf, "exp2": rbf, "power": power}
 
 
 def staged_context(

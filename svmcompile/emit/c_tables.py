@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from svmcompile.emit.c_fixed import inlined_fixed
 from svmcompile.emit.c_leaves import idle_tables as idle_leaf_tables
 from svmcompile.emit.c_staged import idle_staged
 from svmcompile.emit.c_taylor_host import idle_taylor
@@ -21,7 +22,10 @@ def inlined_tables(program: Program) -> set[str]:
     constants |= {node.factor for node in sparse if program.tables[node.factor].size == 1}
     constants = constants.union(*(idle_leaf_tables(n) for n in sums if isinstance(n, ir.PackedLeaves)))
     idle = (
-        idle_tables(node, program) | idle_staged(node, program) | idle_taylor(node, program)
+        idle_tables(node, program)
+        | idle_staged(node, program)
+        | idle_taylor(node, program)
+        | inlined_fixed(node, program)
         for node in program.body
     )
     return constants.union(*idle)

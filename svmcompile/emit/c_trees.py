@@ -14,7 +14,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
-from svmcompile.ir.wide import node_number, value_number
+from svmcompile.ir.wide import float_number, node_number, value_number
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 MOST_CODED = 256  # tests that stand in the code
@@ -89,7 +89,7 @@ def dot_of(table: Any) -> str:
 
 def helper_prefix(name: str, number: Number, program: Program) -> str:
     """What the names of helper functions start with; those in double have their own in a float program."""
-    return name if number == program.number else f"{name}_wide"
+    return name if number == float_number(program) else f"{name}_wide"
 
 
 def dots(body: Iterable[Node], program: Program) -> set[str]:
@@ -146,6 +146,8 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
         found["out_width"] = types[node.out].width
     if isinstance(node, ir.Reach):
         found |= {"sums_count": types[node.out].width, "square": real(node.radius**2, "f64")}
+        largest = float(np.finfo(np.float32).max)
+        found["narrow_square"] = real(min(node.radius**2, largest), "f32")
     if isinstance(node, ir.Guard):
         found |= _guard(node, types, number)
         found |= {"row": row_parameters(program, name), "row_argument": row_argument(program)}

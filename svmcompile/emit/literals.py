@@ -21,10 +21,13 @@ IN_STRING = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in range(256)
 ]
 LINE_BYTES = 64
+WHOLE = ("u8", "i8", "i16", "i32")  # number types without fractions
 
 
 def real(value: float, number: str) -> str:
     """Shortest literal that gives the value back: `0.1f`, `1.0`, `3e-07f`."""
+    if number in WHOLE:
+        return str(int(value))
     single = number == "f32"
     with np.errstate(over="ignore"):
         held = np.float32(value) if single else np.float64(value)

@@ -13,7 +13,7 @@ Labels are decided on the double sums, before scores are rounded.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,10 @@ from svmcompile.emit.onnx_sums import kernel_sums, pair_sums
 from svmcompile.emit.onnx_values import DOUBLE, Values
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.labels import Labels
 
-Precision = Literal["f32", "f64"]
+Precision = Number
 PUBLIC_NAMES = {"samples": "score_samples"}
 
 

@@ -28,8 +28,9 @@ def _(node: ir.Widen, values: Values) -> str:
     return values.wide(values.names[node.x])
 
 
-@build.register
-def _(node: ir.BoundedVote, values: Values) -> str:
+@build.register(ir.BoundedVote)
+@build.register(ir.TaylorVote)
+def _(node: ir.BoundedVote | ir.TaylorVote, values: Values) -> str:
     build_needed(values, [node.exact])
     return values.names[node.exact]
 

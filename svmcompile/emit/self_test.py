@@ -12,6 +12,7 @@ from svmcompile.emit.literals import real, wrap
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.wide import float_number
 
 SPARSE_ROW = "indices + starts[i], values + starts[i], starts[i + 1] - starts[i]"
 
@@ -32,6 +33,8 @@ class SelfTest:
         if not len(rows):
             empty = np.zeros((0, 1))
             return cls(rows, empty, None, empty[:, 0])
+        if program.number:  # in whole numbers: what comes out is known to the last bit
+            return cls._exact(program, rows)
         bounds = error_bounds(program, rows, number)
         outputs = interpret(program, rows)
         none = np.zeros((len(rows), 0))  # of a program that gives labels alone
@@ -47,11 +50,22 @@ class SelfTest:
         tolerances = 2 * limits[usable].max(axis=1, initial=0.0)
         return cls(rows[usable], scores[usable], labels, tolerances)
 
-    def context(self, program: Program, name: str, by_feature: bool = False) -> dict[str, Any]:
-        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge."""
-        number = program.number or "f64"
+    @classmethod
+    def _exact(cls, program: Program, rows: NDArray[np.float64]) -> SelfTest:
+        outputs = interpret(program, rows)
+        scores = outputs.get("scores", outputs.get("value", np.zeros((len(rows), 0))))
+        return cls(rows, scores, outputs.get("label"), np.zeros(len(rows)))
+
+    def context(
+        self, program: Program, name: str, by_feature: bool = False, copy: str = ""
+    ) -> dict[str, Any]:
+        """What `self_test.j2` needs; rows are stored `by_feature` where whole ones could be huge.
+
+        `copy` names the array each row goes to first, where code cannot read tables as other memory.
+        """
+        number = float_number(program)
         width = self.expected.shape[1]
-        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", "inputs[i]")
+        suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", copy or "inputs[i]")
         function = "decision_function" if program.output("scores") else "predict_proba"
         call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
@@ -68,6 +82,7 @@ class SelfTest:
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",
             "call": call,
+            "row_copy": copy,
         }
 
     def _by_feature(self, number: str) -> dict[str, Any]:

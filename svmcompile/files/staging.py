@@ -108,7 +108,7 @@ def _stage_others(changed: Mapping[str, bytes], folder: Path, stage: Path) -> di
             for entry in entries:
                 if entry.name not in changed and not entry.is_dir(follow_symlinks=False):
                     seen[entry.name] = _signature(Path(entry.path))
-                    _link_or_copy(Path(entry.path), stage / entry.name)
+                    link_or_copy(Path(entry.path), stage / entry.name)
         _adopt_folder(folder, stage)
     except OSError as error:
         raise CannotSwap from error
@@ -120,7 +120,7 @@ def _signature(path: Path) -> Signature:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _link_or_copy(source: Path, target: Path, *, any_owner: bool = False) -> None:
+def link_or_copy(source: Path, target: Path, *, any_owner: bool = False) -> None:
     """The same file or link under another name; a copy would be ours, so by default only ours are."""
     try:
         os.link(source, target, follow_symlinks=False)
@@ -179,7 +179,7 @@ def replace_each(changed: Mapping[str, bytes], folder: Path) -> None:
             write_synced(inside / f"new-{name}", data)
             keep_mode(folder / name, inside / f"new-{name}")
             if os.path.lexists(folder / name):
-                _link_or_copy(folder / name, inside / f"old-{name}", any_owner=True)
+                link_or_copy(folder / name, inside / f"old-{name}", any_owner=True)
         _replace_all(list(changed), folder, inside)
     finally:
         discard(inside)

@@ -41,12 +41,13 @@ def _(node: ir.OneLeaf, env: Env, tables: Tables, a: Arithmetic) -> Result:
 @propagate.register
 def _(node: ir.TaylorSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
-    _, sure = taylor_orders(node, env[node.x].value, env[node.leaf].value, tables)
+    sure = taylor_orders(node, env[node.x].value, env[node.leaf].value, tables).sure
     decided = sure.any(axis=1, keepdims=True)
     return value, np.where(decided, 0.0, env[node.exact].error), False
 
 
-@propagate.register
-def _(node: ir.BoundedVote, env: Env, tables: Tables, a: Arithmetic) -> Result:
+@propagate.register(ir.BoundedVote)
+@propagate.register(ir.TaylorVote)
+def _(node: ir.BoundedVote | ir.TaylorVote, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     return value, np.zeros(len(value)), False

@@ -26,7 +26,7 @@ class Match:
 def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int) -> Match:
     """Settle votes; signs [rows, pairs] are 1 for the first of a pair, -1 for the second, 0 if unsure."""
     rows = len(guess)
-    pairs = _pair_table(n_classes)
+    pairs = pair_table(n_classes)
     label, champion = np.full(rows, UNSURE), guess.copy()
     met = np.zeros(signs.shape, dtype=bool)
     beaten = np.zeros((rows, n_classes), dtype=bool)
@@ -44,7 +44,7 @@ def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int
     return Match(label, met)
 
 
-def _pair_table(n_classes: int) -> NDArray[np.int64]:
+def pair_table(n_classes: int) -> NDArray[np.int64]:
     """Where the pair of two classes stands, in either order."""
     table = np.zeros((n_classes, n_classes), dtype=np.int64)
     table[np.triu_indices(n_classes, 1)] = np.arange(n_classes * (n_classes - 1) // 2)

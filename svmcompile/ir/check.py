@@ -11,9 +11,11 @@ import numpy as np
 import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
 import svmcompile.ir.chances_rules
 import svmcompile.ir.features_rules
+import svmcompile.ir.fixed_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules
+import svmcompile.ir.taylor_vote_rules
 import svmcompile.ir.tiled_taylor
 import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
@@ -147,10 +149,11 @@ def _check_unused(program: Program, problems: list[str]) -> None:
 
 
 def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
-    narrow = {None: np.float64, "f64": np.float64, "f32": np.float32}[program.number]
+    narrow = np.float64 if program.number in (None, "f64") else np.float32
     wide = set() if problems else wide_tables(program, types)
     indices = {name for node in program.body for name in ir.index_tables(node)}
     small = {name: kinds for node in program.body for name, kinds in _small_tables(node).items()}
+    indices |= {name for node in program.body for name in whole_tables(node, program)}
     for name, table in program.tables.items():
         dtype = np.float64 if name in wide else narrow
         if name in indices:
@@ -160,6 +163,11 @@ def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
             problems.append(f"table @{name} is {table.dtype}, expected {np.dtype(dtype)}")
         elif not np.isfinite(table).all():
             problems.append(f"table @{name} holds a NaN or an infinity")
+
+
+def whole_tables(node: Node, program: Program) -> tuple[str, ...]:
+    """Tables of a node that computes in whole numbers."""
+    return ir.table_names(node) if isinstance(node, ir.FIXED_NODES) else ()
 
 
 def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:

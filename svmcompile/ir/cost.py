@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.ir.taylor_rules import taylor_flops
+from svmcompile.ir.taylor_vote_rules import most_vote_work, vote_work
 from svmcompile.ir.tiled_taylor import around, untiled
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
@@ -31,8 +32,9 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TiledTaylor,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
 )  # fmt: skip
+WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,16 @@ def cost(program: Program, rows: Any = None) -> Cost:
     most = _total(program, types, None)
     mean = most if rows is None else _total(program, types, _values(program, rows))
     held = [types[node.out] for node in program.body if types[node.out].kind is not Kind.INDEX]
-    narrow = 4 if program.number == "f32" else 8
+    narrow = 8 if program.number in (None, "f64") else 4
     return Cost(
         mean_kernel_evaluations=float(mean.kernel_evaluations),
         max_kernel_evaluations=int(most.kernel_evaluations),
         mean_flops=float(mean.flops),
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
-        scratch_bytes=sum((8 if kind.wide else narrow) * kind.width for kind in held),
+        scratch_bytes=sum(
+            (WHOLE_BYTES.get(kind.whole) or (8 if kind.wide else narrow)) * kind.width for kind in held
+        ),
     )
 
 
@@ -109,7 +113,9 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         found, seen = around(node, values, tables)
         return _lazy_share(found.taylor, seen, found.tables)
     if isinstance(node, ir.TaylorSum) and values is not None:
-        return 1.0 - float(_taylor_sure(node, values, tables).any(axis=1).mean())
+        return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
+    if isinstance(node, ir.TaylorVote) and values is not None:
+        return float(vote_work(node, values[node.x], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):
         return 1.0
     return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
@@ -295,9 +301,7 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables, values: Values | None) -
     upto = taylor_flops(node, types, tables)
     if values is None:
         return Work(0, float(upto[-1]))
-    sure = _taylor_sure(node, values, tables)
-    last = np.where(sure.any(axis=1), sure.argmax(axis=1), len(upto) - 1)
-    return Work(0, float(upto[last].mean()))
+    return Work(0, float(upto[_settled_last(node, values, tables)[1]].mean()))
 
 
 @work.register
@@ -313,12 +317,26 @@ def _(node: ir.TiledTaylor, types: Types, tables: Tables, values: Values | None)
     return sum((work(part, known, found.tables, seen) for part in parts), Work(0, 0))
 
 
-def _taylor_sure(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:
+    """The order that settles each row and the last that it comes to, [2, rows]."""
     x, leaf = values[node.x], values[node.leaf]
     step = max(1, CHUNK_VALUES // (x.shape[1] * (x.shape[1] + 1)))
     starts = range(0, len(x), step) or range(1)
-    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables)[1] for at in starts]
-    return np.concatenate(parts)
+    parts = [taylor_orders(node, x[at : at + step], leaf[at : at + step], tables) for at in starts]
+    return np.stack(
+        [np.concatenate([getattr(part, name) for part in parts]) for name in ("settled", "last")]
+    )
+
+
+@work.register
+def _(node: ir.TaylorVote, types: Types, tables: Tables, values: Values | None) -> Work:
+    per_value = 2 * types[node.x].width + _shape_flops(KERNEL_SHAPES[node.kernel.kind], node.kernel.degree)
+    if values is None:
+        met, others = most_vote_work(node, tables)
+    else:
+        found = vote_work(node, values[node.x], tables)
+        met, others = float(found.values.mean()), float(found.flops.mean())
+    return Work(met, met * per_value + others)
 
 
 @work.register(ir.OneLeaf)

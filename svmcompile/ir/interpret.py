@@ -13,8 +13,10 @@ from svmcompile.ir import (  # noqa: F401  register their nodes
     bounded_meaning,
     chances_meaning,
     features_meaning,
+    fixed_meaning,
     list_meaning,
     taylor_meaning,
+    taylor_vote_meaning,
 )
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
@@ -55,7 +57,7 @@ def interpret_values(
 def _interpret_chunk(
     program: Program, rows: NDArray[Any], names: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    dtype = np.float32 if program.number == "f32" else np.float64
+    dtype = np.float64 if program.number in (None, "f64") else np.float32
     with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
         env: dict[str, NDArray[Any]] = {program.input.name: rows.astype(dtype)}
         for node in program.body:

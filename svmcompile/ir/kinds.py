@@ -15,6 +15,7 @@ Shape = Literal["exp2", "power", "tanh", "identity", "given"]  # of a kernel, fr
 Rule = Literal["sign", "vote", "argmax"]  # how scores decide
 Norm = Literal["l1", "l2", "max"]  # of a row: sum of sizes, root of the sum of squares, largest size
 Order = Literal["all", "dag"]  # in which lists are looked at
+Whole = Literal["", "u8", "i8", "i16", "i32"]  # C type of values in whole numbers; none of others
 LeafRule = Literal["sum", "vote", "ovr"]  # what the sums of a leaf say of its classes
 
 
@@ -38,8 +39,13 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Kind and width of a value, and whether it is a double whatever the program's number type."""
+    """Kind and width of a value, and whether it is a double whatever the program's number type.
+
+    Values in whole numbers have the type that holds them, and the largest size they can have.
+    """
 
     kind: Kind
     width: int
     wide: bool = field(default=False, compare=False)
+    whole: Whole = field(default="", compare=False)
+    limit: int = field(default=0, compare=False)

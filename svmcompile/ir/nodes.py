@@ -10,8 +10,8 @@ layout is already fixed stand on both levels. Machine nodes of kernel sums are i
 `machine.py`, sums that stop as soon as they are sure in `bounded.py` and
 `staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
 tree in `leaf_sums.py`, preprocessing in `features.py`, heads that give
-probabilities in `chances.py`. The ONNX backend emits from math nodes, the C backend
-from machine nodes.
+probabilities in `chances.py`, nodes in whole numbers in `fixed.py`. The ONNX backend
+emits from math nodes, the C backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
 program's precision: all targets subtract the same number from the input, so
@@ -31,9 +31,7 @@ only for the rows that need them; `cost` counts them by the share of such rows.
 
 How the coming methods map to this set:
 
-* certified: `TaylorSum` of higher orders before a `BoundedSum`.
-* fixed point: machine nodes `FixedKernelSum`, `FixedAffine` beside the float
-  ones, in a program whose `number` is "q15" or "q7".
+* certified: `TaylorSum` of higher orders before a `BoundedSum`; for several classes `TaylorVote`.
 """
 
 from __future__ import annotations
@@ -62,6 +60,10 @@ from svmcompile.ir.features import Missing as Missing
 from svmcompile.ir.features import Normalize as Normalize
 from svmcompile.ir.features import Pick as Pick
 from svmcompile.ir.features import Powers as Powers
+from svmcompile.ir.fixed import Dequantise as Dequantise
+from svmcompile.ir.fixed import FixedAffine as FixedAffine
+from svmcompile.ir.fixed import FixedSum as FixedSum
+from svmcompile.ir.fixed import Quantise as Quantise
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import LeafRule as LeafRule
@@ -86,6 +88,7 @@ from svmcompile.ir.staged import StagedVote as StagedVote
 from svmcompile.ir.taylor import OneLeaf as OneLeaf
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.ir.taylor import TiledTaylor as TiledTaylor
+from svmcompile.ir.taylor_vote import TaylorVote as TaylorVote
 from svmcompile.kernel import Kernel
 
 
@@ -329,11 +332,13 @@ Node = Union[
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
-    TiledTaylor, PlaneLists, TiledLists,
+    TaylorVote, TiledTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
+    Quantise, FixedSum, FixedAffine, Dequantise,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
+FIXED_NODES = (FixedSum, FixedAffine)  # whose tables are whole numbers
 
 
 def operands(node: Node) -> tuple[Value, ...]:

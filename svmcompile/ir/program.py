@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost
     from svmcompile.ir.trace import Trace
 
-Number = Literal["f32", "f64"]
+# Floats; programs in whole numbers, whose floats are f32; and types of whole numbers within these.
+Number = Literal["f32", "f64", "q15", "q7", "u8", "i8", "i16", "i32"]
+FIXED: tuple[Number, ...] = ("q15", "q7")
 OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
 
 
@@ -79,7 +81,8 @@ class Program:
     """A compiled SVM. Equality is by digest; arrays are read-only.
 
     `number` is None for a math program (float64 by definition) and the number
-    type of every table and value for a machine program. `probes` are rows in
+    type of every table and value for a machine program; "q15" and "q7" are programs
+    in whole numbers. `probes` are rows in
     input space, some close to the decision boundary, that tests may use.
     """
 

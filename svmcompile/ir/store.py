@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.check import check
 from svmcompile.ir.nodes import NODES, LeafRule, Node, Norm, Order, Rule, Shape
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
+from svmcompile.ir.program import FIXED, Claim, Input, Origin, Output, Program, Saving
 from svmcompile.kernel import KERNEL_KINDS, Kernel
 from svmcompile.labels import Labels, Scalar
 
@@ -158,7 +158,7 @@ def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
 
 def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Program:
     labels, source = description["labels"], description["input"]
-    if description["number"] not in (None, "f32", "f64"):
+    if description["number"] not in (None, "f32", "f64", *FIXED):
         raise ValueError(f"number type {description['number']!r}")
     return Program(
         input=Input(int(source["width"]), str(source["name"]), tuple(map(str, source["feature_names"]))),

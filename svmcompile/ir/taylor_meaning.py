@@ -21,24 +21,44 @@ def _(node: ir.OneLeaf, env: Env, tables: Tables) -> NDArray[Any]:
 @run.register
 def _(node: ir.TaylorSum, env: Env, tables: Tables) -> NDArray[Any]:
     x = env[node.x]
-    scores, sure = taylor_orders(node, x, env[node.leaf], tables)
-    order = sure.argmax(axis=1)
-    score = scores[np.arange(len(x)), order]
-    out = np.where(sure.any(axis=1), score, env[node.exact][:, 0])
+    found = taylor_orders(node, x, env[node.leaf], tables)
+    score = found.scores[np.arange(len(x)), found.sure.argmax(axis=1)]
+    out = np.where(found.sure.any(axis=1), score, env[node.exact][:, 0])
     return out[:, None].astype(x.dtype)
 
 
 def taylor_orders(
     node: ir.TaylorSum, rows: NDArray[Any], leaf: NDArray[Any], tables: Mapping[str, NDArray[Any]]
-) -> tuple[Array, NDArray[np.bool_]]:
-    """The score of every order, and whether it is tried and sure, [rows, orders]."""
+) -> Orders:
+    """What every order says of rows, each about its own centre."""
     orders = len(tables[node.margins])
-    scores, sure = np.zeros((len(rows), orders)), np.zeros((len(rows), orders), dtype=bool)
+    scores, (sure, tried) = np.zeros((len(rows), orders)), np.zeros((2, len(rows), orders), dtype=bool)
     for own in np.unique(leaf):
         at = np.flatnonzero(leaf == own)
         found = taylor_scores(node, int(own), rows[at], tables)
-        scores[at], sure[at] = found.scores, _tried(found, node.gates) & found.clear
-    return scores, sure
+        scores[at], tried[at] = found.scores, _tried(found, node.gates)
+        sure[at] = tried[at] & found.clear
+    return Orders(scores, sure, tried)
+
+
+class Orders(NamedTuple):
+    """Scores, which of them are sure, and which the gates let a row come to, all [rows, orders]."""
+
+    scores: Array
+    sure: NDArray[np.bool_]
+    tried: NDArray[np.bool_]
+
+    @property
+    def settled(self) -> NDArray[np.intp]:
+        """The order (from 0) that decides each row; the number of orders where none does."""
+        orders = self.sure.shape[1]
+        return np.asarray(np.where(self.sure.any(axis=1), self.sure.argmax(axis=1), orders), dtype=np.intp)
+
+    @property
+    def last(self) -> NDArray[np.intp]:
+        """The last order (from 0) that each row comes to; rows outside the cells know it after order 1."""
+        most = self.tried.sum(axis=1, dtype=np.intp) - 1
+        return np.asarray(np.maximum(np.minimum(self.settled, most), 0))
 
 
 class Scores(NamedTuple):

@@ -1,18 +1,31 @@
-"""Which number type a machine program computes in: its own, and double for what comes of widened values."""
+"""Which number type a machine program computes in: its own, double for what comes of widened values,
+whole numbers for what comes of quantised ones.
+"""
 
 from __future__ import annotations
 
 from svmcompile.ir.check import in_double
-from svmcompile.ir.nodes import Node, Value
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.nodes import Node, Value, operands
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
+
+
+def float_number(program: Program) -> Number:
+    """The type of the program's floats; programs in whole numbers have float beside these."""
+    number = program.number or "f64"
+    return "f32" if number in FIXED else number
 
 
 def value_number(value: Value, program: Program, types: Types) -> Number:
     """The number type a value is held in."""
-    return "f64" if types[value].wide else program.number or "f64"
+    return types[value].whole or ("f64" if types[value].wide else float_number(program))
 
 
 def node_number(node: Node, program: Program, types: Types) -> Number:
-    """The number type a node computes in and has its tables in: double if it reads a wide value."""
-    return "f64" if in_double(node, types) else program.number or "f64"
+    """The number type a node computes in and has its tables in: that of what it reads, where that is whole
+    numbers, and double if it reads a wide value.
+    """
+    for name in operands(node):
+        if whole := types[name].whole:
+            return whole
+    return "f64" if in_double(node, types) else float_number(program)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import OptionError, ReadError, ToolchainError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError, ToolchainError
 from svmcompile.labels import Labels
+from svmcompile.load.batches import BatchModel
 from svmcompile.load.toolchain import build_library
-from svmcompile.rows import as_rows
 
 DECLARATIONS = re.compile(
     r"/\* svmcompile: declarations begin \*/\n(.*)/\* svmcompile: declarations end \*/", re.DOTALL
@@ -68,7 +68,7 @@ class SparseRows:
 LEAST_ROWS = 96  # for a thread; a chunk of the host profile
 
 
-class CModel:
+class CModel(BatchModel):
     """A compiled model under scikit-learn's names. Calls release the GIL and loop in C.
 
     Rows are shared out among `n_jobs` threads.
@@ -84,16 +84,13 @@ class CModel:
         n_jobs: int = 1,
     ) -> None:
         self._declarations = declarations = _declarations(name, header)
-        self.name = name
-        self.labels = labels
-        self.feature_names = feature_names
+        real = np.dtype(np.float32 if "const float *" in declarations else np.float64)
+        super().__init__(name, labels, feature_names, real)
         self.n_jobs = check_jobs(n_jobs)
         self._ffi = _interface(name, declarations)
         self._library = self._open(source, header)
-        self._real = np.dtype(np.float32 if "const float *" in declarations else np.float64)
-        self.n_features: int = self._constant("N_FEATURES")
-        self.n_scores: int = self._constant("N_SCORES", 0)
-        self._classes = None if labels is None else labels.array()
+        self.n_features = self._constant("N_FEATURES")
+        self.n_scores = self._constant("N_SCORES", 0)
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
         self._view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
@@ -102,22 +99,12 @@ class CModel:
         if self._constant("N_CLASSES", 0) != len(labels or ()):
             raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
 
-    @property
-    def precision(self) -> str:
-        return "f32" if self._real == np.float32 else "f64"
-
     def predict(self, data: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data)
         if len(rows) == 1 and not isinstance(rows, SparseRows):
             return self._predict_one(rows)
-        if self._classes is None:
-            values = np.empty(len(rows), dtype=self._real)
-            self._call("predict", rows, values)
-            return values.astype(np.float64)
-        indices = np.empty(len(rows), dtype=np.int32)
-        self._call("predict", rows, indices)
-        return np.asarray(self._classes[indices])
+        return super().predict(rows)
 
     def _predict_one(self, row: NDArray[Any]) -> NDArray[Any]:
         """A row alone needs no array for C to write to, which would take longer than many models."""
@@ -127,49 +114,20 @@ class CModel:
         label: NDArray[Any] = self._classes[answer : answer + 1].copy()
         return label
 
-    def decision_function(self, data: Any) -> NDArray[np.float64]:
-        """Scores in the original's shape."""
-        if not self.n_scores:
-            raise UnsupportedError("this model has no decision function; use predict")
-        rows = self._rows(data)
-        scores = np.empty((len(rows), self.n_scores), dtype=self._real)
-        self._call("decision_function", rows, scores)
-        wide = scores.astype(np.float64)
-        return wide[:, 0] if self.n_scores == 1 else wide
-
-    def predict_proba(self, data: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of the labels."""
-        self._require("predict_proba", "probabilities; use predict or decision_function")
-        rows = self._rows(data)
-        chances = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
-        self._call("predict_proba", rows, chances)
-        return chances.astype(np.float64)
-
-    def score_samples(self, data: Any) -> NDArray[np.float64]:
-        """Raw scores of a one-class SVM: its decision values without their offset."""
-        self._require("score_samples", "raw scores; only one-class SVMs of scikit-learn do")
-        rows = self._rows(data)
-        samples = np.empty(len(rows), dtype=self._real)
-        self._call("score_samples", rows, samples)
-        return samples.astype(np.float64)
-
-    def _require(self, function: str, lack: str) -> None:
-        if f"{self.name}_{function}_batch(" not in self._declarations:
-            raise UnsupportedError(f"this model has no {lack}")
+    def _has(self, function: str) -> bool:
+        return f"{self.name}_{function}_batch(" in self._declarations
 
     def self_test(self) -> int:
         """How many of the rows stored in the code fail."""
         failed: int = self._function("self_test")()
         return failed
 
-    def _rows(self, data: Any) -> NDArray[Any] | SparseRows:
+    def _rows(self, data: Any) -> Any:
+        if isinstance(data, SparseRows):
+            return data
         if self._takes_sparse and hasattr(data, "tocsr") and data.ndim == 2:
             return self._sparse_rows(data)
-        rows = as_rows(data, self.n_features, self.feature_names)
-        if rows.dtype == self._real:
-            return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
-        with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
-            return np.ascontiguousarray(rows, dtype=self._real)
+        return super()._rows(data)
 
     def _sparse_rows(self, data: Any) -> SparseRows:
         """A scipy matrix in compressed rows, of the types the library takes."""

@@ -66,7 +66,7 @@ def _build(command: tuple[str, ...], name: str, source: str, header: str, librar
             folder = Path(temporary)
             (folder / f"{name}.c").write_text(source, encoding="utf-8")
             (folder / f"{name}.h").write_text(header, encoding="utf-8")
-            _run([*command, *FLAGS, f"{name}.c", "-o", "library.so"], folder)
+            run_compiler([*command, *FLAGS, f"{name}.c", "-o", "library.so"], folder)
             (folder / "library.so").replace(library)  # atomic, so a killed build leaves nothing half-made
     except OSError as error:
         raise ToolchainError(
@@ -74,7 +74,8 @@ def _build(command: tuple[str, ...], name: str, source: str, header: str, librar
         ) from None
 
 
-def _run(command: list[str], folder: Path) -> None:
+def run_compiler(command: list[str], folder: Path) -> None:
+    """Run a compiler in a folder; its own words are in the error."""
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_SECONDS

@@ -22,6 +22,7 @@ from svmcompile.ir.nodes import (
     PathSum,
     PlaneLists,
     TaylorSum,
+    TaylorVote,
     index_tables,
     operands,
     table_names,
@@ -36,10 +37,11 @@ from svmcompile.lower.packed import Sum, pack
 from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.taylor import tile_taylor
+from svmcompile.lower.taylor_vote import lay_out_vote
 from svmcompile.lower.tiled import tile
 
 Tables = dict[str, NDArray[Any]]
-Profile = Literal["portable", "host"]
+Profile = Literal["portable", "host", "device"]
 INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
@@ -53,7 +55,8 @@ def lower(
     """The machine program of a math program; tables are of the number type, or double for
     what comes of widened values.
 
-    The profile "portable" is for any C99 compiler, "host" for processors with vector instructions.
+    The profile "portable" is for any C99 compiler, "host" for processors with vector instructions,
+    "device" for small ones, which have no room for the scratch of vectors stored by feature.
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
@@ -66,10 +69,12 @@ def lower(
         own: Number = "f64" if wide else number
         if isinstance(node, (KernelSum, PairSum, PathSum)):
             # Wide sums are for few rows: whatever the others' tables, theirs are plain.
-            kind = "dense" if halves or wide else storage
+            kind = "dense" if halves or wide or profile == "device" else storage
             nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, TaylorVote):
+            nodes, made = lay_out_vote(program, node, own, profile)
         elif isinstance(node, LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:
@@ -80,7 +85,7 @@ def lower(
         tables |= made
     body = _without_unused(program, body)
     machine = program.replace(body=tuple(body), tables=tables, number=number)
-    return check(machine.replace(tables=_cast_tables(machine)))
+    return check(machine.replace(tables=cast_tables(machine)))
 
 
 def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
@@ -114,7 +119,7 @@ def _sum(
     return nodes, made
 
 
-def _cast_tables(machine: Program) -> Tables:
+def cast_tables(machine: Program) -> Tables:
     """The tables its nodes read, each in the number type of its reader."""
     types = infer_types(machine)
     cast: Tables = {}

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, Prepare, Scale, StagedSum, StagedVote
+from svmcompile.ir.nodes import (
+    BoundedSum,
+    BoundedVote,
+    Node,
+    Prepare,
+    Scale,
+    StagedSum,
+    StagedVote,
+    TaylorVote,
+)
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.stages import estimate_of
@@ -41,7 +50,7 @@ SMALLEST: dict[Number, float] = {
 def stage(program: Program, node: Bounded, number: Number, profile: str) -> tuple[list[Node], Tables]:
     """The machine nodes and tables of one bounded node."""
     lanes = LANES[number] if profile == "host" else 1
-    prepare, made, moved = _prepare(program, node, number)
+    prepare, made, moved = prepare_for(program, node, number)
     vectors = program.tables[node.vectors] - moved
     if isinstance(node, BoundedSum):
         found, tables = _sum(program, node, prepare.out, vectors, number, lanes)
@@ -50,13 +59,18 @@ def stage(program: Program, node: Bounded, number: Number, profile: str) -> tupl
     return [prepare, vote], made | tables
 
 
-def _prepare(program: Program, node: Bounded, number: Number) -> tuple[Prepare, Tables, Array]:
-    """What marks rows that are not finite; takes in a scaling, and how far the vectors move with it."""
+def prepare_for(
+    program: Program, node: Bounded | TaylorVote, number: Number, moves: bool = True
+) -> tuple[Prepare, Tables, Array]:
+    """What marks rows that are not finite; takes in a scaling, and how far the vectors move with it.
+
+    A node whose tables do not move takes in no scaling that adds something.
+    """
     rbf = node.kernel.kind == "rbf"
     scale = next((item for item in program.body if item.out == node.x), None)
     width = program.tables[node.vectors].shape[1]
     x, shift, factor, moved = node.x, np.zeros(width), np.ones(width), np.zeros(width)
-    if isinstance(scale, Scale) and (rbf or not program.tables[scale.offset].any()):
+    if isinstance(scale, Scale) and ((rbf and moves) or not program.tables[scale.offset].any()):
         x = scale.x
         shift, factor, moved = (program.tables[t] for t in (scale.shift, scale.factor, scale.offset))
     names = fresh(node.out, "shift", program.tables), fresh(node.out, "factor", program.tables)
@@ -122,7 +136,7 @@ def _sum(
     beyond = stages.margins.copy()  # room for sums that the math node makes in another way
     beyond[len(beyond) - len(spread) :] += UNIT * (stages.ends[len(beyond) - len(spread) :] + 4) * spread
     made = {
-        node.vectors: _in_lanes(vectors, lanes),
+        node.vectors: in_lanes(vectors, lanes),
         node.weights: _filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
         node.bias: tables[node.bias],
         node.ends: stages.ends,
@@ -144,12 +158,12 @@ def _vote(
     program: Program, node: BoundedVote, x: str, vectors: Array, number: Number, lanes: int
 ) -> tuple[StagedVote, Tables]:
     tables = program.tables
-    order = _class_order(node.counts, lanes)
+    order = class_order(node.counts, lanes)
     counts = tuple(count + -count % lanes for count in node.counts)
     parts = _pairs(node, tables, lanes)
     picks = np.concatenate([part.picks for part in parts])
     made = {
-        node.vectors: _in_lanes(picked(vectors, order), lanes),
+        node.vectors: in_lanes(picked(vectors, order), lanes),
         node.weights: picked(tables[node.weights].T, order).T,
         node.bias: tables[node.bias],
         node.starts: np.concatenate([[0], np.cumsum([len(part.picks) for part in parts])]),
@@ -168,7 +182,7 @@ def _vote(
     basis = node.vectors
     if lanes > 1:
         basis = fresh(node.out, "basis", tables)
-        made[basis] = _in_lanes(vectors[picks], lanes)
+        made[basis] = in_lanes(vectors[picks], lanes)
     fields = (
         node.vectors, basis, node.weights, node.bias, node.starts, node.picks, node.coordinates,
         node.projections, node.residuals, node.slacks, node.margins, node.rounding,
@@ -228,8 +242,7 @@ def _bounds(
     node: Bounded, tables: Any, residuals: Array, slacks: Array, margins: Array, number: Number
 ) -> Tables:
     """The tables of bounds, each number rounded upwards; a rounded bias is made up for."""
-    bias = tables[node.bias]
-    lost = float(np.abs(bias - bias.astype(np.float32)).max()) if number == "f32" else 0.0
+    lost = lost_of(tables[node.bias], number)
     rounding = tables[node.rounding] + np.array([0.0, lost])
     bounds = {
         node.residuals: np.square(residuals * ABOVE[number]),
@@ -237,10 +250,15 @@ def _bounds(
         node.margins: margins + lost,
         node.rounding: rounding,
     }
-    return {name: _upwards(table, number) for name, table in bounds.items()}
+    return {name: upwards(table, number) for name, table in bounds.items()}
 
 
-def _upwards(table: Array, number: Number) -> Array:
+def lost_of(bias: Array, number: Number) -> float:
+    """What biases lose by rounding."""
+    return float(np.abs(bias - bias.astype(np.float32)).max()) if number == "f32" else 0.0
+
+
+def upwards(table: Array, number: Number) -> Array:
     """Numbers that rounding cannot make smaller than they are meant, nor lose below the smallest."""
     above = np.maximum(table * ABOVE[number], SMALLEST[number])
     if number == "f64":
@@ -251,7 +269,7 @@ def _upwards(table: Array, number: Number) -> Array:
     return np.where(rounded < above, over, rounded).astype(np.float64)
 
 
-def _class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
+def class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
     """Vector numbers with each class filled up to whole blocks by -1."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     parts = [
@@ -266,7 +284,7 @@ def _filled(table: NDArray[Any], length: int) -> Array:
     return np.concatenate([table, np.zeros(length - len(table))])
 
 
-def _in_lanes(vectors: Array, lanes: int) -> Array:
+def in_lanes(vectors: Array, lanes: int) -> Array:
     """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
     filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
     return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.bounds import Bounds, error_bounds
+from svmcompile.ir.fixed_bounds import fixed_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import AsFeatures, Fill
-from svmcompile.ir.program import Claim, Number, Program
+from svmcompile.ir.program import FIXED, Claim, Number, Program
 from svmcompile.ir.propagate import ARITHMETIC
 
 # The original rounds as well: its sums carry an error like that of our own float64.
@@ -68,6 +69,7 @@ class Report:
     rows_not_finite: int
     accuracy_of_reference: float | None
     comparisons: tuple[Comparison, ...]
+    left_out: tuple[str, ...] = ()  # forms that could not be run here, and why
 
     @property
     def ok(self) -> bool:
@@ -91,7 +93,7 @@ def compare(
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
         raise VerifyError("no rows to compare; the data has no row of finite numbers")
-    if any(backend.precision == "f32" for backend in backends):
+    if any(backend.precision in ("f32", *FIXED) for backend in backends):
         kept = kept.astype(np.float32)
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
@@ -99,6 +101,7 @@ def compare(
     bounds = {
         number: _bounds(program, expected.rows, number, exact) for number in {b.precision for b in backends}
     }
+    own = {number: _own(bound, program) for number, bound in bounds.items()}
     return Report(
         name=name,
         reference=reference[0],
@@ -107,7 +110,9 @@ def compare(
         rows_not_finite=int((~finite).sum()),
         accuracy_of_reference=_accuracy(expected.labels, truth, program),
         comparisons=tuple(
-            _compare_one(backend, expected, meant, bounds[backend.precision], program, truth)
+            _compare_one(
+                backend, expected, meant, bounds[backend.precision], own[backend.precision], program, truth
+            )
             for backend in backends
         ),
     )
@@ -157,6 +162,8 @@ def _summed_by_original(program: Program, original: Any) -> Program | None:
 
 def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:
     """How far rounding may move a backend and the original apart."""
+    if program.number in FIXED:
+        return fixed_bounds(program, rows)
     own = error_bounds(program, rows, precision)
     share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
     if exact is None:
@@ -169,6 +176,13 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
     )
 
 
+def _own(bounds: Bounds, program: Program) -> Bounds:
+    """How far a backend may be from the interpreter: in whole numbers nothing is rounded twice."""
+    if program.number not in FIXED:
+        return bounds
+    return Bounds(np.zeros_like(bounds.scores), np.zeros_like(bounds.unstable), bounds.probabilities)
+
+
 def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None:
     function = getattr(runner, method, None)
     return None if function is None else np.asarray(function(rows), dtype=np.float64)
@@ -179,6 +193,7 @@ def _compare_one(
     expected: _Expected,
     meant: _Expected,
     bounds: Bounds,
+    own: Bounds,
     program: Program,
     truth: NDArray[Any] | None,
 ) -> Comparison:
@@ -194,11 +209,11 @@ def _compare_one(
         scores = _values(backend.runner, "decision_function", expected.rows) if has_scores else None
     if scores is not None and expected.scores is not None:
         scores = scores.astype(np.float64).reshape(len(labels), -1)
-        figures = _errors(scores, expected, bounds)
-        figures["error_over_bound_off_program"] = _errors(scores, meant, bounds)["max_error_over_bound"]
+        figures = _errors(scores, expected, bounds, program.number in FIXED)
+        figures["error_over_bound_off_program"] = _errors(scores, meant, own)["max_error_over_bound"]
     figures |= _probability_errors(backend, expected, bounds)
     beyond = int((differing & ~bounds.unstable).sum())
-    figures["labels_off_program"] = int((off & ~bounds.unstable).sum())
+    figures["labels_off_program"] = int((off & ~own.unstable).sum())
     return Comparison(
         backend=backend.name,
         precision=backend.precision,
@@ -208,17 +223,21 @@ def _compare_one(
         rows_within_rounding=int(bounds.unstable.sum()),
         labels_differing_beyond_rounding=beyond,
         accuracy=_accuracy(labels, truth, program),
-        broken=_broken(program.claim, int(differing.sum()), beyond, figures),
+        broken=_broken(program.claim, int(differing.sum()), beyond, figures)
+        + _beyond_stated(program, figures),
         **figures,
     )
 
 
-def _errors(scores: NDArray[Any], expected: _Expected, bounds: Bounds) -> dict[str, float]:
+def _errors(
+    scores: NDArray[Any], expected: _Expected, bounds: Bounds, fixed: bool = False
+) -> dict[str, float]:
     """The worst error among rows whose scores rounding cannot make jump, absolute and over the bound."""
     assert expected.scores is not None
     if scores.shape != expected.scores.shape:
         raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
-    steady = ~bounds.unstable
+    # Scores in whole numbers have a stated error on every row but those without any bound.
+    steady = np.isfinite(bounds.scores).all(axis=1) if fixed else ~bounds.unstable
     error = np.abs(scores - expected.scores)[steady]
     error = np.where(np.isnan(error), np.inf, error)
     over = error / np.maximum(bounds.scores[steady], np.finfo(np.float64).tiny)
@@ -261,6 +280,14 @@ def _broken(claim: Claim, differing: int, beyond: int, figures: Mapping[str, Any
     if claim is not Claim.EXACT and (figures["error_over_bound_off_program"] or 0) > 1:
         found.append("decision values are not the program's, beyond rounding")
     return tuple(found)
+
+
+def _beyond_stated(program: Program, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whether an exact program in whole numbers is farther from the original than it states."""
+    exact = program.origin.details.get("fixed", {}).get("claim") == Claim.EXACT.value
+    if not exact or (figures["max_error_over_bound"] or 0) <= 1:
+        return ()
+    return (f"decision values differ by {figures['max_decision_error']:.3g}, more than the stated error",)
 
 
 def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from svmcompile.accelerate.anytime.margins import RowError
 from svmcompile.accelerate.exact import Builder
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.front import taylor_front
+from svmcompile.accelerate.taylor.centres import Centres, grow
+from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum
+from svmcompile.accelerate.taylor.front import add_front, expansions
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
@@ -38,11 +38,25 @@ def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: i
     """The program with a Taylor front end; `rows` are rows as its bounded sum sees them."""
     node = bounded_sum(program)
     assert node is not None, "look for the sum first"
+    whole, tree = rbf_sum(node, program, row), grow(rows, leaves)
+    return insert_front(svm, program, whole, tree, expansions(whole, rows, tree, order))
+
+
+def insert_front(
+    svm: SVM,
+    program: Program,
+    whole: RbfSum,
+    tree: Centres,
+    found: Sequence[Expansion],
+    gates: tuple[float, ...] = (),
+) -> Program:
+    """The program with these expansions before its bounded sum."""
+    node = bounded_sum(program)
+    assert node is not None, "look for the sum first"
     at = program.body.index(node) + 1
     builder = Builder(svm)
     builder.body, builder.tables = list(program.body[:at]), dict(program.tables)
-    whole = rbf_sum(node, program, row)
-    front = taylor_front(builder, whole, node.x, node.out, rows, leaves, order)
+    front = add_front(builder, whole, node.x, node.out, tree, found, gates)
     builder.body += [_reading(item, node.out, front) for item in program.body[at:]]
     return program.replace(body=tuple(builder.body), tables=builder.tables)
 
@@ -60,6 +74,5 @@ def shares(program: Program, rows: Array) -> list[float]:
 
     node = next(item for item in program.body if isinstance(item, ir.TaylorSum))
     found = interpret_values(program, rows, {node.x, node.leaf})
-    _, sure = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
-    settled = np.where(sure.any(axis=1), sure.argmax(axis=1), sure.shape[1])
-    return [float((settled == order).mean()) for order in range(sure.shape[1] + 1)]
+    orders = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
+    return [float((orders.settled == order).mean()) for order in range(orders.sure.shape[1] + 1)]

@@ -8,14 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.halves import roundings
+from svmcompile.accelerate.taylor.limits import check_limits, check_tables
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.rounding import OFFLINE, Sizes, order_margins
+from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
 from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.kernel import Array
 
 BEYOND = 1.3  # cells reach this much past the farthest row
 CELLS = 16
+LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,17 @@ class RbfSum:
     gamma: float
     norm: float
     input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
+
+    @property
+    def mass(self) -> float:
+        """The sum of absolute weights."""
+        return float(np.abs(self.weights).sum())
+
+    @property
+    def length(self) -> float:
+        """A bound on the norm of the sum in the kernel's space, whatever the rounding of `norm`."""
+        m, d = self.vectors.shape
+        return math.sqrt(max(self.norm, 0.0) + roundings(m + 8 * d) * self.mass**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,32 +60,33 @@ class Expansion:
     gaps: Array  # [order, cells, 2]
     margins: Array  # [order]
 
-    @property
-    def bytes(self) -> int:
-        """Of its float32 tables."""
-        axes = self.axes.size + self.loose.size + 1 if self.axes is not None else 0
-        return 4 * (2 * len(self.centre) + 2 + axes + self.forms + self.gaps.size + self.margins.size)
 
-    @property
-    def forms(self) -> int:
-        orders = len(self.margins)
-        return (self.squares.size if orders > 1 else 0) + (self.cubes.size if orders > 2 else 0)
+def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
+    """Of the float32 tables of one expansion."""
+    r = rank or d
+    forms = r * (r + 1) // 2 * (order > 1) + r * (r + 1) * (r + 2) // 6 * (order > 2)
+    axes = r * d + 4 * (order - 1) + 1 if rank and order > 1 else 0
+    return 4 * (2 * d + 2 + axes + forms + order * (2 * cells + 1))
 
 
 class Local:
     """An RBF sum seen from the mean of some rows; what costs much is computed when it is asked for."""
 
-    def __init__(self, whole: RbfSum, rows: Array, blocks: int) -> None:
-        self.whole, self.blocks = whole, blocks
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: bool = True) -> None:
+        check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
+        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
         self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
         self.rows = rows - self.centre  # that are expected here
-        self.farthest = BEYOND * max(float(np.linalg.norm(self.rows, axis=1).max()), 1e-30)
+        farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
+        self.reach = min(max(whole.gamma * farthest**2, LEAST_REACH), MOST_REACH)
         self.s = whole.vectors - self.centre
         self.a = whole.weights * np.exp(-whole.gamma * np.square(self.s).sum(axis=1))
 
     @cached_property
     def bounds(self) -> Spectra:
-        return spectra(math.sqrt(2 * self.whole.gamma) * self.s, self.a, self.whole.norm, self.blocks)
+        whole = self.whole
+        points = math.sqrt(2 * whole.gamma) * self.s
+        return spectra(points, self.a, whole.norm, self.blocks, self.sharpen, mass=whole.mass)
 
     @cached_property
     def form(self) -> Array:
@@ -100,8 +115,9 @@ class Local:
         along = self.s @ axes.axes.T if axes else self.s
         cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
         slope = 2 * self.whole.gamma * (self.a @ self.s)
-        reach = self.whole.gamma * self.farthest**2
-        return Expansion(
+        d = len(self.centre)
+        gaps = np.stack([remainders(self.bounds, p, self.reach, cells, d) for p in range(1, order + 1)])
+        found = Expansion(
             centre=self.centre,
             constant=float(self.a.sum()),
             slope=slope,
@@ -110,13 +126,17 @@ class Local:
             cubes=cubes,
             middle=axes.middle if axes else 0.0,
             loose=_loose(axes, order),
-            step=cells / reach,
-            gaps=np.stack([remainders(self.bounds, p, reach, cells) for p in range(1, order + 1)]),
-            margins=np.array(self._margins(slope, axes, cubes, order)),
+            step=cells / self.reach,
+            gaps=gaps,
+            margins=np.array(self._margins(slope, axes, cubes, order, float(gaps.max()))),
         )
+        check_tables(slope, squares, cubes, found.loose, gaps)
+        return found
 
-    def _margins(self, slope: Array, axes: Axes | None, cubes: Array, order: int) -> list[float]:
-        """Rounding of each order's score.
+    def _margins(
+        self, slope: Array, axes: Axes | None, cubes: Array, order: int, gap: float
+    ) -> list[float]:
+        """Rounding of each order's score, where no bound over u is above `gap`.
 
         The row itself may be off before it gets here, which moves the sum by at most
         |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
@@ -131,14 +151,15 @@ class Local:
             largest=float(np.linalg.norm(self.form, 2)) / gamma if order > 1 else 0.0,
             cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
             middle=abs(axes.middle) / gamma if axes else 0.0,
-            loose=float(loose[:2].sum() / gamma + loose[2:].sum() / gamma**2),
+            loose=float(loose[:2].sum()) / gamma,
+            far_loose=float(loose[2:].sum()) / gamma**2,
         )
-        norm, (e0, e1) = math.sqrt(max(whole.norm, 0.0)), whole.input_error
-        moved = (
-            norm * math.sqrt(2 * gamma) * (e0 + e1 * (float(np.linalg.norm(self.centre)) + self.farthest))
-        )
+        (e0, e1), (m, d) = whole.input_error, self.s.shape
+        farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
+        moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
         rank = len(axes.axes) if axes else 0
-        return order_margins(sizes, len(self.centre), rank, moved + OFFLINE * norm)[:order]
+        fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
+        return order_margins(sizes, d, rank, fixed)[:order]
 
 
 def _loose(axes: Axes | None, order: int) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.exact import Builder
-from svmcompile.accelerate.taylor.centres import Centres, grow
+from svmcompile.accelerate.taylor.centres import Centres
 from svmcompile.accelerate.taylor.expansion import CELLS, Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.ir import nodes as ir
@@ -16,34 +16,24 @@ from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
 # Orders whose spectra are computed, each at the cost of the cube of the number of vectors.
-MOST_BLOCKS, FEW_BLOCKS, FEW_VECTORS = 8, 4, 800
+BLOCKS = {800: 8, 1500: 6}  # up to so many vectors
+FEW_BLOCKS = 4
 
 
 def blocks_of(whole: RbfSum) -> int:
-    return MOST_BLOCKS if len(whole.vectors) <= FEW_VECTORS else FEW_BLOCKS
+    return next((count for most, count in BLOCKS.items() if len(whole.vectors) <= most), FEW_BLOCKS)
 
 
-def taylor_front(
-    builder: Builder,
-    whole: RbfSum,
-    x: str,
-    exact: str,
-    rows: Array,
-    leaves: int = 1,
-    order: int = 2,
-    rank: int = 0,
-    cells: int = CELLS,
-) -> str:
-    """Nodes for a route to one of several centres and the polynomial there; the name of their value.
-
-    `rows` are rows as the kernel sees them (the value `x`), `exact` is the value for rows not sure.
-    """
-    tree, found = grow(rows, leaves), []
+def expansions(
+    whole: RbfSum, rows: Array, tree: Centres, order: int, rank: int = 0, cells: int = CELLS
+) -> list[Expansion]:
+    """An expansion for each leaf of a tree, about the mean of the rows in it."""
+    found = []
     with steps("Taylor expansions", len(tree.parts)) as advance:
         for part in tree.parts:
             found.append(Local(whole, rows[part], blocks_of(whole)).expansion(order, rank, cells))
             advance(1)
-    return add_front(builder, whole, x, exact, tree, found)
+    return found
 
 
 def add_front(
@@ -56,12 +46,29 @@ def add_front(
     gates: tuple[float, ...] = (),
 ) -> str:
     """The nodes of expansions, one for each leaf of the tree."""
-    leaf = _route(builder, tree, x)
+    node, tables = taylor_node(whole, found, x, _route(builder, tree, x), exact, gates)
+    for name, table in tables.items():
+        builder.table(name, table)
+    builder.body.append(node)
+    return node.out
+
+
+def taylor_node(
+    whole: RbfSum,
+    found: Sequence[Expansion],
+    x: str = "x",
+    leaf: str = "leaf",
+    exact: str = "exact",
+    gates: tuple[float, ...] = (),
+) -> tuple[ir.TaylorSum, dict[str, Array]]:
+    """The node of expansions and its tables."""
     orders, (rank, d) = len(found[0].margins), _rank(found[0])
-    none = np.zeros(1)
+    tables: dict[str, Array] = {}
 
     def table(field: str, values: Sequence[Any], present: bool = True, axis: int = 0) -> str:
-        return builder.table(f"taylor_{field}", np.stack(values, axis=axis) if present else none)
+        name = f"taylor_{field}"
+        tables[name] = np.stack(values, axis=axis) if present else np.zeros(1)
+        return name
 
     node = ir.TaylorSum(
         "taylor",
@@ -79,13 +86,12 @@ def add_front(
         table("steps", [np.array(one.step) for one in found]),
         table("gaps", [one.gaps for one in found], axis=1),
         table("margins", [one.margins for one in found], axis=1),
-        builder.table("taylor_bias", np.array([whole.bias])),
+        table("bias", [np.array(whole.bias)]),
         gates or (0.0,) * (orders - 1),
         whole.gamma,
         slack(d, rank) if rank else 0.0,
     )
-    builder.body.append(node)
-    return node.out
+    return node, tables
 
 
 def _rank(one: Expansion) -> tuple[int, int]:

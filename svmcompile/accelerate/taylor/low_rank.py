@@ -6,7 +6,8 @@ the middle is added to the value. The cubic form is C(y) plus at most
 3 |T_yyz| |y|^2 z + 3 |T_yzz| |y| z^2 + |T_zzz| z^3, each norm the least of the ways to cut the form in two.
 
 Odd powers are bounded by even ones, so that no root is taken: a b <= (t a^2 + b^2 / t) / 2 for every
-t > 0, and equal where t = b / a. t is that of usual rows.
+t > 0, and equal where t = b / a. t is that of usual rows, but never far from 1 by chance: what rounding
+leaves of a norm that is zero must stay small.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.spectra import root
+from svmcompile.accelerate.taylor.halves import Half, root, roundings
 from svmcompile.kernel import Array
+
+LEAST = 1e-3  # of usual lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +39,27 @@ def quadratic_axes(form: Array, rank: int) -> Axes:
     first = int(np.argmin(values[inner - 1 :] - values[: rank + 1]))
     kept = np.r_[0:first, first + inner : len(values)]
     low, high = float(values[first]), float(values[first + inner - 1])
-    half = 0.5 * (high - low) + 1e-12 * float(np.abs(values).max())
+    half = 0.5 * (high - low) + roundings(len(values)) * float(np.abs(values).max())
     loose = np.array([0.0, half, 0.0, 0.0])
     return Axes(vectors[:, kept].T, np.diag(values[kept]), 0.5 * (low + high), np.stack([loose, loose]))
 
 
 def cubic_axes(form: Array, points: Array, weights: Array, rank: int, rows: Array) -> Axes:
     """Directions for both forms, good for rows h; the cubic one is sum_i weights_i (h . points_i)^3."""
-    distance = _usual(rows)
+    distance = _usual(rows, points)
     pulled = points * weights[:, None]
-    crossed = (
-        pulled.T @ np.square(points @ points.T) @ pulled
-    )  # the cubic form with itself, but for one factor
+    # The cubic form with itself, but for one factor.
+    crossed = pulled.T @ np.square(points @ points.T) @ pulled
     _, vectors = np.linalg.eigh(form @ form + distance**2 * crossed)
     axes, rest = vectors[:, -rank:].T, vectors[:, :-rank].T
     inner = np.linalg.eigvalsh(rest @ form @ rest.T)
     low, high = float(inner[0]), float(inner[-1])
-    slack = 1e-12 * float(np.abs(weights) @ np.square(points).sum(axis=1) + np.abs(form).max())
+    slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
     cross = 2 * float(np.linalg.norm(axes @ form @ rest.T, 2)) + slack
     once, twice, thrice = _cubic_norms(points @ axes.T, points @ rest.T, weights)
     y, z = (
-        float(np.median(np.linalg.norm(rows @ part.T, axis=1))) + 1e-9 * distance for part in (axes, rest)
+        max(float(np.median(np.linalg.norm(rows @ part.T, axis=1))), LEAST * distance)
+        for part in (axes, rest)
     )
     quadratic = np.array([cross * z / (2 * y), 0.5 * (high - low) + slack + cross * y / (2 * z), 0.0, 0.0])
     cubic = np.array([once * z, twice * y + thrice * z, once / z + twice / y, thrice / z]) / 2
@@ -64,24 +67,27 @@ def cubic_axes(form: Array, points: Array, weights: Array, rank: int, rows: Arra
     return Axes(axes, axes @ form @ axes.T, 0.5 * (low + high), loose)
 
 
-def _usual(rows: Array) -> float:
-    """A usual length, never zero."""
-    return max(float(np.median(np.linalg.norm(rows, axis=1))), 1e-30)
+def _usual(rows: Array, points: Array) -> float:
+    """A usual length, never zero; where all rows are the same, a share of the distance to the vectors."""
+    least = LEAST * float(np.linalg.norm(points, axis=1).max())
+    return max(float(np.median(np.linalg.norm(rows, axis=1))), least, 1e-12)
 
 
 def _cubic_norms(along: Array, beside: Array, weights: Array) -> Array:
     """Bounds on what the cubic form holds of the directions beside the axes: once, twice, three times."""
     y, z = along @ along.T, beside @ beside.T
-    roots = {
-        name: root(gram) for name, gram in {"y": y, "z": z, "yy": y * y, "yz": y * z, "zz": z * z}.items()
+    scale, signs = np.sqrt(np.abs(weights)), np.sign(weights)[:, None]
+    scales, d = np.outer(scale, scale), along.shape[1] + beside.shape[1]
+    halves = {
+        name: root(scales * gram, 2 * d) for name, gram in {"yy": y * y, "yz": y * z, "zz": z * z}.items()
     }
+    halves |= {name: Half.of(scale[:, None] * part) for name, part in {"y": along, "z": beside}.items()}
 
     def norm(one: str, other: str) -> float:
-        matrix = roots[one].T @ (weights[:, None] * roots[other])
-        return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
+        left, right = halves[one], halves[other]
+        matrix = left.matrix.T @ (signs * right.matrix)
+        return left.unseen(right) + (float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0)
 
-    sizes = np.linalg.norm(along, axis=1), np.linalg.norm(beside, axis=1)
-    slack = 1e-12 * float(np.abs(weights) @ (sizes[0] + sizes[1]) ** 3)
     once = 3 * min(norm("yy", "z"), norm("y", "yz"))
     twice = 3 * min(norm("y", "zz"), norm("z", "yz"))
-    return np.array([once, twice, norm("z", "zz")]) + slack
+    return np.array([once, twice, norm("z", "zz")])

@@ -12,21 +12,23 @@ import math
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.rounding import distance_rounding
 from svmcompile.accelerate.taylor.spectra import Spectra
 from svmcompile.kernel import Array
 
-WIDER = 1e-4  # cells overlap by this share, which covers the rounding of u
+WIDER = 1e-4  # cells overlap by this share at least, and by twice the rounding of u times its step
 PARTS = 8  # of a cell, each bounded by itself
-SLACK = 1e-5  # for the rounding of u times the bound
+SLACK = 1e-5  # of the bound at least, and twice the rounding of u times the bound
 
 
-def remainders(bounds: Spectra, order: int, reach: float, cells: int) -> Array:
+def remainders(bounds: Spectra, order: int, reach: float, cells: int, d: int) -> Array:
     """Bounds over u on what a score of this order exceeds the sum by, and falls below it by, [cells, 2].
 
-    The cells part u from 0 to `reach`.
+    The cells part u from 0 to `reach`; the row has d features.
     """
     edges = np.linspace(0.0, reach, cells * PARTS + 1)
-    start, stop = edges[:-1] * (1 - WIDER), edges[1:] * (1 + WIDER)
+    wider = max(WIDER, 2 * distance_rounding(d))
+    start, stop = edges[:-1] * (1 - wider), edges[1:] * (1 + wider)
     found = np.full((len(start), 2), np.inf)
     blocks = np.zeros((len(start), 2))
     for last in range(order, len(bounds.low)):
@@ -37,7 +39,8 @@ def remainders(bounds: Spectra, order: int, reach: float, cells: int) -> Array:
             blocks[:, 1] += most * max(bounds.high[last], 0.0)
         rest = bounds.residual[last] * _share(last, start, stop)
         found = np.minimum(found, blocks + rest[:, None])
-    return np.asarray((1 + SLACK) * found.reshape(cells, PARTS, 2).max(axis=1))
+    slack = 1 + max(SLACK, 2 * distance_rounding(d))
+    return np.asarray(slack * found.reshape(cells, PARTS, 2).max(axis=1))
 
 
 def _share(last: int, start: Array, stop: Array) -> Array:

@@ -1,21 +1,38 @@
 """Rounding of Taylor polynomials in float32 code: what a score may be off by, one constant per order.
 
-exp(-u) u^q is at most .4289, .3679, .4099, .5413 and .8209 for q = 1/2, 1, 3/2, 2 and 5/2, so that a term
-of degree n in h is bounded however far the row is. h is off by one rounding, u by d + 4 of them, a dot
-product by d + 2 (and one for its table), exp by 2e-7 and the result by a few more. A coordinate y is a dot
-product, so all r of them together are off by (d + 3) sqrt(r) roundings of |h|.
+Each operation is off by a share u = 2^-24 of its result, or by TINY where that is below the normal
+range; sums may be taken in any order, with or without fused products. Counted in u, with W the number
+of coordinates (features, or axes), docs/certified-proof.md step by step:
+
+    h            1, of a difference of float32 numbers
+    u            d + 4: two of h, d of the dot product, gamma, its product
+    exp(-u)      d + 6 times u, for the factor log2 e and its product as well, and EXP of exp2
+    y            (d + 2) sqrt(W) of |h|, all of them together
+    score        2 of the bias, 2 + EXP of exp(-u) sum, and what the sum is off by:
+    order 1      2 of the constant, d + 3 of slope . h
+    order 2      2 W + 4 of the form, with axes twice that of y; W + 1 of what was there before
+    order 3      3 W + 6 of the form (more for many W), with axes three times that of y; W of what was there
+
+exp(-u) u^q is at most (q / e)^q, so that a term of degree 2 q in h is bounded however far the row is.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 U = 2.0**-24  # unit roundoff of float32
-OFFLINE = 1e-8  # of the norm of the sum: rounding of the tables' own computation in float64
-SAFE = 1.01  # for products of roundings
+U64 = 2.0**-53
+EXP = 2.6e-7 / U  # relative error of exp2 in generated code: 2.48e-7 with short chains, the others less
+SAFE = 1.01  # for products of roundings, and those of the margins themselves
+TINY = 2.0**-126  # numbers below may be taken as zero
+
+# Within these, no product overflows or vanishes that matters.
+LEAST_GAMMA, MOST_GAMMA = 1e-20, 1e20
+MOST_MASS = 1e18  # of the weights and the bias
+MOST_FEATURES = 30_000
+MOST_ENTRY = 1e30  # of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +47,91 @@ class Sizes:
     cubes: float
     middle: float = 0.0
     loose: float = 0.0  # sum of the bounds on what axes leave, where |h|^2 is 1
+    far_loose: float = 0.0  # those of them with |h|^4
+
+
+def peak(q: float) -> float:
+    """The largest value of exp(-u) u^q."""
+    return (q / math.e) ** q if q > 0 else 1.0
+
+
+def distance_rounding(d: int) -> float:
+    """What u, its place among the cells, and u times a bound may be off by, over themselves."""
+    return SAFE * U * (d + 10)
 
 
 def slack(d: int, rank: int) -> float:
     """What |h|^2 - |y|^2 may be off by, over |h|^2."""
-    return SAFE * U * (d + 4 + 2 * (d + 3) * math.sqrt(rank) + rank + 4)
+    return SAFE * U * (d + 8 + 2 * _turn(d, rank) + rank)
+
+
+def _turn(d: int, rank: int) -> float:
+    """What coordinates along axes are off by together, over |h| u."""
+    return (d + 2) * math.sqrt(rank)
+
+
+class Part(NamedTuple):
+    """A part of the sum with a power of u left out."""
+
+    bound: float
+    entries: float  # bound on the sum of its terms' absolute values
+    rounded: float  # what it is off by, in U
+
+    def again(self, times: int) -> Part:
+        """Rounded so many times more."""
+        return self._replace(rounded=self.rounded + times * self.entries)
 
 
 def order_margins(sizes: Sizes, d: int, rank: int, fixed: float) -> list[float]:
     """Bounds for orders 1, 2 and 3, `fixed` added; rank 0 if the coordinates are the features."""
-    size = sizes.constant + 0.4289 * sizes.slope
-    first = (d + 12) * size + (d + 5) * (0.3679 * sizes.constant + 0.4099 * sizes.slope)
-    first += 2 * (abs(sizes.bias) + size)
-    turn = (d + 3) * math.sqrt(rank) if rank else float(d)
-    width = rank or d
-    second = 0.3679 * ((2 * turn + 2 * width + 10) * sizes.form + 10 * sizes.largest)
-    second += 0.5413 * (d + 5) * sizes.largest
-    if rank:
-        second += 0.3679 * (2 * slack(d, rank) / U + 12) * (sizes.middle + sizes.loose)
-        second += 0.5413 * (d + 5) * sizes.middle
-    third = (0.4099 * (3 * turn + 3 * width + 20) + 0.8209 * (d + 5)) * sizes.cubes
-    return [SAFE * U * float(upto) + fixed for upto in np.cumsum([first, second, third])]
+    found = []
+    for order, parts in enumerate(_parts(sizes, d, rank)):
+        counted = 2 * abs(sizes.bias) + (_lost(sizes, d, rank) if order else 0.0)
+        for q, part in parts.items():
+            counted += (part.rounded + (EXP + 2) * part.bound) * peak(q) + (d + 6) * part.bound * peak(
+                q + 1
+            )
+        found.append(SAFE * (U * counted + fixed))
+    return found
+
+
+def _parts(sizes: Sizes, d: int, rank: int) -> list[dict[float, Part]]:
+    """Of each order, the parts of its sum by powers of u."""
+    width, turn = rank or d, _turn(d, rank)
+    form = 2 * width + 4 + (2 * turn if rank else 0)
+    cubes = _cubic_roundings(width) + (3 * turn if rank else 0)
+    middle = (2 * slack(d, rank) / U + width + 3) * sizes.middle
+    first = {
+        0.0: Part(sizes.constant, sizes.constant, 2 * sizes.constant),
+        0.5: Part(sizes.slope, sizes.slope, (d + 3) * sizes.slope),
+    }
+    square = Part(sizes.largest + sizes.middle, sizes.form + sizes.middle, form * sizes.form + middle)
+    cube = Part(sizes.cubes, sizes.cubes, cubes * sizes.cubes)
+    second = {q: part.again(width + 1) for q, part in first.items()} | {1.0: square}
+    third = {q: part.again(width) for q, part in second.items()} | {1.5: cube}
+    return [first, second, third]
+
+
+def _cubic_roundings(width: int) -> int:
+    """Of a product of three: row by row, or in fours of rows that are added up vector by vector."""
+    fours = width // 4 + 1
+    return max(3 * width, width + fours * (fours + 1) // 2 + 4) + 6
+
+
+def _lost(sizes: Sizes, d: int, rank: int) -> float:
+    """What the bounds on what axes leave may be short of, in u."""
+    along = 2 * _turn(d, rank) + rank + 14
+    near = along * peak(1) + (d + 6) * peak(2)
+    far = along * peak(2) + (d + 6) * peak(3)
+    return near * sizes.loose + far * sizes.far_loose if rank else 0.0
+
+
+def vanished(d: int, rank: int, gamma: float, gap: float, reach: float) -> float:
+    """What all numbers below the normal range may add up to: in scores, in u times gaps up to `gap`."""
+    scores = 4.0 * (d + (rank or d) + 4) ** 2 * math.pow(1 + 1 / math.sqrt(gamma), 4 if rank else 3)
+    return TINY * (scores + 1 + reach + (2 * d * gamma + 4) * gap)
+
+
+def offline(m: int, d: int, rank: int) -> float:
+    """Rounding of the tables' own computation in float64, over the sum of absolute weights."""
+    return 128 * (m + d + 16) * (1 + rank) * U64

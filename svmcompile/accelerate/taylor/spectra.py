@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.halves import Half, root, roundings
 from svmcompile.accelerate.taylor.squares import can_sharpen, cubic_bound, quartic_window
 from svmcompile.kernel import Array
 
 MOST_FEATURES = 2500  # orders whose halves have more are left to the residual
-SAFETY = 1e-12  # of the sum of absolute values: rounding of the spectra in float64
 BLOCK = 2048  # vectors at a time
 
 
@@ -38,44 +38,46 @@ class Spectra:
     residual: Array  # [N + 1]
 
 
-def spectra(points: Array, weights: Array, norm: float, orders: int, sharpen: bool = True) -> Spectra:
+def spectra(
+    points: Array, weights: Array, norm: float, orders: int, sharpen: bool = True, mass: float | None = None
+) -> Spectra:
     """Bounds of the orders up to `orders`, or to as many as can be afforded.
 
     `points` are the scaled differences s, `weights` the a_i, `norm` the squared norm of the whole sum
-    in the kernel's space.
+    in the kernel's space, `mass` the sum of its absolute weights, without which it is found from the a_i.
     """
     low, high = [0.0, 0.0], [0.0, 0.0]
     left = [norm - float(weights.sum()) ** 2]
     left.append(left[0] - float(np.square(weights @ points).sum()))
-    halves: dict[int, Array | None] = {}
+    halves: dict[int, Half | None] = {}
     for n in range(2, orders + 1):
         found = _order(points, weights, n, halves)
         if found is None:
             break
         bottom, top, square = found
-        size = SAFETY * float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** n)
-        low.append((bottom - size) / math.factorial(n))
-        high.append((top + size) / math.factorial(n))
+        low.append(bottom / math.factorial(n))
+        high.append(top / math.factorial(n))
         left.append(left[-1] - square / math.factorial(n))
     if sharpen:
         _sharpen(points, weights, low, high)
+    if mass is None:
+        mass = float(np.abs(weights) @ np.exp(0.5 * np.square(points).sum(axis=1)))
     # Of the norm and of what is taken off it: their own rounding.
-    size = float(np.abs(weights) @ np.exp(0.5 * np.square(points).sum(axis=1))) ** 2
-    rounding = 4 * 2.0**-53 * len(points) * size
+    rounding = roundings(len(points) + 8 * points.shape[1]) * mass**2
     return Spectra(np.array(low), np.array(high), np.sqrt(np.maximum(left, 0.0) + rounding))
 
 
 def _order(
-    points: Array, weights: Array, n: int, halves: dict[int, Array | None]
+    points: Array, weights: Array, n: int, halves: dict[int, Half | None]
 ) -> tuple[float, float, float] | None:
     """The window of an order times n!, and the squared sum of its entries; None if it costs too much."""
     k = n // 2
     for degree in (k, n - k):
         if degree not in halves:
-            halves[degree] = _half(points, degree)
+            halves[degree] = _half(points, np.sqrt(np.abs(weights)), degree)
     left, right = halves[k], halves[n - k]
     if left is not None and right is not None:
-        return _window(left, right, weights, even=n % 2 == 0)
+        return _window(left, right, np.sign(weights), even=n % 2 == 0)
     if n == 3 and points.shape[1] <= MOST_FEATURES:
         return _cubic_window(points, weights)
     return None
@@ -92,34 +94,31 @@ def _sharpen(points: Array, weights: Array, low: list[float], high: list[float])
         low[4], high[4] = max(low[4], bottom), min(high[4], top)
 
 
-def _half(points: Array, degree: int) -> Array | None:
-    """A matrix R [m, features] with R R' = (s_i . s_j)^degree; None where that costs too much."""
+def _half(points: Array, scale: Array, degree: int) -> Half | None:
+    """Products of a degree, G_ij = scale_i scale_j (s_i . s_j)^degree; None where that costs too much."""
     m, d = points.shape
     if degree == 1 and d <= max(m, MOST_FEATURES):
-        return points
+        return Half.of(scale[:, None] * points)
     if degree == 2 and d * (d + 1) // 2 <= min(m, MOST_FEATURES):
         first, second = np.triu_indices(d)
-        return np.asarray(points[:, first] * points[:, second] * np.where(first == second, 1, math.sqrt(2)))
-    return root((points @ points.T) ** degree) if m <= MOST_FEATURES else None
+        products = points[:, first] * points[:, second] * np.where(first == second, 1, math.sqrt(2))
+        return Half.of(scale[:, None] * products)
+    if m > MOST_FEATURES:
+        return None
+    return root(np.outer(scale, scale) * (points @ points.T) ** degree, degree * d)
 
 
-def root(gram: Array) -> Array:
-    """A square root of a positive semidefinite matrix, directions of no weight left out."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > 1e-14 * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _window(left: Array, right: Array, weights: Array, even: bool) -> tuple[float, float, float]:
+def _window(left: Half, right: Half, signs: Array, even: bool) -> tuple[float, float, float]:
     """The least and the largest value of the form on the unit sphere, or bounds on them; zero is within."""
-    matrix = left.T @ (weights[:, None] * right)
+    matrix = left.matrix.T @ (signs[:, None] * right.matrix)
+    unseen = left.unseen(right)
     if not matrix.size:  # every vector is at the centre
-        return 0.0, 0.0, 0.0
+        return -unseen, unseen, 0.0
     square = float(np.square(matrix).sum())
     if even:
         values = np.linalg.eigvalsh(matrix)
-        return min(0.0, float(values[0])), max(0.0, float(values[-1])), square
-    largest = float(np.linalg.norm(matrix, 2))
+        return min(0.0, float(values[0])) - unseen, max(0.0, float(values[-1])) + unseen, square
+    largest = float(np.linalg.norm(matrix, 2)) + unseen
     return -largest, largest, square
 
 
@@ -130,5 +129,7 @@ def _cubic_window(points: Array, weights: Array) -> tuple[float, float, float]:
         part = points[at : at + BLOCK]
         inner = np.square(part @ points.T) * np.outer(weights[at : at + BLOCK], weights)
         product += part.T @ (inner @ points)
-    largest = math.sqrt(max(0.0, float(np.linalg.eigvalsh(0.5 * (product + product.T))[-1])))
+    size = float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** 3)
+    found = float(np.linalg.eigvalsh(0.5 * (product + product.T))[-1])
+    largest = math.sqrt(max(0.0, found) + roundings(len(points) + 2 * points.shape[1]) * size**2)
     return -largest, largest, float(np.trace(product))

@@ -5,6 +5,7 @@ form of degree four in h: a quadratic form of the products h_j h_k. Many matrice
 give that same quartic: theta shares it between two ways of pairing the factors,
 and kappa (I - v v') is zero on it, where v . (h h') = |h|^2. The largest eigenvalue
 of any of them is a bound, so whatever a search over theta and kappa finds is valid.
+What is searched includes the rounding of each matrix, which grows with theta and kappa.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.kernel import Array
 
 MOST_PRODUCTS = 400  # d (d + 1) / 2 of more is left to the unfolding
-SLACK = 1 + 1e-7  # for the rounding of eigenvalues
+SLACK = 1 + 1e-7  # for the rounding of roots and quotients
 EVALUATIONS = 24
 
 
@@ -28,8 +30,23 @@ def can_sharpen(d: int) -> bool:
 
 def cubic_bound(points: Array, weights: Array) -> float:
     """A bound on |1/6 sum_i weights_i (h . s_i)^3| for |h| = 1."""
-    d = points.shape[1]
-    first, second, scale, unit = _pairs(d)
+    d = int(points.shape[1])
+    one, other, idle = quartics(points, weights)
+    mass = float(np.abs(weights / 6) @ np.linalg.norm(points, axis=1) ** 3)
+    slip = roundings(len(points) + len(one))
+
+    def largest(theta: float, kappa: float) -> float:
+        rounding = slip * ((abs(theta) + abs(1 - theta)) * mass**2 + abs(kappa) * (1 + d))
+        return _largest(theta * one + (1 - theta) * other + kappa * idle) + rounding
+
+    size = float(np.abs(one).max())
+    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
+    return SLACK * math.sqrt(max(found, 0.0))
+
+
+def quartics(points: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Two matrices that give |T(h, h, .)|^2 of the cubic form, and one that gives zero."""
+    first, second, scale, unit = _pairs(int(points.shape[1]))
     tensor = np.einsum("i,ij,ik,il->jkl", weights / 6, points, points, points, optimize=True)
     unfolded = tensor[:, first, second] * scale
     one = unfolded.T @ unfolded
@@ -37,25 +54,26 @@ def cubic_bound(points: Array, weights: Array) -> float:
     crossed = 0.5 * (crossed + crossed.transpose(0, 1, 3, 2))  # factors within a pair change places
     crossed = 0.5 * (crossed + crossed.transpose(1, 0, 2, 3))
     other = crossed[first, second][:, first, second] * np.outer(scale, scale)
-    idle = np.eye(len(first)) - np.outer(unit, unit)
-
-    def largest(theta: float, kappa: float) -> float:
-        return _largest(theta * one + (1 - theta) * other + kappa * idle)
-
-    size = float(np.abs(one).max())
-    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
-    return SLACK * math.sqrt(max(found, 0.0))
+    return one, other, np.eye(len(first)) - np.outer(unit, unit)
 
 
 def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
     """Bounds of 1/24 sum_i weights_i (h . s_i)^4 for |h| = 1; zero is within."""
-    first, second, scale, unit = _pairs(points.shape[1])
+    d = int(points.shape[1])
+    first, second, scale, unit = _pairs(d)
     products = points[:, first] * points[:, second] * scale
     form = (products.T * (weights / 24)) @ products
     idle = np.eye(len(first)) - np.outer(unit, unit)
     size = float(np.abs(form).max())
-    top = _least(lambda at: _largest(form + at[0] * size * idle), [0.0])
-    bottom = -_least(lambda at: _largest(-form + at[0] * size * idle), [0.0])
+    mass = float(np.abs(weights / 24) @ np.linalg.norm(points, axis=1) ** 4)
+    slip = roundings(len(points) + len(first))
+
+    def largest(sign: float, kappa: float) -> float:
+        rounding = slip * (mass + abs(kappa) * (1 + d))
+        return _largest(sign * form + kappa * idle) + rounding
+
+    top = _least(lambda at: largest(1.0, at[0] * size), [0.0])
+    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0])
     return SLACK * min(bottom, 0.0), SLACK * max(top, 0.0)
 
 

@@ -1,0 +1,15 @@
+"""Taylor polynomials that are sure of the label, before a sum that is: no label changes.
+
+`growth` makes centres where rows stay undecided, `costs` and `choose` pick the cheapest front end on sample
+rows, `gates` when the next order is worth a try, `fallback` what comes behind; `method` puts it together.
+The polynomials and their bounds are those of `accelerate.taylor`.
+"""
+
+from __future__ import annotations
+
+from svmcompile.accelerate import Method
+from svmcompile.accelerate.certified.method import certified
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.ir.program import Claim
+
+METHOD = Method(certified, CertifiedOptions, Claim.SAME_LABEL, needs_data=False)

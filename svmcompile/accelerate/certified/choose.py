@@ -1,0 +1,159 @@
+"""Choice of a front end: a tree that grows and prices go in, the cheapest form and size leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.certified.costs import TaylorPrices
+from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum, expansion_bytes
+from svmcompile.kernel import Array
+from svmcompile.progress import steps
+
+CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features
+CELLS = (6, 16)  # that bounds are stored in
+RANKS, CUBIC_RANKS = (2, 4, 8, 16, 32), (8, 16)
+MANY_FEATURES = 24  # from here on fewer directions may pay
+CUBIC_VECTORS = 1500  # the most for cubic forms in few directions, whose bounds cost their cube
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+FEW_LEAVES = 16  # that are tried even if polynomials of order 1 alone fit into the memory
+STALE = 3  # sizes without a gain, after which the tree stops
+HARDLY = 0.98  # of the cost: less is no gain
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """A front end, and what the sample rows say of it."""
+
+    grown: Grown
+    form: Form
+    cost: float  # mean per row, with the rest
+    bytes: int
+    shares: list[float]  # of rows, by the order that decides them, and of those left
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        return self.grown.leaves
+
+    @property
+    def whole(self) -> RbfSum:
+        return self.leaves[0].local.whole
+
+    @property
+    def expansions(self) -> list[Expansion]:
+        return [leaf.expansion(self.form) for leaf in self.leaves]
+
+    @property
+    def sample(self) -> tuple[Array, NDArray[np.intp]]:
+        """The sample rows, and the leaf of each."""
+        counts = [len(leaf.sample) for leaf in self.leaves]
+        return np.concatenate([leaf.sample for leaf in self.leaves]), np.repeat(
+            np.arange(len(counts)), counts
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For reports."""
+        return {
+            "leaves": len(self.leaves),
+            "order": self.form.order,
+            "rank": self.form.rank,
+            "cells": self.form.cells,
+            "bytes": self.bytes,
+            "cost": round(self.cost, 3),
+            "shares": [round(share, 5) for share in self.shares],
+        }
+
+
+def forms(d: int, m: int, options: CertifiedOptions) -> list[Form]:
+    """Forms worth a try; a form of order 3 is tried with fewer orders too."""
+    most, found = options.order or 3, list[tuple[int, int]]()
+    if options.rank >= 0:
+        rank = 0 if options.rank >= d else options.rank
+        found = [(most, rank)] if rank or d <= SQUARE_FEATURES else []
+    else:
+        if d <= SQUARE_FEATURES:
+            found = [(most if d <= CUBIC_FEATURES else min(most, 2), 0)]
+        if d >= MANY_FEATURES and most > 1:
+            found += [(2, rank) for rank in RANKS if 2 * rank < d]
+        if d >= MANY_FEATURES and most > 2 and m <= CUBIC_VECTORS:
+            found += [(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
+    cells = (options.cells,) if options.cells else CELLS
+    return [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
+
+
+def chosen(
+    whole: RbfSum,
+    rows: Array,
+    values: Array | None,
+    sample: Array,
+    price: TaylorPrices,
+    rest: float,
+    options: CertifiedOptions,
+) -> Choice | None:
+    """The cheapest front end within the memory; `rest` is the cost of a row that stays undecided.
+
+    Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
+    """
+    tried = forms(whole.vectors.shape[1], len(whole.vectors), options)
+    growth = Growth(whole, rows, values, sample, _driving(tried))
+    best: Choice | None = None
+    stale = 0
+    sizes = [options.leaves] if options.leaves else _sizes(whole, growth.form, options)
+    with steps("Taylor centres", sizes[-1]) as advance:
+        for size in sizes:
+            while len(growth.leaves) < size and growth.split():
+                advance(1)
+            grown = growth.now()
+            found = [one for form in tried for one in judged(grown, form, price, rest, options)]
+            least = min(found, key=lambda one: one.cost, default=None)
+            gains = best is None or (least is not None and least.cost < HARDLY * best.cost)
+            stale = 0 if gains else stale + 1
+            best = _better(best, least)
+            if least is None or stale == STALE or len(grown.leaves) < size:
+                break
+    return best
+
+
+def _sizes(whole: RbfSum, form: Form, options: CertifiedOptions) -> list[int]:
+    """Numbers of leaves to try: as many as the memory holds with order 2; order 1 alone decides little."""
+    own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
+    most = max(FEW_LEAVES, options.max_bytes // own)
+    return [size for size in SIZES if size <= most]
+
+
+def _better(one: Choice | None, other: Choice | None) -> Choice | None:
+    found = [choice for choice in (one, other) if choice]
+    return min(found, key=lambda choice: choice.cost, default=None)
+
+
+def _driving(tried: list[Form]) -> Form:
+    """The form that says where the tree is split: all features if there is such a form."""
+    return next((form for form in reversed(tried) if not form.rank), tried[len(tried) // 2])
+
+
+def judged(
+    grown: Grown, form: Form, price: TaylorPrices, rest: float, options: CertifiedOptions
+) -> Iterator[Choice]:
+    """What a form and its lower orders cost on the sample rows, of those within the memory."""
+    d = len(grown.leaves[0].local.centre)
+    wanted = [options.order] if options.order else range(1, form.order + 1)
+    for order in wanted:
+        own = replace(form, order=order, rank=form.rank if order > 1 else 0)
+        size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)
+        size += len(grown.tree.planes) * (4 * d + 8)
+        if order > form.order or size > options.max_bytes:
+            continue
+        settled = np.concatenate([np.minimum(leaf.settled(form), order) for leaf in grown.leaves])
+        depth = np.repeat(
+            [leaf.depth for leaf in grown.leaves], [len(leaf.sample) for leaf in grown.leaves]
+        )
+        upto = price.upto(order, d, own.rank)
+        cost = price.route(depth, d) + upto[np.minimum(settled, order - 1)] + (settled == order) * rest
+        shares = [float((settled == at).mean()) for at in range(order + 1)]
+        yield Choice(grown, own, float(cost.mean()), size, shares)

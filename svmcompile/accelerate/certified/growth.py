@@ -1,0 +1,121 @@
+"""A tree of centres grown where rows stay undecided: an RBF sum and rows go in, centres come out.
+
+Any centre gives a valid bound, so the tree is free: the leaf with most rows still undecided is split.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.certified.calibrate import calibrated
+from svmcompile.accelerate.taylor.centres import Centres, two_means
+from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
+from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
+from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.kernel import Array
+
+LEAST_ROWS = 8  # of a leaf that is split
+LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Polynomials of an order in so many directions (0: all features), with bounds in so many cells."""
+
+    order: int
+    rank: int
+    cells: int
+
+
+class Leaf:
+    """One centre, with the rows that made it and the sample rows that fall to it."""
+
+    def __init__(self, whole: RbfSum, rows: Array, values: Array | None, sample: Array, depth: int) -> None:
+        self.local = Local(whole, rows, blocks_of(whole))
+        self.rows, self.values = rows, values
+        self.sample, self.depth = sample, depth
+        self._expansions: dict[Form, Expansion] = {}
+        self._settled: dict[Form, NDArray[np.intp]] = {}
+
+    def expansion(self, form: Form) -> Expansion:
+        if form not in self._expansions:
+            found = self.local.expansion(form.order, form.rank, form.cells)
+            if self.values is not None:
+                found = calibrated(found, self.local.whole, self.rows, self.values)
+            self._expansions[form] = found
+        return self._expansions[form]
+
+    def settled(self, form: Form) -> NDArray[np.intp]:
+        """The order (from 0) that decides each sample row; the form's order where none does."""
+        if form not in self._settled:
+            self._settled[form] = self.settles(form, self.sample)
+        return self._settled[form]
+
+    def settles(self, form: Form, rows: Array) -> NDArray[np.intp]:
+        node, tables = taylor_node(self.local.whole, [self.expansion(form)])
+        return taylor_orders(node, rows, np.zeros(len(rows), dtype=np.intp), tables).settled
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Grown:
+    """A tree and its leaves."""
+
+    tree: Centres
+    leaves: list[Leaf]
+
+
+class Growth:
+    """Grows a tree leaf by leaf; `form` says what decides a row."""
+
+    def __init__(
+        self,
+        whole: RbfSum,
+        rows: Array,
+        values: Array | None,
+        sample: Array,
+        form: Form,
+    ) -> None:
+        self.form = form
+        self.tree = Centres([np.arange(len(rows))])
+        self.leaves = [Leaf(whole, rows, values, sample, 0)]
+        self.open = [self._undecided(self.leaves[0])]
+        self.random = np.random.default_rng(0)
+
+    def now(self) -> Grown:
+        return Grown(deepcopy(self.tree), list(self.leaves))
+
+    def split(self) -> bool:
+        """One leaf more, or False if nothing is left to gain."""
+        at = int(np.argmax(self.open))
+        if self.open[at] <= 0:
+            return False
+        old = self.leaves[at]
+        plane, threshold = two_means(old.rows, self.random)
+        right = old.rows @ plane > threshold
+        if right.all() or not right.any():
+            self.open[at] = 0.0
+            return True
+        self.tree.split(at, plane, threshold, right)
+        beyond = old.sample @ plane > threshold
+        self.leaves[at] = self._part(old, ~right, ~beyond)
+        self.leaves.append(self._part(old, right, beyond))
+        self.open[at] = self._undecided(self.leaves[at])
+        self.open.append(self._undecided(self.leaves[-1]))
+        return True
+
+    def _part(self, old: Leaf, rows: NDArray[np.bool_], sample: NDArray[np.bool_]) -> Leaf:
+        values = None if old.values is None else old.values[rows]
+        whole, depth = old.local.whole, old.depth + 1
+        return Leaf(whole, old.rows[rows], values, old.sample[sample], depth)
+
+    def _undecided(self, leaf: Leaf) -> float:
+        """How much there is to gain from a split."""
+        if len(leaf.rows) < LEAST_ROWS or not np.ptp(leaf.rows, axis=0).any():
+            return 0.0
+        settled = leaf.settles(self.form, leaf.rows)
+        last = settled == self.form.order
+        return float((last + 1.0 * (settled >= min(2, self.form.order)) + LITTLE * (settled >= 1)).sum())

@@ -1,0 +1,127 @@
+"""certified: Taylor polynomials about a few centres decide most rows, the sum decides the others.
+
+An RBF sum is exp(-u) times a power series in the row's difference from a centre. A polynomial of low order
+and a proven bound on what it leaves out give the sign wherever the score is above the bound. Rows that are
+not sure meet the support vectors, in float32 with a bound on its rounding, and where that is not enough in
+double. So every label is the original's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from svmcompile.accelerate.anytime.costs import Prices, prices
+from svmcompile.accelerate.anytime.instead import Instead
+from svmcompile.accelerate.anytime.margins import row_error
+from svmcompile.accelerate.anytime.rows import centred
+from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
+from svmcompile.accelerate.anytime.sums import Sum, merged
+from svmcompile.accelerate.certified.choose import Choice, chosen
+from svmcompile.accelerate.certified.costs import PRICES
+from svmcompile.accelerate.certified.fallback import Fallback, fallback
+from svmcompile.accelerate.certified.gates import best_gates
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.refuse import needless, refuse
+from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
+from svmcompile.accelerate.certified_votes import certified_votes
+from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.fitting import made_up_rows
+from svmcompile.accelerate.taylor.before import insert_front
+from svmcompile.accelerate.taylor.expansion import RbfSum
+from svmcompile.data import Data
+from svmcompile.ir.program import Claim, Program
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM
+
+BUILD_ROWS = 4000  # of the data, that centres are made of
+MADE_UP = 2000  # rows beside them
+VOTE_CELLS = 8  # of the polynomials of pairs
+WORTH = 0.9  # of the exact sum's cost: predictions are not that sharp
+
+
+def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
+    """The label of f(x), proven by a polynomial wherever it can be."""
+    refuse(svm, options)
+    reason = needless(svm)
+    if reason:
+        return exact_instead(svm, reason, {})
+    own = centred(merged(svm))
+    rows = prepared_rows(own, data)
+    sample = sample_rows(own, rows, options.sample, options.seed)
+    if own.counts:
+        made = certified_votes(svm, own, rows, sample, vote_options(own, options), options.force)
+    else:
+        made = single(svm, own, rows, sample, options)
+    return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
+
+
+def vote_options(own: SVM, options: CertifiedOptions) -> CertifiedOptions:
+    """The options as a vote reads them: rank 0 leaves the choice open, all features are as many axes."""
+    rank = {-1: 0, 0: own.kernel_width}.get(options.rank, options.rank)
+    return replace(options, cells=options.cells or VOTE_CELLS, rank=rank)
+
+
+def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
+    """The exact program, and why."""
+    builder = Builder(svm)
+    program = builder.finish(builder.exact_sums(), "certified", Claim.EXACT, (instead(reason),))
+    return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
+
+
+def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions) -> Program | Instead:
+    """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
+    error = row_error(own.steps, own.n_features)
+    one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
+    norm = float(one.weights @ one.products(one.vectors))
+    whole = RbfSum(
+        one.vectors, one.weights, one.bias, one.kernel.gamma, norm, (error.constant, error.relative)
+    )
+    price = prices(options.tune, svm)
+    options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
+    build = build_rows(own, rows, options.seed)
+    values = one.products(build) + one.bias if options.mode == "calibrated" else None
+    choice = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
+    if choice is None:
+        return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
+    behind = fallback(svm, own, rows, choice, options)
+    if isinstance(behind, Instead):
+        return behind
+    return _finished(svm, choice, behind, price, options)
+
+
+def build_rows(own: SVM, rows: Array, seed: int) -> Array:
+    """Rows that centres are made of: of the data and made up between its rows, else between the vectors."""
+    random = np.random.default_rng(seed + 1)
+    rows = rows if len(rows) else own.vectors
+    some = rows[np.sort(random.permutation(len(rows))[:BUILD_ROWS])]
+    return np.concatenate([some, made_up_rows(some, MADE_UP, random)])
+
+
+def direct_cost(price: Prices, own: SVM) -> float:
+    """Of a row that meets every vector behind the front end."""
+    return price.call + price.stage + price.term * own.n_vectors
+
+
+def _finished(
+    svm: SVM, choice: Choice, behind: Fallback, price: Prices, options: CertifiedOptions
+) -> Program | Instead:
+    """Front end and fallback as one program, if that is cheaper than the exact sum."""
+    own = PRICES[options.tune]
+    gates = best_gates(choice, own, behind.cost)
+    program = insert_front(svm, behind.program, choice.whole, choice.grown.tree, choice.expansions, gates)
+    figures = behind.figures(choice, gates, own)
+    exact = price.exact_sum(svm.n_vectors)
+    details = {"choice": choice.as_dict() | {"gates": gates}, **figures, "exact_cost": round(exact, 3)}
+    if figures["cost"] > WORTH * exact and not options.force:
+        return Instead(no_gain(figures["cost"] / exact, options), details)
+    origin = replace(
+        program.origin,
+        method="certified",
+        claim=Claim.SAME_LABEL if options.mode == "certified" else Claim.APPROXIMATE,
+        notes=(*svm.notes, *remarks(choice, figures, exact, options)),
+        details={"emitted": "taylor", **details},
+    )
+    return program.replace(origin=origin)

@@ -1,0 +1,49 @@
+"""Options of the method `certified`, and what of them makes no sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmcompile.accelerate.anytime.costs import TUNES
+from svmcompile.errors import OptionError
+
+MODES = ("certified", "calibrated")
+FALLBACKS = ("auto", "direct", "anytime")
+MOST_LEAVES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedOptions:
+    """Taylor polynomials about centres decide most rows, the sum the rest; no label changes."""
+
+    leaves: int = 0  # centres, for several classes centres of each; 0: chosen by the cost of sample rows
+    order: int = 0  # of the polynomials, 1 to 3; 0: chosen
+    rank: int = -1  # directions of orders 2 and 3; 0: all features, -1: chosen
+    cells: int = 0  # distances at which a bound is stored; 0: chosen
+    max_bytes: int = 0  # of the front end's tables in float32; 0: as many as the support vectors take
+    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), auto: chosen
+    mode: str = "certified"  # calibrated: bounds as measured on rows, not proven, and so APPROXIMATE
+    sample: int = 1000  # rows that the cost is judged by: of the data, else made up between vectors
+    tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
+    force: bool = False  # emit it even where the exact sum is predicted to be cheaper
+    seed: int = 0  # of sample rows
+
+    def __post_init__(self) -> None:
+        for name, known in (("mode", MODES), ("fallback", FALLBACKS), ("tune", TUNES)):
+            value = getattr(self, name)
+            if value not in known:
+                raise OptionError(f"certified: unknown {name} {value!r}; known: {', '.join(known)}")
+        ranges = {
+            "leaves": (0, MOST_LEAVES),
+            "order": (0, 3),
+            "rank": (-1, 100_000),
+            "cells": (0, 1024),
+            "max_bytes": (0, 1 << 30),
+            "sample": (10, 1_000_000),
+            "seed": (0, 1 << 31),
+        }
+        for name, (least, most) in ranges.items():
+            if not least <= getattr(self, name) <= most:
+                raise OptionError(
+                    f"certified: {name} {getattr(self, name)} is not within {least} and {most}"
+                )

@@ -1,0 +1,47 @@
+"""What the method cannot do, and what it need not do: an SVM enters, an error or a reason leaves."""
+
+from __future__ import annotations
+
+from svmcompile.accelerate.anytime.refuse import needless as anytime_needless
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.svm import SVM, LabelRule
+
+
+def refuse(svm: SVM, options: CertifiedOptions) -> None:
+    """An error for models whose bound would not hold, or that have nothing to decide."""
+    if svm.label_rule is LabelRule.NONE:
+        raise UnsupportedError(
+            "certified: a regressor has no label to be certain of; use method anytime with a tolerance, "
+            "or exact"
+        )
+    if svm.counts and svm.label_rule is not LabelRule.VOTE:
+        raise UnsupportedError(
+            "certified: break_ties compares all decision values, and this method computes no more of them "
+            "than labels need; use method exact, or train with break_ties=False"
+        )
+    if svm.n_sums > 1 and not svm.counts and svm.kernel.kind != "linear":
+        raise UnsupportedError(
+            "certified: one-vs-rest models compare the values of all classes; use method exact, "
+            "or train one-vs-one (SVC)"
+        )
+    if svm.counts and options.mode == "calibrated":
+        raise OptionError(
+            "certified: mode calibrated is for models with one decision value; leave it out, or use "
+            "method metric-tree"
+        )
+    if svm.kernel.kind not in ("rbf", "linear"):
+        raise UnsupportedError(
+            f"certified: Taylor polynomials are those of an RBF kernel, and this one is {svm.kernel.kind}; "
+            "use method anytime or exact"
+        )
+    if svm.kernel.kind == "rbf" and not svm.kernel.gamma > 0:
+        raise UnsupportedError(
+            f"certified: with gamma {svm.kernel.gamma:g} the kernel is not positive definite; "
+            "use method exact"
+        )
+
+
+def needless(svm: SVM) -> str:
+    """Why the exact sum is all that is needed; empty where it is not."""
+    return anytime_needless(svm)

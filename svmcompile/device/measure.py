@@ -1,0 +1,87 @@
+"""Cost of generated C on a processor: built, run on rows and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.device.build import build
+from svmcompile.device.cpus import Cpu
+from svmcompile.device.emulate import Call, Core
+from svmcompile.device.image import read_image
+from svmcompile.device.interface import RowFunction, row_functions
+from svmcompile.device.wasm import WasmCore
+from svmcompile.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one public function costs on a processor, and what it gave for each row."""
+
+    cpu: str
+    function: str
+    flash: int  # bytes of code and constants, of what this function needs
+    ram: int  # bytes that are taken for good
+    stack: int  # bytes at the deepest point of all calls; 0 in wasm
+    counts: NDArray[np.int64]  # per row: instructions, or cycles
+    unit: str
+    values: NDArray[Any]  # [rows, results]
+
+    @property
+    def mean(self) -> float:
+        return float(self.counts.mean())
+
+    @property
+    def worst(self) -> int:
+        return int(self.counts.max())
+
+
+def measure(
+    cpu: Cpu,
+    name: str,
+    files: Mapping[str, str | bytes],
+    rows: NDArray[Any],
+    function: str = "predict",
+    optimise: str = "-O2",
+    flags: Iterable[str] = (),
+) -> Measured:
+    """Build NAME.c of `files` for one function, and run it on every row."""
+    sources = {f"{name}.{end}": str(files[f"{name}.{end}"]) for end in ("c", "h")}
+    found = row_functions(name, sources[f"{name}.h"]).get(function)
+    if found is None:
+        raise OptionError(f"{name}.h declares no {name}_{function} of one row")
+    if cpu.family == "avr":
+        from svmcompile.device.avr import measure_avr
+
+        return measure_avr(cpu, found, function, sources, rows, optimise)
+    content = build(cpu, sources, [found.symbol], optimise, flags)
+    if cpu.family == "wasm":
+        return _counted(cpu, function, found, WasmCore(content), rows, len(content), 0)
+    image = read_image(content)
+    return _counted(cpu, function, found, Core(cpu, image), rows, image.flash, image.ram)
+
+
+def _counted(
+    cpu: Cpu,
+    name: str,
+    function: RowFunction,
+    core: Core | WasmCore,
+    rows: NDArray[Any],
+    flash: int,
+    ram: int,
+) -> Measured:
+    calls: list[Call] = [core.call(function, row) for row in rows]
+    return Measured(
+        cpu.name,
+        name,
+        flash,
+        ram,
+        max((call.stack for call in calls), default=0),
+        np.array([call.instructions for call in calls], dtype=np.int64),
+        cpu.unit,
+        np.array([call.values for call in calls]).reshape(len(calls), -1),
+    )

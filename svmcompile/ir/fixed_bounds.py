@@ -1,0 +1,52 @@
+"""fixed_bounds: how far a program in whole numbers may be from the one it was made of, row by row.
+
+The bound on sums is stated by the program; it holds for rows within range and any path through a tree
+that rounding cannot change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounds import Bounds
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.program import Program
+
+
+def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
+    """Bounds on scores: infinite where there are none, as for rows beyond the range."""
+    stated = program.origin.details["fixed"]
+    error, outside = stated["error"], ~within_range(program, rows)
+    found = np.full((len(rows), _width(program)), np.inf)
+    value = program.output("scores") or program.output("value")
+    node = next((item for item in program.body if item.out == value), None)
+    near = np.zeros(len(rows), dtype=bool)
+    if isinstance(node, ir.Dequantise):
+        found[:] = error
+        near = (np.abs(interpret_values(program, rows, {node.out})[node.out]) <= error).any(axis=1)
+    elif isinstance(node, ir.OvrScores):
+        near = (np.abs(interpret_values(program, rows, {node.pairs})[node.pairs]) <= error).any(axis=1)
+        # A sum of errors, squashed by a function that rises by a third at most; plus float rounding.
+        found[~near] = (node.n_classes - 1) * error / 3 + 1e-5
+    found[outside] = np.inf
+    return Bounds(found, near | outside, np.zeros((len(rows), 0)))
+
+
+def _width(program: Program) -> int:
+    from svmcompile.ir.check import infer_types
+
+    value = program.output("scores") or program.output("value")
+    return infer_types(program)[value].width if value else 0
+
+
+def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows of which nothing is cut off; all where the range is not one of the input."""
+    stated = program.origin.details["fixed"]
+    if "low" not in stated:
+        return np.ones(len(rows), dtype=bool)
+    inside = (rows >= np.asarray(stated["low"])) & (rows <= np.asarray(stated["high"]))
+    return np.asarray(inside.all(axis=1))

@@ -1,0 +1,239 @@
+"""Kernel sums and affine functions in whole numbers, each with a bound on its error.
+
+What enters is a math node and the quantised row it reads; what leaves is the node in whole numbers, its
+tables, the unit of its scores and how far a score can be from the original's, for any row within range.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.fixed_meaning import UNIT_BITS, weighted
+from svmcompile.ir.nodes import Affine, FixedAffine, FixedSum, KernelSum, Node, PairSum, Shape
+from svmcompile.ir.program import Number
+from svmcompile.kernel import Array, Kernel
+from svmcompile.lower.fixed_curve import CELLS, TOP, Curve, falling, rising
+from svmcompile.lower.fixed_rows import INT32, Row, View
+
+Tables = dict[str, NDArray[Any]]
+WEIGHT_TOP = 32767
+# What the largest weight must reach for sums of 32 bits to do.
+LEAST_WEIGHT_TOP: dict[Number, int] = {"q7": 256, "q15": 8192}
+SCORE_TOP = 1 << 30
+# Of converting a score to float and multiplying it with a unit that is a float.
+UNIT_ROUNDING = 2.0**-22
+NO_CURVE = Curve(np.zeros(1, np.int16), 0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A node in whole numbers; scores are in `unit`s, off by at most `error`."""
+
+    node: Node
+    tables: Tables
+    unit: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Kernel values in whole numbers: tables of the vectors, and a value's unit, size and error."""
+
+    vectors: NDArray[Any]
+    offsets: NDArray[Any]
+    curve: Curve
+    shape: Shape
+    offset_shift: int
+    unit: float  # of a kernel value
+    most: int  # largest whole number
+    size: Array  # [n] largest kernel value
+    error: Array  # [n] largest error of a kernel value
+    middle: float = 0.0  # what is to be added to every kernel value
+
+    def tables(self, vectors: str, offsets: str, curve: str) -> Tables:
+        """What a node reads, by these names."""
+        return {vectors: self.vectors, offsets: self.offsets, curve: self.curve.points}
+
+
+def fixed_values(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
+    """The kernel of a row and each vector."""
+    if kernel.kind == "rbf":
+        return _distances(kernel, vectors, row, view, number)
+    return _products(kernel, vectors, row, view, number)
+
+
+def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
+    slopes, start = row.seen(view)
+    slope = float(np.median(slopes[slopes > 0])) if (slopes > 0).any() else 1.0
+    points = np.clip(np.round((vectors - start) / slope), -row.limit, row.limit).astype(np.int64)
+    row_error = math.sqrt(float(np.square(row.error * slopes + row.limit * np.abs(slopes - slope)).sum()))
+    vector_error = np.sqrt(np.square(points * slope + start - vectors).sum(axis=1))
+    norms = np.square(points).sum(axis=1)
+    shift = max(0, int(norms.max(initial=0)).bit_length() - 16) if number == "q7" else 0
+    stored = (norms + ((1 << shift) >> 1)) >> shift
+    stored = np.minimum(stored, (1 << 16) - 1) if number == "q7" else stored
+    rate = kernel.gamma * slope * slope
+    reach = int(4 * len(slopes) * row.limit**2)
+    curve = falling(rate, CELLS[number], reach)
+    steepest = math.sqrt(2 * kernel.gamma / math.e)  # of exp(-gamma r^2), by r
+    moved = np.minimum(1.0, steepest * (row_error + vector_error))
+    error = moved + rate * np.abs((stored << shift) - norms) + curve.error
+    kind = np.uint16 if number == "q7" else np.int32
+    return Values(
+        _whole(points, row.bits), stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP,
+        np.ones(len(points)), error,
+    )  # fmt: skip
+
+
+def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
+    slopes, start = row.seen(view)
+    gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
+    parts, offsets = (
+        gamma * vectors * slopes,
+        gamma * (vectors @ np.broadcast_to(start, slopes.shape)) + constant,
+    )
+    top = (1 << (row.bits - 1)) - 1
+    reach = row.limit * np.abs(parts).sum(axis=1) + np.abs(offsets)
+    rounding = row.limit * len(slopes) / 2 + 2
+    room = float(reach.max(initial=0.0))
+    if kernel.kind == "sigmoid":  # whose curve starts at the lowest value
+        room = 3 * row.limit * float(np.abs(parts).sum(axis=1).max(initial=0.0)) + float(np.ptp(offsets))
+        rounding = 3 * rounding
+    unit = max(
+        float(np.abs(parts).max(initial=0.0)) / top,
+        room / (INT32 - rounding),
+        np.finfo(np.float64).tiny,
+    )
+    points, stored = np.round(parts / unit).astype(np.int64), np.round(offsets / unit).astype(np.int64)
+    moved = row.error * np.abs(parts).sum(axis=1)
+    moved += row.limit * np.abs(points * unit - parts).sum(axis=1) + np.abs(stored * unit - offsets)
+    tables = _whole(points, row.bits), stored.astype(np.int32)
+    whole_reach = int((row.limit * np.abs(points).sum(axis=1) + np.abs(stored)).max(initial=0))
+    if kernel.kind == "sigmoid":
+        dots = row.limit * np.abs(points).sum(axis=1)
+        low, high = int((stored - dots).min()), int((stored + dots).max())
+        found = rising(unit, CELLS[number], low, high - low)
+        sizes = np.full(len(points), found.amplitude)
+        error = np.minimum(2, moved) + found.amplitude * found.curve.error
+        return Values(
+            tables[0], (stored - low).astype(np.int32), found.curve, "tanh", 0, found.amplitude / TOP, TOP,
+            sizes, error, found.middle,
+        )  # fmt: skip
+    if kernel.kind == "linear":
+        return Values(*tables, NO_CURVE, "identity", 0, unit, whole_reach, reach + moved, moved)
+    return _powers(kernel.degree, tables, unit, whole_reach, reach, moved)
+
+
+def _powers(
+    degree: int, tables: tuple[Any, Any], unit: float, whole_reach: int, reach: Array, moved: Array
+) -> Values:
+    bits = max(0, whole_reach.bit_length() - UNIT_BITS)
+    while (whole_reach >> bits) + 1 >= 1 << UNIT_BITS:
+        bits += 1
+    base = unit * (1 << bits)
+    value_unit = base**degree * 2.0 ** (UNIT_BITS * (degree - 2))
+    off = moved + base / 2
+    error = degree * (reach + off) ** (degree - 1) * off + degree * value_unit if degree else 0 * off
+    curve = Curve(NO_CURVE.points, bits, 0.0)
+    return Values(
+        *tables, curve, "power", 0, value_unit, 1 << 2 * UNIT_BITS, (reach + off) ** degree, error
+    )
+
+
+def _whole(numbers: NDArray[Any], bits: int) -> NDArray[Any]:
+    return numbers.astype(np.int8 if bits == 8 else np.int16)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights and bias in whole numbers, the shift of their sums, and the unit of these."""
+
+    weights: NDArray[Any]
+    bias: NDArray[Any]
+    shift: int
+    unit: float
+
+
+def fixed_weights(
+    values: Values, weights: Array, bias: Array, counts: tuple[int, ...], number: Number
+) -> Weights:
+    """Weights [n, m] as fine as sums allow: 32 bits where that does, else 64."""
+    largest = float(np.abs(weights).max(initial=0.0)) or 1.0
+    most = values.unit * values.most
+    size = float(_sums(np.full(len(weights), most), weights, counts).max(initial=0.0))
+    size += float(np.abs(bias).max(initial=0.0)) + 4 * most * largest * len(weights) / WEIGHT_TOP
+    unit, shift = size / (INT32 - 2 - values.most * (len(weights) // 2 + 1)) / values.unit, 0
+    if unit <= 0 or largest / unit < LEAST_WEIGHT_TOP[number]:
+        unit = largest / WEIGHT_TOP
+        shift = max(0, math.ceil(math.log2(size / (unit * values.unit * SCORE_TOP))))
+    unit = max(unit, largest / WEIGHT_TOP)
+    whole = np.round(weights / unit).astype(np.int16)
+    score = unit * values.unit * 2.0**shift
+    return Weights(whole, np.round(bias / score).astype(np.int32), shift, unit)
+
+
+def _sums(values: Array, weights: Array, counts: tuple[int, ...]) -> Array:
+    """Sums of sizes times the sizes of weights."""
+    sums: Any = weighted
+    return np.asarray(sums(values[None], np.abs(weights), counts)[0])
+
+
+def _signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
+    """Sums of the weights."""
+    sums: Any = weighted
+    return np.asarray(sums(np.ones((1, len(weights))), weights, counts)[0])
+
+
+def fixed_sum(
+    node: KernelSum | PairSum, math: Tables, row: Row, view: View, number: Number, name: str
+) -> Fixed:
+    """A kernel sum over a row in whole numbers, from the tables of the math node."""
+    values = fixed_values(node.kernel, math[node.vectors], row, view, number)
+    counts = node.counts if isinstance(node, PairSum) else ()
+    weights, bias = math[node.weights].T, math[node.bias]
+    bias = bias + values.middle * _signed_sums(weights, counts)
+    made = fixed_weights(values, weights, bias, counts, number)
+    unit = float(np.float32(made.unit * values.unit * 2.0**made.shift))
+    off = np.abs(weights - made.weights * made.unit)
+    error = _sums(values.error, weights, counts) + _weight_error(values, off, counts)
+    error += unit * 1.5 + UNIT_ROUNDING * (_sums(values.size, weights, counts) + np.abs(bias))
+    vectors, offsets, curve, kept, zero = (
+        f"{node.out}_{end}" for end in ("vectors", "offsets", "curve", "weights", "bias")
+    )
+    degree = node.kernel.degree if values.shape == "power" else 1
+    fixed = FixedSum(
+        name, row.value, vectors, offsets, curve, kept, zero, counts, values.shape, degree,
+        values.curve.cell_bits, values.offset_shift, made.shift,
+    )  # fmt: skip
+    stored = values.tables(vectors, offsets, curve) | {kept: made.weights, zero: made.bias}
+    return Fixed(fixed, stored, unit, float(error.max(initial=0.0)))
+
+
+def _weight_error(values: Values, off: Array, counts: tuple[int, ...]) -> Array:
+    """What rounding of weights does to the sums."""
+    return _sums(values.size + values.error, off, counts)
+
+
+def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, name: str) -> Fixed:
+    """Affine functions of a row in whole numbers; weights have 16 bits whatever the row has."""
+    slopes, start = row.seen(view)
+    weights = tables[node.weights]
+    parts, bias = weights * slopes, weights @ (start - tables[node.centre]) + tables[node.bias]
+    reach = row.limit * np.abs(parts).sum(axis=1) + np.abs(bias)
+    unit = max(
+        float(np.abs(parts).max(initial=0.0)) / WEIGHT_TOP,
+        float(reach.max()) / (INT32 - row.limit * len(slopes) / 2 - 2),
+        np.finfo(np.float32).tiny,
+    )
+    unit = float(np.nextafter(np.float32(unit), np.float32(np.inf)))
+    whole, whole_bias = np.round(parts / unit).astype(np.int16), np.round(bias / unit).astype(np.int32)
+    error = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(whole * unit - parts).sum(axis=1)
+    error += np.abs(whole_bias * unit - bias) + UNIT_ROUNDING * reach
+    names = f"{node.out}_weights", f"{node.out}_bias"
+    fixed = FixedAffine(name, row.value, *names)
+    return Fixed(fixed, dict(zip(names, (whole, whole_bias), strict=True)), unit, float(error.max()))

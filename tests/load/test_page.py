@@ -1,0 +1,125 @@
+"""The page of target wasm in a real browser: what it shows is what the interpreter says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chromium import Browser, find_browser
+from load_cases import regressor, written
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import SVC
+
+import svmcompile as sc
+from svmcompile.ir.bounds import error_bounds
+
+pytestmark = [
+    pytest.mark.compile,
+    pytest.mark.skipif(find_browser() is None, reason="no Chromium is installed to open the page with"),
+]
+HOSTILE = (
+    "</script><script>document.title='broken'</script>",
+    "<img src=x onerror=\"document.title='broken'\">",
+    "'\"`${document.title='broken'}\u2028\\",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    found = find_browser()
+    assert found
+    browser = Browser(found, tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
+
+
+def page_of(model: Any, folder: Path, X: Any = None, precision: str = "f32") -> tuple[Path, sc.Program]:
+    program = sc.compile(model)
+    sc.write(sc.emit(program, "wasm", "model", precision, X=X), folder)
+    return folder / "model.html", program
+
+
+def values(browser: Browser, place: str) -> Any:
+    found = browser.ask(f"[...document.querySelectorAll('#{place} .number')].map((e) => e.dataset.value)")
+    return np.array(found, dtype=np.float64)
+
+
+def test_typed_rows(browser: Browser, tmp_path: Path) -> None:
+    iris = load_iris(as_frame=True)
+    model = SVC(probability=True, random_state=0).fit(iris.data, iris.target_names[iris.target])
+    page, program = page_of(model, tmp_path, iris.data)
+    rows = iris.data.to_numpy().astype(np.float32).astype(np.float64)[::40]
+    bounds = error_bounds(program, rows, "f32")
+    for index, row in enumerate(rows):
+        browser.open(page, "#row=" + ",".join(map(str, row)))
+        assert browser.ask("document.getElementById('label').textContent") == program.predict([row])[0]
+        assert (
+            np.abs(values(browser, "scores") - program.decision_function([row])[0]) <= bounds.scores[index]
+        ).all()
+        apart = np.abs(values(browser, "chances") - program.predict_proba([row])[0])
+        assert (apart <= bounds.probabilities[index]).all()
+    assert browser.ask("document.querySelector('#grid span').textContent") == "sepal length (cm)"
+    assert "Self-test passed." in browser.ask("document.querySelector('footer').textContent")
+    setting = (
+        "f = document.querySelector('#grid input'); f.value = '{}'; f.dispatchEvent(new Event('input'))"
+    )
+    browser.ask(setting.format("99"))
+    assert float(values(browser, "scores")[0]) != program.decision_function([rows[-1]])[0][0]
+    browser.ask(setting.format(""))
+    assert (
+        browser.ask("document.getElementById('problem').textContent")
+        == "sepal length (cm) is not a number."
+    )
+
+
+def test_a_drawn_digit(browser: Browser, tmp_path: Path) -> None:
+    X, y = load_digits(return_X_y=True)
+    page, program = page_of(SVC(gamma=0.001, C=10).fit(X, y), tmp_path, X)
+    browser.open(page)
+    ring = [(0.5 + 0.24 * math.cos(t / 3), 0.5 + 0.38 * math.sin(t / 3)) for t in range(20)]
+    bar = [(0.5, 0.1 + 0.08 * t) for t in range(11)]
+    for drawing, digit in ((ring, "0"), (bar, "1")):
+        browser.ask("document.getElementById('clear').click()")
+        left, top, size = browser.ask(
+            "r = document.getElementById('pad').getBoundingClientRect(); [r.left, r.top, r.width]"
+        )
+        browser.drag([(left + x * size, top + y * size) for x, y in drawing])
+        browser.wait(f"document.getElementById('label').textContent === '{digit}'")
+        row = browser.ask("Array.from(row)")  # the page's own variable
+        assert min(row) == 0 and 8 <= max(row) <= 16, "ink has the range of the data"
+        bounds = error_bounds(program, np.array([row]), "f32")
+        assert (
+            np.abs(values(browser, "scores") - program.decision_function([row])[0]) <= bounds.scores[0]
+        ).all()
+
+
+def test_a_hostile_label_stays_text(browser: Browser, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    frame = pandas.DataFrame(X[:, :3], columns=list(HOSTILE))
+    page, program = page_of(SVC().fit(frame, np.array(HOSTILE)[y]), tmp_path)
+    for row in X[::50, :3]:
+        browser.open(page, "#row=" + ",".join(map(str, row)))
+        assert browser.ask("document.getElementById('label').textContent") == program.predict([row])[0]
+        assert browser.ask("document.title") == "model"
+        assert browser.ask("document.querySelectorAll('img, script').length") == 3
+    assert browser.ask("document.querySelector('#grid span').textContent") == HOSTILE[0]
+
+
+def test_many_features_and_a_regressor(browser: Browser, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(40, 300))
+    page, program = page_of(SVC().fit(X, X[:, 0] > 0), tmp_path / "many", precision="f64")
+    browser.open(page, "#row=" + ",".join(map(str, X[0])))
+    assert browser.ask("document.getElementById('label').textContent") == str(program.predict(X[:1])[0])
+    fill = "m = document.getElementById('many'); m.value = '1 2 three'; m.dispatchEvent(new Event('input'))"
+    browser.ask(fill)
+    assert browser.ask("document.getElementById('problem').textContent") == "Expected 300 numbers, found 2."
+    folder = written(regressor(), tmp_path / "value", "wasm")
+    browser.open(folder / "model.html", "#row=1,2,3,4")
+    shown = float(browser.ask("document.getElementById('label').dataset.value"))
+    assert shown == sc.load(folder).predict([[1, 2, 3, 4]])[0]
