@@ -65,8 +65,7 @@ Profile = Annotated[
     str | None,
     typer.Option(
         help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
-        "see --cpu  [default: host, "
-        "portable with kits for devices]"
+        "see --cpu  [default: host, device with kits for devices]"
     ),
 ]
 DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]

@@ -16,8 +16,6 @@ from svmcompile.accelerate import train as train_method
 from svmcompile.data import Data
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.files import write_files
-from svmcompile.files.tree import write_tree
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import FIXED, Number, Program
@@ -26,13 +24,14 @@ from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise import optimise
 from svmcompile.optimise.uncentre import uncentre
+from svmcompile.outputs import Files, emit_kits, emit_wasm
+from svmcompile.outputs import write as write
 from svmcompile.probes import probe_rows
 from svmcompile.report import MEAN_COSTS, describe, rounding_notes, stored_vectors
 from svmcompile.rows import as_rows, table_rows
 from svmcompile.steps import uncentred
 from svmcompile.svm import SVM
 
-Files = dict[str, str | bytes]
 Watcher = Callable[[str, Program], None]
 
 TARGETS = ("c", "onnx", "wasm")
@@ -178,13 +177,18 @@ def emit(
         program = _for_device(program, tables)
     if tables is not None and _choice(tables, ("f16", *STORAGES), "table type") == "f16":
         program = _with_halves(program, targets, number, profile)
+    makers: dict[str, Callable[[], tuple[Files, Program | None]]] = {
+        "c": lambda: _emit_c(program, name, number, profile, tables, watch, soft_double),
+        "onnx": lambda: (_emit_onnx(program, name, number), None),
+        "wasm": lambda: emit_wasm(program, name, number, X, watch),
+    }
     files: Files = {}
     emitted = None
     for one in dict.fromkeys(targets):
-        made, machine = _emit_one(one, program, name, number, profile, tables, watch, X, soft_double)
+        made, machine = makers[_choice(one, TARGETS, "target")]()
         emitted = machine if one == "c" else emitted or machine
         files.update(made)
-    files.update(_emit_kits(kit, program, name, number, profile, files))
+    files.update(emit_kits(kit, program, name, number, profile, files))
     emitted = emitted or program
     files[f"{name}.svmc"] = to_bytes(program)
     report = describe(program, emitted, name, targets, number, profile) | dict(figures or {})
@@ -204,7 +208,7 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
     pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
     program in whole numbers already is returned as it is.
     """
-    from svmcompile.lower.fixed import fix, given_range, range_of_rows
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
 
     number = checked_precision(precision)
     if program.number == number:
@@ -222,6 +226,8 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
     if ranges is not None:
         low, high = ranges
         span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    elif span is not None:
+        span = widened(span, number)
     assert span is not None
     return fix(program, number, span)
 
@@ -259,21 +265,6 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
     return value
 
 
-def _emit_one(
-    target: str, program: Program, name: str, number: Number, profile: Any, tables: str | None,
-    watch: Watcher | None, X: Any, soft_double: bool,
-) -> tuple[Files, Program | None]:  # fmt: skip
-    """The files of one target, and the machine program behind them if there is one."""
-    if _choice(target, TARGETS, "target") == "c":
-        return _emit_c(program, name, number, profile, tables, watch, soft_double)
-    if target == "onnx":
-        return _emit_onnx(program, name, number), None
-    from svmcompile.browser import emit_wasm
-
-    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
-    return emit_wasm(program, name, number, rows, watch)
-
-
 def _emit_c(
     program: Program,
     name: str,
@@ -293,38 +284,10 @@ def _emit_c(
     return dict(emit_c(machine, name, SelfTest.of(program, number), profile, soft_double)), machine
 
 
-def _emit_kits(
-    kit: str | Iterable[str], program: Program, name: str, number: Number, profile: str, files: Files
-) -> Files:
-    """The files of each kit around the C that was emitted."""
-    from svmcompile.emit.kits import check_kit, emit_kit
-
-    kits = [check_kit(one, profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))]
-    if kits and f"{name}.c" not in files:
-        raise OptionError("a kit is made of C; add target c")
-    code = {file: str(files[file]) for file in (f"{name}.h", f"{name}.c")} if kits else {}
-    return {path: text for one in kits for path, text in emit_kit(one, program, name, number, code).items()}
-
-
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
     from svmcompile.emit.onnx import emit as emit_onnx
 
     return dict(emit_onnx(program, name, number))
-
-
-def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none; so too each kit, which is a folder in it."""
-    trees: dict[str, dict[str, str | bytes]] = {}
-    plain = {}
-    for path, content in files.items():
-        parts = path.split("/", 2)
-        if len(parts) == 3:
-            trees.setdefault("/".join(parts[:2]), {})[parts[2]] = content
-        else:
-            plain[path] = content
-    for tree, contents in trees.items():
-        write_tree(contents, Path(folder) / tree)
-    write_files(plain, Path(folder))
 
 
 def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
