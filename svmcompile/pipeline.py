@@ -208,7 +208,7 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
     pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
     program in whole numbers already is returned as it is.
     """
-    from svmcompile.lower.fixed import fix, given_range, range_of_rows
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
 
     number = checked_precision(precision)
     if program.number == number:
@@ -226,6 +226,8 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
     if ranges is not None:
         low, high = ranges
         span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    elif span is not None:
+        span = widened(span, number)
     assert span is not None
     return fix(program, number, span)
 

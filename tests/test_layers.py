@@ -14,7 +14,7 @@ STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "
 # The only modules that may put stages together.
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
-    "estimator", "cluster", "convert_job", "support", "outputs",
+    "estimator", "cluster", "device_job", "device_fit", "convert_job", "support", "outputs",
 }  # fmt: skip
 HEAVY = (
     "numpy",

@@ -32,7 +32,7 @@ class FixedSum:
     """Kernel sums in whole numbers: t_i from x . vectors[i], k_i from t_i, then weighted sums.
 
     "exp2": t_i = |x|^2 + offsets[i] * 2^offset_shift - 2 x . vectors[i], not below 0; k_i = curve(t_i).
-    "tanh": t_i = x . vectors[i] + offsets[i]; k_i = curve(|t_i|) with the sign of t_i.
+    "tanh": t_i = x . vectors[i] + offsets[i], not below 0; k_i = curve(t_i).
     "power": u_i = t_i / 2^cell_bits to the nearest, k_i = u_i^degree in units of 2^(15 degree - 30).
     "identity": k_i = t_i.
     The curve goes straight from point to point, 2^cell_bits apart, and stays at its last point.

@@ -51,7 +51,7 @@ def fixed_kernel(node: Any, x: Wholes, tables: Tables) -> Wholes:
         return on_curve(t, curve, node.cell_bits)
     t = dots + offsets
     if node.shape == "tanh":
-        return np.asarray(np.sign(t) * on_curve(np.abs(t), curve, node.cell_bits))
+        return on_curve(np.maximum(t, 0), curve, node.cell_bits)
     return t if node.shape == "identity" else powers(rounded_shift(t, node.cell_bits), node.degree)
 
 

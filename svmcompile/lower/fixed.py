@@ -26,6 +26,8 @@ from svmcompile.lower.fixed_rows import Row, Span, View, common_row, has_grid, o
 from svmcompile.lower.fixed_sums import Fixed, fixed_affine, fixed_sum
 
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
+# Rows to come may go this share of a range beyond those seen, on either side.
+MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
 MOST_ROWS = 2000  # that scales are tried on
 SUMS = (ir.KernelSum, ir.PairSum)
 FIXABLE = (*SUMS, ir.Affine)
@@ -35,7 +37,7 @@ WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole n
 def fix(program: Program, number: Number, span: Span) -> Program:
     """The program in whole numbers whose labels differ least from the program's on the rows of the span."""
     program = _plain(own_tables(program))
-    spans = _spans(program, span)
+    spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
     found = [_Fixer(program, number, spans, share).fixed() for share in _shares(program, spans)]
     best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
@@ -49,6 +51,12 @@ def range_of_rows(rows: NDArray[Any]) -> Span:
         raise OptionError("the data for ranges has no row of finite numbers")
     step = -(-len(kept) // MOST_ROWS)
     return Span(kept.min(axis=0), kept.max(axis=0), kept[::step])
+
+
+def widened(span: Span, number: Number) -> Span:
+    """A range seen, with room for rows that go beyond."""
+    room = MARGIN[number] * (span.high - span.low)
+    return Span(span.low - room, span.high + room, span.rows)
 
 
 def given_range(low: Any, high: Any, n_features: int, rows: NDArray[Any] | None = None) -> Span:
@@ -109,7 +117,7 @@ def _fixable(program: Program) -> list[Any]:
     return [node for node in program.body if isinstance(node, FIXABLE) and node.out not in steps]
 
 
-def _spans(program: Program, span: Span) -> dict[str, Span]:
+def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
     """The range of all features that are quantised."""
     bases = dict.fromkeys(view_of(program, node.x).base for node in _fixable(program))
     made = [base for base in bases if base != program.input.name]
@@ -118,7 +126,9 @@ def _spans(program: Program, span: Span) -> dict[str, Span]:
             "preprocessing makes new features here, whose ranges follow from data only; give rows"
         )
     values = interpret_values(program, span.rows, made) if made and span.rows is not None else {}
-    return {base: range_of_rows(values[base]) if base in values else span for base in bases}
+    return {
+        base: widened(range_of_rows(values[base]), number) if base in values else span for base in bases
+    }
 
 
 def _shares(program: Program, spans: dict[str, Span]) -> list[float]:

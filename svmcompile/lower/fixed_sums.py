@@ -53,6 +53,7 @@ class Values:
     most: int  # largest whole number
     size: Array  # [n] largest kernel value
     error: Array  # [n] largest error of a kernel value
+    middle: float = 0.0  # what is to be added to every kernel value
 
     def tables(self, vectors: str, offsets: str, curve: str) -> Tables:
         """What a node reads, by these names."""
@@ -99,9 +100,13 @@ def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Numb
     top = (1 << (row.bits - 1)) - 1
     reach = row.limit * np.abs(parts).sum(axis=1) + np.abs(offsets)
     rounding = row.limit * len(slopes) / 2 + 2
+    room = float(reach.max(initial=0.0))
+    if kernel.kind == "sigmoid":  # whose curve starts at the lowest value
+        room = 3 * row.limit * float(np.abs(parts).sum(axis=1).max(initial=0.0)) + float(np.ptp(offsets))
+        rounding = 3 * rounding
     unit = max(
         float(np.abs(parts).max(initial=0.0)) / top,
-        float(reach.max(initial=0.0)) / (INT32 - rounding),
+        room / (INT32 - rounding),
         np.finfo(np.float64).tiny,
     )
     points, stored = np.round(parts / unit).astype(np.int64), np.round(offsets / unit).astype(np.int64)
@@ -110,9 +115,15 @@ def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Numb
     tables = _whole(points, row.bits), stored.astype(np.int32)
     whole_reach = int((row.limit * np.abs(points).sum(axis=1) + np.abs(stored)).max(initial=0))
     if kernel.kind == "sigmoid":
-        curve = rising(unit, CELLS[number], whole_reach)
-        ones = np.ones(len(points))
-        return Values(*tables, curve, "tanh", 0, 1 / TOP, TOP, ones, np.minimum(2, moved) + curve.error)
+        dots = row.limit * np.abs(points).sum(axis=1)
+        low, high = int((stored - dots).min()), int((stored + dots).max())
+        found = rising(unit, CELLS[number], low, high - low)
+        sizes = np.full(len(points), found.amplitude)
+        error = np.minimum(2, moved) + found.amplitude * found.curve.error
+        return Values(
+            tables[0], (stored - low).astype(np.int32), found.curve, "tanh", 0, found.amplitude / TOP, TOP,
+            sizes, error, found.middle,
+        )  # fmt: skip
     if kernel.kind == "linear":
         return Values(*tables, NO_CURVE, "identity", 0, unit, whole_reach, reach + moved, moved)
     return _powers(kernel.degree, tables, unit, whole_reach, reach, moved)
@@ -172,6 +183,12 @@ def _sums(values: Array, weights: Array, counts: tuple[int, ...]) -> Array:
     return np.asarray(sums(values[None], np.abs(weights), counts)[0])
 
 
+def _signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
+    """Sums of the weights."""
+    sums: Any = weighted
+    return np.asarray(sums(np.ones((1, len(weights))), weights, counts)[0])
+
+
 def fixed_sum(
     node: KernelSum | PairSum, math: Tables, row: Row, view: View, number: Number, name: str
 ) -> Fixed:
@@ -179,6 +196,7 @@ def fixed_sum(
     values = fixed_values(node.kernel, math[node.vectors], row, view, number)
     counts = node.counts if isinstance(node, PairSum) else ()
     weights, bias = math[node.weights].T, math[node.bias]
+    bias = bias + values.middle * _signed_sums(weights, counts)
     made = fixed_weights(values, weights, bias, counts, number)
     unit = float(np.float32(made.unit * values.unit * 2.0**made.shift))
     off = np.abs(weights - made.weights * made.unit)

@@ -24,19 +24,19 @@ from svmcompile.progress import steps
 RANKS = (8, 16, 32)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
-MOST_SHARP = 400  # expansions whose bounds are made tighter
+MOST_SHARP = 200  # expansions whose bounds are made tighter
 BLOCKS = 6  # orders whose spectra bound what is left out
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
 
 class VoteOptions(Protocol):
-    """What a vote reads of a method's options; 0 leaves a choice open."""
+    """What a vote reads of a method's options; 0, for a rank -1, leaves a choice open."""
 
     @property
     def leaves(self) -> int: ...  # centres of each class
 
     @property
-    def order(self) -> int: ...
+    def order(self) -> int: ...  # pairs have no third one, and take the second for it
 
     @property
     def rank(self) -> int: ...
@@ -106,14 +106,14 @@ class Chooser:
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
         n, d = self.pairs.own.vectors.shape
-        return self.options.max_bytes or FLOAT * n * (d + 1)
+        return self.options.max_bytes or FLOAT * int(n) * (int(d) + 1)
 
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
         d, options = self.pairs.own.vectors.shape[1], self.options
-        orders = [options.order] if options.order else [1, 2]
+        orders = [min(options.order, 2)] if options.order else [1, 2]
         ranks = [rank for rank in RANKS if rank < d] + ([0] if d <= MOST_FEATURES else [])
-        if options.rank:
+        if options.rank >= 0:
             ranks = [options.rank if options.rank < d else 0]
         return [Form(1)] * (1 in orders) + [Form(2, rank) for rank in ranks] * (2 in orders)
 
@@ -157,7 +157,7 @@ class Chooser:
         second = (q * along * (along + 1) // 2 + form.rank * d + 3 * q * (form.rank > 0)) * (form.order > 1)
         centre = d + 1 + q * (d + 1) + second + form.order * q * (2 * self.options.cells + 1)
         parts = sum(len(tree.parts) for tree in trees)
-        return FLOAT * (parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
+        return FLOAT * int(parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
     def _places(self, trees: Sequence[Centres], forms: list[Form], sharpen: bool = False) -> list[Placed]:
         found = []

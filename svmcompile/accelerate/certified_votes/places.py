@@ -1,4 +1,4 @@
-"""A centre of a class with the Taylor polynomials of all its pairs there: sums and rows go in, tables out."""
+"""A centre of a class, and the Taylor polynomials of its pairs there: sums and rows go in, tables out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """What `TaylorVote` holds of one centre; below order 2, and without axes, what is not there is empty."""
+    """What `TaylorVote` holds of one centre; what an order below 2 or no axes leave out is empty."""
 
     axes: Array  # [r, d]
     squares: Array  # [q, r (r + 1) / 2]

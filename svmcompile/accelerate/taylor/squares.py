@@ -31,18 +31,9 @@ def can_sharpen(d: int) -> bool:
 def cubic_bound(points: Array, weights: Array) -> float:
     """A bound on |1/6 sum_i weights_i (h . s_i)^3| for |h| = 1."""
     d = int(points.shape[1])
-    first, second, scale, unit = _pairs(d)
-    tensor = np.einsum("i,ij,ik,il->jkl", weights / 6, points, points, points, optimize=True)
-    unfolded = tensor[:, first, second] * scale
-    one = unfolded.T @ unfolded
-    crossed = np.einsum("ajl,akm->jklm", tensor, tensor, optimize=True)
-    crossed = 0.5 * (crossed + crossed.transpose(0, 1, 3, 2))  # factors within a pair change places
-    crossed = 0.5 * (crossed + crossed.transpose(1, 0, 2, 3))
-    other = crossed[first, second][:, first, second] * np.outer(scale, scale)
-    idle = np.eye(len(first)) - np.outer(unit, unit)
-
+    one, other, idle = quartics(points, weights)
     mass = float(np.abs(weights / 6) @ np.linalg.norm(points, axis=1) ** 3)
-    slip = roundings(len(points) + len(first))
+    slip = roundings(len(points) + len(one))
 
     def largest(theta: float, kappa: float) -> float:
         rounding = slip * ((abs(theta) + abs(1 - theta)) * mass**2 + abs(kappa) * (1 + d))
@@ -51,6 +42,19 @@ def cubic_bound(points: Array, weights: Array) -> float:
     size = float(np.abs(one).max())
     found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
     return SLACK * math.sqrt(max(found, 0.0))
+
+
+def quartics(points: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Two matrices that give |T(h, h, .)|^2 of the cubic form, and one that gives zero."""
+    first, second, scale, unit = _pairs(int(points.shape[1]))
+    tensor = np.einsum("i,ij,ik,il->jkl", weights / 6, points, points, points, optimize=True)
+    unfolded = tensor[:, first, second] * scale
+    one = unfolded.T @ unfolded
+    crossed = np.einsum("ajl,akm->jklm", tensor, tensor, optimize=True)
+    crossed = 0.5 * (crossed + crossed.transpose(0, 1, 3, 2))  # factors within a pair change places
+    crossed = 0.5 * (crossed + crossed.transpose(1, 0, 2, 3))
+    other = crossed[first, second][:, first, second] * np.outer(scale, scale)
+    return one, other, np.eye(len(first)) - np.outer(unit, unit)
 
 
 def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
