@@ -14,6 +14,7 @@ from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.limits import check_tables, check_width
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import SAFE, Sizes, U, offline, order_margins, slack, vanished
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
 
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere
@@ -63,7 +64,7 @@ class Place:
     def __init__(
         self, sums: list[RbfSum], rows: Array, blocks: int, cells: int, sharpen: bool = False
     ) -> None:
-        self.locals = [Local(one, rows, blocks, sharpen) for one in sums]
+        self.locals = [Local(one, rows, blocks, FEW_PRODUCTS if sharpen else 0) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
         first = self.locals[0]
         self.centre, self.rows = first.centre, first.rows
