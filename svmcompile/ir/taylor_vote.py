@@ -8,7 +8,6 @@ from typing import ClassVar
 from svmcompile.ir.kinds import IndexTable, Lazy, Level, Table, Value
 from svmcompile.kernel import Kernel
 
-
 SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
 
 
