@@ -2,6 +2,7 @@
 
     python examples/devices.py                         every processor (some minutes)
     python examples/devices.py cortex-m4f              one of them, in all forms
+    python examples/devices.py cortex-m4f exact        one form
 
 The model is scikit-learn's digits 1 against 8, pixels/16, SVC(C=1, gamma=0.03): 103 support vectors,
 64 features, 143 rows held out. Code is built by ziglang at -O2 and run in emulators; the ATmega is
@@ -154,13 +155,16 @@ def m2cgen_code(model: SVC) -> str:
         ).stdout
 
 
-def table(cpu: Cpu) -> None:
-    """Everything on one processor."""
+def table(cpu: Cpu, titles: list[str]) -> None:
+    """Everything on one processor, or the forms with these titles."""
     print(f"\n### {cpu.name}\n\n{HEAD.format(unit=cpu.unit)}")
     for form, chosen in enumerate(FORMS):
         if cpu.family == "avr" and (chosen.soft_double or chosen.precision == "f64"):
             continue  # an AVR has no double of 64 bits
-        print(form_line(form, cpu), flush=True)
+        if not titles or chosen.title in titles:
+            print(form_line(form, cpu), flush=True)
+    if titles:
+        return
     measured = m2cgen_line(cpu)
     if measured:
         print(measured, flush=True)
@@ -170,10 +174,11 @@ def table(cpu: Cpu) -> None:
 
 
 def main() -> None:
-    cpus = [find_cpu(name) for name in sys.argv[1:]] or list(CPUS.values())
+    titles = [word for word in sys.argv[1:] if word in {form.title for form in FORMS}]
+    cpus = [find_cpu(word) for word in sys.argv[1:] if word not in titles] or list(CPUS.values())
     for cpu in cpus:
         if can_measure(cpu):
-            table(cpu)
+            table(cpu, titles)
         else:
             print(f"\n{cpu.name}: left out, its tools are not installed")
 
