@@ -68,6 +68,10 @@ Profile = Annotated[
         "see --cpu  [default: host, device with kits for devices]"
     ),
 ]
+Tables = Annotated[
+    str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
+]
+Prefix = Annotated[str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")]
 DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]
 SoftDouble = Annotated[
     bool, typer.Option("--soft-double", help="profile device: double in software where a claim needs it")
@@ -124,12 +128,8 @@ def compile(
     precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
     ranges: Ranges = None,
     profile: Profile = None,
-    tables: Annotated[
-        str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
-    ] = None,
+    tables: Tables = None,
+    name: Prefix = None,
     features: Features = None,
     most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
@@ -147,24 +147,12 @@ def compile(
     from svmcompile.emit.kits import default_profile
 
     profile = profile or ("device" if cpu else default_profile(kit or ()))
-
     wanted = jobs.CompileOptions(
-        method=method,
-        options=_settings(set_ or []),
-        targets=tuple(target or ["c"]),
-        precision=precision,
-        profile=profile,
-        tables=tables,
-        name=name,
-        trust_pickle=trust_pickle,
-        n_features=features,
-        most_probable=most_probable,
-        dump_ir=dump_ir,
-        soft_double=soft_double,
-        device=DeviceOptions.of(cpu, flash, ram, energy, profile),
-        kits=tuple(kit or ()),
-        ranges=ranges,
-    )
+        method=method, options=_settings(set_ or []), targets=tuple(target or ["c"]), kits=tuple(kit or ()),
+        precision=precision, ranges=ranges, profile=profile, tables=tables, soft_double=soft_double,
+        name=name, trust_pickle=trust_pickle, n_features=features, most_probable=most_probable,
+        dump_ir=dump_ir, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+    )  # fmt: skip
     with showing_progress(as_json):
         report, files = jobs.compile_model(
             model, output, wanted, lambda svm: _read_data(data, label, svm.n_features, svm.feature_names)
