@@ -21,6 +21,7 @@ import numpy as np
 from c_cost import c_cost
 from certified_sets import CASES, Case
 from common import table
+from metric_tree import progress
 from sklearn.svm import SVC
 
 import svmcompile as sc
@@ -110,7 +111,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--flops", action="store_true")
     words = parser.parse_args()
-    print(table("Exact over certified", HEAD, lines(words)))
+    print(table("Exact over certified", HEAD, progress(lines(words), lambda done: done)))
 
 
 if __name__ == "__main__":
