@@ -104,7 +104,9 @@ def lines(words: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--flops", action="store_true")
