@@ -103,7 +103,7 @@ def _room(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
         return vectors // 2
     each = 4 * (asked.svm.n_features + max(1, asked.svm.coefficients.shape[0]))
     code: int = max(0, cost["flash_bytes"] - vectors * each)
-    return max(LEAST_VECTORS, min(vectors - 1, (wanted.flash - code) // each))
+    return int(max(LEAST_VECTORS, min(vectors - 1, (wanted.flash - code) // each)))
 
 
 def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] | None:

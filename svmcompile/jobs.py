@@ -30,6 +30,7 @@ from svmcompile.errors import OptionError
 from svmcompile.files import write_file
 from svmcompile.ir.program import FIXED, Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
+from svmcompile.outputs import Files
 from svmcompile.read import read
 from svmcompile.svm import SVM
 
@@ -112,7 +113,7 @@ def compile_model(
     return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
 
 
-def _on_device(files: pipeline.Files, asked: Asked, device: DeviceOptions) -> pipeline.Files:
+def _on_device(files: Files, asked: Asked, device: DeviceOptions) -> Files:
     """The files with their cost on a device; an error where it has no room for them."""
     rows = rows_for(asked.program, None if asked.data is None else asked.data.X)
     cost = device_cost(files, asked.name, device.cpu, rows, device.picojoules)

@@ -189,7 +189,7 @@ def verified(report: Any) -> None:
 
 
 def certificates(report: Any) -> None:
-    """Rows by what is known of their certificates."""
+    """Rows by what is known of their certificates; errors over bounds are in real numbers, then rounded."""
     columns = (
         "rows",
         "confirmed",

@@ -125,6 +125,7 @@ def _vectors(
         "row_lanes": row_bytes // size,
         "rows_v": isa["v"] + "_rows",
         "rows_u": isa["u"] + "_rows",
+        "rows_i": isa["v"] + "_rows_i",
         "wide": bytes_of > FEW_BYTES,
         "bytes": bytes_of,
         "lanes": lanes,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -150,6 +150,20 @@ def test_what_cannot_be_checked_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(sc.ToolchainError, match="proof"):
         check_rows(program(), rows())
+
+
+@pytest.mark.parametrize("order, rank", [(1, 1), (2, 4), (2, 2)])
+def test_pairs_of_votes_are_confirmed_and_damaged_ones_refuted(order: int, rank: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=10.0).fit(X, y)
+    program = sc.compile(
+        model, method="certified", X=X, order=order, rank=rank, max_bytes=1 << 20, force=True
+    )
+    node = next(item for item in program.body if isinstance(item, ir.TaylorVote))
+    report = sc.check_certificate(program, X[::5], model, every_leaf=True)
+    assert report.ok and report.confirmed > 20 and report.real > 0.5
+    broken = program.replace(tables={**program.tables, node.slopes: -program.tables[node.slopes]})
+    assert check_rows(broken, X[::5]).refuted > 0
 
 
 def test_a_random_sum_with_few_axes_is_confirmed() -> None:

@@ -16,7 +16,6 @@ from svmcompile.accelerate.certified_votes.pairs import Pairs
 from svmcompile.accelerate.certified_votes.places import Form, Place, Placed
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.squares import can_sharpen
 from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
@@ -24,8 +23,8 @@ from svmcompile.progress import steps
 RANKS = (8, 16, 32)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
-MOST_SHARP = 200  # expansions whose bounds are made tighter
-BLOCKS = 6  # orders whose spectra bound what is left out
+MOST_AGAIN, MOST_SHARP = 1500, 200  # expansions whose bounds are made tighter, and as tight as may be
+BLOCKS, MOST_BLOCKS = 4, 8  # orders whose spectra bound what is left out: while choosing, and at last
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
 
@@ -130,11 +129,12 @@ class Chooser:
 
     def _sharpened(self, choice: Choice) -> Choice:
         """The same layout with tighter bounds, which take time: not worth it while choosing."""
-        trees, q = choice.layout.trees, self.pairs.classes - 1
-        if not can_sharpen(self.pairs.own.vectors.shape[1]) or len(choice.layout.places) * q > MOST_SHARP:
+        trees, form = choice.layout.trees, choice.layout.form
+        count = len(choice.layout.places) * (self.pairs.classes - 1)
+        if count > MOST_AGAIN:
             return choice
-        places = self._places(trees, [choice.layout.form], sharpen=True)
-        return self.judged(Layout(trees, places, choice.layout.form))
+        places = self._places(trees, [form], MOST_BLOCKS, sharpen=count <= MOST_SHARP)
+        return self.judged(Layout(trees, places, form))
 
     def _by_centres(self) -> Iterator[list[Choice]]:
         """Choices with 1, 2, 4, ... centres of a class, those that fit."""
@@ -159,13 +159,15 @@ class Chooser:
         parts = sum(len(tree.parts) for tree in trees)
         return FLOAT * int(parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
-    def _places(self, trees: Sequence[Centres], forms: list[Form], sharpen: bool = False) -> list[Placed]:
+    def _places(
+        self, trees: Sequence[Centres], forms: list[Form], blocks: int = BLOCKS, sharpen: bool = False
+    ) -> list[Placed]:
         found = []
         with steps("Taylor expansions", sum(len(tree.parts) for tree in trees)) as advance:
             for own, tree in enumerate(trees):
                 sums = self.pairs.against(own)
                 for part in tree.parts:
-                    place = Place(sums, self.by_class[own][part], BLOCKS, self.options.cells, sharpen)
+                    place = Place(sums, self.by_class[own][part], blocks, self.options.cells, sharpen)
                     found.append(place.placed(forms))
                     advance(1)
         return found

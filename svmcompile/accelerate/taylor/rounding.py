@@ -31,7 +31,7 @@ TINY = 2.0**-126  # numbers below may be taken as zero
 # Within these, no product overflows or vanishes that matters.
 LEAST_GAMMA, MOST_GAMMA = 1e-20, 1e20
 MOST_MASS = 1e18  # of the weights and the bias
-MOST_FEATURES = 30_000
+MOST_FEATURES = 30_000  # times the root of the number of axes
 MOST_ENTRY = 1e30  # of a table
 
 

@@ -19,13 +19,10 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.kernel import Array
 
-MOST_PRODUCTS = 400  # d (d + 1) / 2 of more is left to the unfolding
+FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
+MANY_PRODUCTS = 2100  # for which it takes a minute
 SLACK = 1 + 1e-7  # for the rounding of roots and quotients
-EVALUATIONS = 24
-
-
-def can_sharpen(d: int) -> bool:
-    return d * (d + 1) // 2 <= MOST_PRODUCTS
+EVALUATIONS, COSTLY_EVALUATIONS = 24, 8
 
 
 def cubic_bound(points: Array, weights: Array) -> float:
@@ -40,7 +37,7 @@ def cubic_bound(points: Array, weights: Array) -> float:
         return _largest(theta * one + (1 - theta) * other + kappa * idle) + rounding
 
     size = float(np.abs(one).max())
-    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
+    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0], len(one))
     return SLACK * math.sqrt(max(found, 0.0))
 
 
@@ -72,8 +69,8 @@ def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
         rounding = slip * (mass + abs(kappa) * (1 + d))
         return _largest(sign * form + kappa * idle) + rounding
 
-    top = _least(lambda at: largest(1.0, at[0] * size), [0.0])
-    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0])
+    top = _least(lambda at: largest(1.0, at[0] * size), [0.0], len(first))
+    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0], len(first))
     return SLACK * min(bottom, 0.0), SLACK * max(top, 0.0)
 
 
@@ -88,9 +85,10 @@ def _largest(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(matrix)[-1])
 
 
-def _least(function: Callable[[Array], float], start: list[float]) -> float:
+def _least(function: Callable[[Array], float], start: list[float], products: int) -> float:
     """The least value a short search finds; any value is a valid bound."""
     from scipy.optimize import minimize
 
-    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": EVALUATIONS})
+    most = EVALUATIONS if products <= FEW_PRODUCTS else COSTLY_EVALUATIONS
+    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": most})
     return min(float(found.fun), function(np.asarray(start)))
