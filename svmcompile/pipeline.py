@@ -18,6 +18,9 @@ from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
+from svmcompile.fixed_point import PRECISIONS as PRECISIONS
+from svmcompile.fixed_point import checked_precision as checked_precision
+from svmcompile.fixed_point import quantise as quantise
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import FIXED, Number, Program
@@ -36,7 +39,7 @@ Files = dict[str, str | bytes]
 Watcher = Callable[[str, Program], None]
 
 TARGETS = ("c", "onnx", "wasm")
-PRECISIONS = ("f32", "f64")
+
 PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
@@ -197,37 +200,6 @@ def emit(
     return files
 
 
-def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None) -> Program:
-    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
-
-    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
-    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
-    program in whole numbers already is returned as it is.
-    """
-    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
-
-    number = checked_precision(precision)
-    if program.number == number:
-        return program
-    if program.number or number not in FIXED:
-        raise OptionError(
-            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
-        )
-    if X is None and ranges is None:
-        raise OptionError(
-            f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
-            "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
-        )
-    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
-    if ranges is not None:
-        low, high = ranges
-        span = given_range(low, high, program.n_features, None if span is None else span.rows)
-    elif span is not None:
-        span = widened(span, number)
-    assert span is not None
-    return fix(program, number, span)
-
-
 def _only_c(targets: tuple[str, ...], tables: str | None) -> None:
     if set(targets) != {"c"} or tables is not None:
         raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
@@ -247,12 +219,6 @@ def _with_halves(program: Program, targets: tuple[str, ...], number: Number, pro
     if number != "f32" or profile != "host" or set(targets) != {"c"}:
         raise OptionError("tables in f16 need target c, precision f32 and profile host")
     return round_vectors(program)
-
-
-def checked_precision(precision: str) -> Number:
-    """The precision, if there is such a one."""
-    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
-    return number
 
 
 def _choice(value: str, known: tuple[str, ...], what: str) -> Any:

@@ -36,6 +36,12 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     return Bounds(found, near | outside, np.zeros((len(rows), 0)))
 
 
+def is_exact(program: Program) -> bool:
+    """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
+    readers = [node for node in program.body if program.input.name in ir.operands(node)]
+    return all(isinstance(node, ir.Quantise) for node in readers)
+
+
 def _width(program: Program) -> int:
     from svmcompile.ir.check import infer_types
 
