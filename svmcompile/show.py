@@ -42,6 +42,18 @@ def size(count: float) -> str:
     return f"{count:.1f} GB"
 
 
+def _device(table: Table, cost: dict[str, Any]) -> None:
+    """The cost on a device."""
+    how = f"measured on {cost['rows']} rows" if cost["measured"] else "predicted, within a factor of two"
+    table.add_row(f"on {cost['cpu']}", how)
+    table.add_row("flash", f"{cost['flash_bytes']:,} B")
+    table.add_row("memory, stack", f"{cost['ram_bytes']:,} B, {cost['stack_bytes']:,} B")
+    worst = "" if cost["worst"] is None else f", at most {cost['worst']:,}"
+    table.add_row(f"{cost['unit']} per prediction", f"{cost['mean']:,.0f}{worst}")
+    if "energy_nj" in cost:
+        table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
+
+
 def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> None:
     """What `compile` made."""
     cost = report["cost"]
@@ -75,6 +87,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
     if "accuracy" in report:
         both = report["accuracy"]
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
+    if "device" in report:
+        _device(table, report["device"])
     for name, count in sizes.items():
         table.add_row(escape(str(folder / name)), size(count))
     console.print(table)
@@ -175,7 +189,7 @@ def verified(report: Any) -> None:
 
 
 def certificates(report: Any) -> None:
-    """Rows by what is known of their certificates."""
+    """Rows by what is known of their certificates; errors over bounds are in real numbers, then rounded."""
     columns = (
         "rows",
         "confirmed",

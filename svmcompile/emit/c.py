@@ -11,7 +11,7 @@ from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import Function, c_real, functions, public_functions
 from svmcompile.emit.c_device import RESERVED as OF_DEVICES
-from svmcompile.emit.c_device import Adapted, Style, adapted, check_double
+from svmcompile.emit.c_device import Style, check_double
 from svmcompile.emit.c_fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
@@ -79,7 +79,7 @@ def _context(
 ) -> dict[str, Any]:
     number, style = program.number, Style(name, profile == "device")
     assert number
-    made = adapted(program) if style.fades(number) else Adapted(program, {}, frozenset())
+    made = style.adapt(program)
     program = made.program
     types = infer_types(program)
     tables = _tables(program, symbols, made.folded)

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmcompile.emit.c_api import row_parameters
 from svmcompile.emit.c_host import power_steps
-from svmcompile.emit.c_taylor_vote import idle_vote
+from svmcompile.emit.c_taylor_vote import has_tests, idle_vote
 from svmcompile.emit.c_vectors import plain_instruction_sets
 from svmcompile.emit.literals import real, wrap
 from svmcompile.ir import nodes as ir
@@ -59,10 +59,10 @@ def staged_helpers(body: list[Node], program: Program) -> dict[str, bool]:
     """Which helper functions bounded sums call in plain code."""
     staged = [node for node in body if isinstance(node, STAGED)]
     plain = [node for node in staged if not is_staged_host(node, program)]
-    taylor = any(isinstance(node, ir.TaylorVote) for node in staged)
+    routed = any(isinstance(node, ir.TaylorVote) and has_tests(node, program) for node in staged)
     rbf = any(node.kernel.kind == "rbf" for node in plain)
     power = any(node.kernel.kind == "poly" for node in staged)
-    return {"dot": bool(plain) or power or taylor, "distance": rbf, "exp2": rbf or taylor, "power": power}
+    return {"dot": bool(plain) or power or routed, "distance": rbf, "exp2": rbf, "power": power}
 
 
 def staged_context(

@@ -17,7 +17,7 @@ INT, SIZE = 4, 8
 def idle_vote(node: ir.TaylorVote, program: Program) -> set[str]:
     """Tables of a vote that its code does not read."""
     tables = program.tables
-    none = tables[node.planes].ndim == 1
+    none = not has_tests(node, program)
     idle = {
         node.planes: none,
         node.thresholds: none,
@@ -28,6 +28,11 @@ def idle_vote(node: ir.TaylorVote, program: Program) -> set[str]:
         node.squares: tables[node.squares].ndim == 1,
     }
     return {name for name, is_idle in idle.items() if is_idle}
+
+
+def has_tests(node: ir.TaylorVote, program: Program) -> bool:
+    """Whether a class has more than one centre."""
+    return program.tables[node.planes].ndim > 1
 
 
 def vote_scratch(node: ir.TaylorVote, program: Program, size: int) -> int:
@@ -62,7 +67,7 @@ def taylor_vote_context(
         "orders": orders,
         "centre_count": centres,
         "cells": cells,
-        "tests": program.tables[node.planes].ndim > 1,
+        "tests": has_tests(node, program),
         "rank": node.rank,
         "turned": node.rank + -node.rank % lanes,
         "along": along,

@@ -87,7 +87,7 @@ class SelfTest:
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",
             "call": call,
-            "copy": copy,
+            "row_copy": copy,
         }
 
     def _by_feature(self, number: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from svmcompile.kernel import Kernel
 class TaylorVote:
     """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
 
-    The class with the largest guess_weights . x + guess_bias is the champion. It meets all others at once; who beats it is the
-    next champion, and a champion that has beaten all others is the label. When a class that has been
-    beaten would become champion, all pairs are settled by their direct sums and vote.
+    The class with the largest guess_weights . x + guess_bias is the champion. It meets all others at
+    once; who beats it is the next champion, and a champion that has beaten all others is the label. When
+    a class that has been beaten would become champion, all pairs are settled by direct sums and vote.
 
     The champion's tests, from its root on, lead to one of its centres: the side where
     planes . x > thresholds is the second child, and a child below zero is the centre ~child. There,

@@ -153,7 +153,7 @@ class Votes:
         """Signs of a pair from all vectors of its classes, i < j; 0 where that is not sure."""
         pair = int(self.pair[i, j])
         self.met.direct[rows, pair] = True
-        self.met.values[np.ix_(rows, [i, j])] = True
+        self.met.values[rows, i] = self.met.values[rows, j] = True
         members = [slice(self.starts[c], self.starts[c + 1]) for c in (i, j)]
         weights = np.concatenate([self.t["weights"][j - 1, members[0]], self.t["weights"][i, members[1]]])
         vectors = np.concatenate([self.vectors[members[0]], self.vectors[members[1]]])

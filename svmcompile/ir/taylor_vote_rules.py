@@ -130,7 +130,7 @@ def vote_work(node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray
 def _part(node: ir.TaylorVote, x: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> VoteWork:
     met, counts = Votes(node, x, tables).settled(), np.array(node.counts)
     prices = vote_flops(node, tables)
-    flops = prices.guess + prices.centre * met.champions + prices.test * met.tests
+    flops: Any = prices.guess + prices.centre * met.champions + prices.test * met.tests
     flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
     flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
     return VoteWork((met.values @ counts).astype(np.float64), flops, met.label == UNSURE)

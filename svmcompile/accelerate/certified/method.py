@@ -52,11 +52,16 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:
-        chosen_cells = replace(options, cells=options.cells or VOTE_CELLS)
-        made = certified_votes(svm, own, rows, sample, chosen_cells, options.force)
+        made = certified_votes(svm, own, rows, sample, vote_options(own, options), options.force)
     else:
         made = single(svm, own, rows, sample, options)
     return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
+
+
+def vote_options(own: SVM, options: CertifiedOptions) -> CertifiedOptions:
+    """The options as a vote reads them: rank 0 leaves the choice open, all features are as many axes."""
+    rank = {-1: 0, 0: own.kernel_width}.get(options.rank, options.rank)
+    return replace(options, cells=options.cells or VOTE_CELLS, rank=rank)
 
 
 def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:

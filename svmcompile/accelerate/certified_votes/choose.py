@@ -16,7 +16,6 @@ from svmcompile.accelerate.certified_votes.pairs import Pairs
 from svmcompile.accelerate.certified_votes.places import Form, Place, Placed
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.squares import can_sharpen
 from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
@@ -24,19 +23,19 @@ from svmcompile.progress import steps
 RANKS = (8, 16, 32)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
-MOST_SHARP = 400  # expansions whose bounds are made tighter
-BLOCKS = 6  # orders whose spectra bound what is left out
+MOST_AGAIN, MOST_SHARP = 1500, 200  # expansions whose bounds are made tighter, and as tight as may be
+BLOCKS, MOST_BLOCKS = 4, 8  # orders whose spectra bound what is left out: while choosing, and at last
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
 
 class VoteOptions(Protocol):
-    """What a vote reads of a method's options; 0 leaves a choice open."""
+    """What a vote reads of a method's options; 0, for a rank -1, leaves a choice open."""
 
     @property
     def leaves(self) -> int: ...  # centres of each class
 
     @property
-    def order(self) -> int: ...
+    def order(self) -> int: ...  # pairs have no third one, and take the second for it
 
     @property
     def rank(self) -> int: ...
@@ -106,14 +105,14 @@ class Chooser:
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
         n, d = self.pairs.own.vectors.shape
-        return self.options.max_bytes or FLOAT * n * (d + 1)
+        return self.options.max_bytes or FLOAT * int(n) * (int(d) + 1)
 
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
         d, options = self.pairs.own.vectors.shape[1], self.options
-        orders = [options.order] if options.order else [1, 2]
+        orders = [min(options.order, 2)] if options.order else [1, 2]
         ranks = [rank for rank in RANKS if rank < d] + ([0] if d <= MOST_FEATURES else [])
-        if options.rank:
+        if options.rank >= 0:
             ranks = [options.rank if options.rank < d else 0]
         return [Form(1)] * (1 in orders) + [Form(2, rank) for rank in ranks] * (2 in orders)
 
@@ -130,11 +129,12 @@ class Chooser:
 
     def _sharpened(self, choice: Choice) -> Choice:
         """The same layout with tighter bounds, which take time: not worth it while choosing."""
-        trees, q = choice.layout.trees, self.pairs.classes - 1
-        if not can_sharpen(self.pairs.own.vectors.shape[1]) or len(choice.layout.places) * q > MOST_SHARP:
+        trees, form = choice.layout.trees, choice.layout.form
+        count = len(choice.layout.places) * (self.pairs.classes - 1)
+        if count > MOST_AGAIN:
             return choice
-        places = self._places(trees, [choice.layout.form], sharpen=True)
-        return self.judged(Layout(trees, places, choice.layout.form))
+        places = self._places(trees, [form], MOST_BLOCKS, sharpen=count <= MOST_SHARP)
+        return self.judged(Layout(trees, places, form))
 
     def _by_centres(self) -> Iterator[list[Choice]]:
         """Choices with 1, 2, 4, ... centres of a class, those that fit."""
@@ -157,15 +157,17 @@ class Chooser:
         second = (q * along * (along + 1) // 2 + form.rank * d + 3 * q * (form.rank > 0)) * (form.order > 1)
         centre = d + 1 + q * (d + 1) + second + form.order * q * (2 * self.options.cells + 1)
         parts = sum(len(tree.parts) for tree in trees)
-        return FLOAT * (parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
+        return FLOAT * int(parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
-    def _places(self, trees: Sequence[Centres], forms: list[Form], sharpen: bool = False) -> list[Placed]:
+    def _places(
+        self, trees: Sequence[Centres], forms: list[Form], blocks: int = BLOCKS, sharpen: bool = False
+    ) -> list[Placed]:
         found = []
         with steps("Taylor expansions", sum(len(tree.parts) for tree in trees)) as advance:
             for own, tree in enumerate(trees):
                 sums = self.pairs.against(own)
                 for part in tree.parts:
-                    place = Place(sums, self.by_class[own][part], BLOCKS, self.options.cells, sharpen)
+                    place = Place(sums, self.by_class[own][part], blocks, self.options.cells, sharpen)
                     found.append(place.placed(forms))
                     advance(1)
         return found

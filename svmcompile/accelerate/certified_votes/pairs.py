@@ -41,7 +41,7 @@ class Pairs:
 
     def against(self, champion: int) -> list[RbfSum]:
         """The champion's pairs with the other classes, in their order."""
-        pairs = {pair: one for pair, one in zip(pair_indices(self.classes), self.sums, strict=True)}
+        pairs = dict(zip(pair_indices(self.classes), self.sums, strict=True))
         found = []
         for rival in range(self.classes):
             if rival == champion:

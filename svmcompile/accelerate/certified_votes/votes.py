@@ -65,7 +65,8 @@ def certified_votes(
     choice = chooser.chosen()
     if choice is None:
         return Instead(
-            f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; max_bytes allows more"
+            f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; "
+            "max_bytes allows more"
         )
     details = {"choice": choice.as_dict(), "sample_rows": len(some), "max_bytes": chooser.most_bytes}
     ratio = choice.cost / choice.exact
@@ -95,7 +96,7 @@ def _anytime(
     choice: Choice,
     details: dict[str, Any],
 ) -> Program | None:
-    """The vote of `anytime` where that is predicted to be cheaper than polynomials and than the exact one."""
+    """The vote of `anytime`, where that is predicted to be cheaper than polynomials and the exact one."""
     made = anytime_votes(svm, own, rows, sample, AnytimeOptions(tune=options.tune, seed=options.seed))
     if not isinstance(made, Program):
         return None
@@ -103,8 +104,8 @@ def _anytime(
     if cost >= choice.cost:
         return None
     note = (
-        f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as much "
-        f"as polynomials ({UNITS[options.tune]})"
+        f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as "
+        f"much as polynomials ({UNITS[options.tune]})"
     )
     told = {**made.origin.details, "polynomials": details["choice"], "emitted": "anytime"}
     origin = replace(made.origin, method=METHOD, notes=(*made.origin.notes, note), details=told)
@@ -134,8 +135,8 @@ def _remarks(choice: Choice, options: VoteOptions) -> tuple[str, ...]:
     return (
         "every label is that of the original in double, also where float32 alone could not tell; "
         "there is no decision function",
-        f"pairs of the champion about {choice.centres} centre{'s' if choice.centres > 1 else ''} of its class, "
-        f"order {form.order}{axes}, {choice.layout.bytes} bytes; predicted on sample rows: of "
+        f"pairs of the champion about {choice.centres} centre{'s' if choice.centres > 1 else ''} of its "
+        f"class, order {form.order}{axes}, {choice.layout.bytes} bytes; predicted on sample rows: of "
         f"{found['pairs']} pairs {found['second']} need order 2 and {found['direct']} their direct sum, "
         f"{choice.cost / choice.exact:.0%} of the exact sum's cost ({UNITS[options.tune]})",
     )
@@ -143,6 +144,6 @@ def _remarks(choice: Choice, options: VoteOptions) -> tuple[str, ...]:
 
 def _no_gain(ratio: float, options: VoteOptions) -> str:
     return (
-        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum ({UNITS[options.tune]}), "
-        "too much to be worth it; max_bytes allows more centres"
+        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
+        f"({UNITS[options.tune]}), too much to be worth it; max_bytes allows more centres"
     )

@@ -1,0 +1,235 @@
+"""Votes of Taylor polynomials: every label is the vote's, and few pairs meet their vectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from accelerate_cases import digits
+from sklearn.datasets import load_iris, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+
+from svmcompile.accelerate import accelerate
+from svmcompile.accelerate.anytime.instead import Instead
+from svmcompile.accelerate.anytime.margins import RowError
+from svmcompile.accelerate.certified_votes import choose
+from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
+from svmcompile.accelerate.certified_votes.pairs import Pairs
+from svmcompile.accelerate.certified_votes.places import Form, Place
+from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.taylor_vote_meaning import Votes
+from svmcompile.read import read
+from tests.emit.bounded_cases import boundary, odd_rows
+from tests.ir.taylor_votes import cyclic, made, node_of, vote_of
+
+LAYOUTS = [(1, 1, 0), (1, 2, 8), (2, 2, 16), (3, 2, 0)]  # centres, order, axes
+
+
+@cache
+def ten_classes(leaves: int, order: int, rank: int) -> Program:
+    X, _, model = digits()
+    return vote_of(model, X[:600], leaves=leaves, order=order, rank=rank)
+
+
+@cache
+def hard_rows() -> tuple[Any, Any]:
+    """Rows, rows between them and rows on the boundary of two classes; labels of the machine."""
+    X, _, model = digits()
+    random = np.random.default_rng(0)
+    first, second = (X[random.integers(len(X), size=400)] for _ in range(2))
+    between = first + random.uniform(-0.5, 1.5, size=(400, 1)) * (second - first)
+    rows = np.concatenate([X, between, *boundary(model, first), 40 * X[:20]])
+    return rows, model.predict(rows)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_ten_classes(layout: tuple[int, int, int]) -> None:
+    X, _, _ = digits()
+    program = ten_classes(*layout)
+    rows, labels = hard_rows()
+    assert program.claim is Claim.SAME_LABEL
+    assert (program.predict(rows) == labels).all()
+    cost = program.cost(X[600:])
+    assert cost.mean_kernel_evaluations < (0.5 if layout[1] == 1 else 0.25) * cost.max_kernel_evaluations
+    assert not error_bounds(program, X[600:], "f32").unstable.any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_polynomials_are_sure_of_is_so(layout: tuple[int, int, int]) -> None:
+    """Signs of every champion's pairs, not only of the likely one."""
+    program = ten_classes(*layout)
+    node, rows = node_of(program), hard_rows()[0][::3]
+    x = interpret_values(program, rows, {node.x})[node.x]
+    sums = interpret_values(program, rows, {"exact_sums"})["exact_sums"]
+    votes = Votes(node, x, program.tables)
+    sure = 0
+    for own in range(10):
+        others = np.delete(np.arange(10), own)
+        _, state = votes._taylor(np.arange(len(rows)), own)
+        true = np.where(own < others, 1, -1) * np.sign(sums[:, votes.pair[own, others]])
+        assert (state * true >= 0).all()
+        sure += int((state != 0).sum())
+    assert sure > 0.03 * 90 * len(rows)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_three_classes_behind_a_scaler(load: Any, scaler: Any, shape: str) -> None:
+    X, y = load(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = make_pipeline(scaler(), SVC(C=5.0, decision_function_shape=shape)).fit(X, names)
+    program = vote_of(model, X, leaves=2)
+    rows = np.concatenate([X, *boundary(model, np.concatenate([X, X[::-1]]))])
+    assert (program.predict(rows) == model.predict(rows)).all()
+
+
+def test_without_data_support_vectors_make_the_centres() -> None:
+    X, _, model = digits()
+    program = vote_of(model, None, leaves=1, rank=8)
+    assert (program.predict(X) == model.predict(X)).all()
+    assert program.cost(X).mean_kernel_evaluations < 0.6 * program.cost(X).max_kernel_evaluations
+
+
+@pytest.mark.parametrize("size", [0.05, 0.5])
+def test_a_cycle_of_pairs_goes_to_the_vote(size: float) -> None:
+    svm = cyclic(size)
+    rows = np.random.default_rng(1).normal(size=(300, 2)) * 3
+    exact, program = accelerate(svm, None, "exact", {}), vote_of(svm, rows[:100])
+    signs = exact.decision_function(rows) > 0
+    assert (signs == [True, False, True]).all(axis=1).any()
+    assert (program.predict(rows) == exact.predict(rows)).all()
+
+
+def test_pairs_that_stay_unsure_are_exact() -> None:
+    svm = cyclic()
+    flat = replace(svm, coefficients=svm.coefficients * 1e-9, intercepts=np.zeros(3))
+    rows = np.random.default_rng(1).normal(size=(200, 2)) * 8
+    program = vote_of(flat, rows[:100])
+    assert (program.predict(rows) == accelerate(flat, None, "exact", {}).predict(rows)).all()
+
+
+def test_few_rows_and_a_class_of_one_vector() -> None:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(60, 3)) + np.repeat(4 * np.eye(3), 20, axis=0)
+    X, y = np.concatenate([X, [[9.0, 9.0, 9.0]]]), np.append(np.repeat([0, 1, 2], 20), 3)
+    model = SVC(C=10.0, gamma=0.2).fit(X, y)
+    assert model.n_support_[3] == 1
+    program = vote_of(model, X[[0, 1, 25, 26, 60]], leaves=4)
+    rows = np.concatenate(
+        [X, random.normal(size=(500, 3)) * 6, *boundary(model, X[random.permutation(60)])]
+    )
+    assert (program.predict(rows) == model.predict(rows)).all()
+
+
+def test_rows_that_are_not_finite_have_the_label_of_the_exact_program() -> None:
+    _, _, model = digits()
+    rows = odd_rows(64).astype(np.float64)
+    exact = accelerate(read(model), None, "exact", {})
+    assert (ten_classes(1, 2, 8).predict(rows) == exact.predict(rows)).all()
+
+
+def test_a_bad_guess_costs_but_changes_nothing() -> None:
+    X, _, model = digits()
+    program = ten_classes(1, 2, 8)
+    name = node_of(program).guess_weights
+    wrong = program.replace(tables={**program.tables, name: -program.tables[name]})
+    assert (wrong.predict(X) == model.predict(X)).all()
+    assert wrong.cost(X).mean_flops > program.cost(X).mean_flops
+
+
+def test_the_bytes_bound_the_layout() -> None:
+    X, _, model = digits()
+    least, more = (made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=size) for size in (40_000, 200_000))
+    sizes = [one.origin.details["choice"]["bytes"] for one in (least, more)]
+    assert sizes[0] <= 40_000 < sizes[1] <= 200_000
+    costs = [one.origin.details["choice"]["cost"] for one in (least, more)]
+    assert costs[1] < costs[0]
+    none = made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=100)
+    assert isinstance(none, Instead) and "max_bytes" in none.reason
+
+
+def test_the_told_bytes_are_those_of_the_tables() -> None:
+    X, _, model = digits()
+    for leaves, order, rank in LAYOUTS[:3]:
+        program = made(model, X[:300], leaves=leaves, order=order, rank=rank)
+        node = node_of(program)
+        names = (
+            node.planes, node.thresholds, node.centres, node.steps, node.constants, node.slopes, node.axes,
+            node.squares, node.middles, node.loose, node.gaps, node.margins,
+        )  # fmt: skip
+        tables = [program.tables[name] for name in names]
+        held = sum(4 * table.size for table in tables if table.size > 1)
+        assert program.origin.details["choice"]["bytes"] == held
+
+
+def test_where_polynomials_do_not_pay_there_is_a_reason() -> None:
+    X = np.random.default_rng(0).normal(size=(90, 10))
+    model = SVC(C=100.0, gamma=2.0).fit(X, np.repeat([0, 1, 2], 30))
+    found = made(model, X, force=False, leaves=0, order=0, rank=-1)
+    assert isinstance(found, Instead) and "times as much" in found.reason
+    assert found.details["choice"]["cost"] > 0
+
+
+def test_where_anytime_is_cheaper_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _, model = digits()
+    monkeypatch.setattr(choose, "vote_cost", lambda met, *others: np.full(len(met.label), 1e9))
+    found = made(model, X[:600], force=False, order=1)
+    assert isinstance(found, Program)
+    assert (found.origin.method, found.origin.details["emitted"]) == ("certified", "anytime")
+    assert any("vote of anytime" in note for note in found.origin.notes)
+    assert (found.predict(X) == model.predict(X)).all()
+
+
+def test_shared_axes_bound_what_they_leave() -> None:
+    random = np.random.default_rng(0)
+    forms = [form + form.T for form in random.normal(size=(3, 7, 7))]
+    h = random.normal(size=(500, 7))
+    basis = directions(forms, np.ones(3))
+    for rank in (1, 3, 6):
+        found = shared_axes(forms, basis, rank, h)
+        y = h @ found.axes.T
+        along = np.square(y).sum(axis=1)
+        left = np.square(h).sum(axis=1) - along
+        for q, form in enumerate(forms):
+            value = np.einsum("ij,jk,ik->i", y, found.forms[q], y) + found.middles[q] * left
+            gap = np.stack([along, left], axis=1) @ found.loose[:, q]
+            assert (np.abs(value - np.einsum("ij,jk,ik->i", h, form, h)) <= gap + 1e-9).all()
+
+
+def test_margins_cover_float32() -> None:
+    """Scores of order 2 in float32, one product after another, against double."""
+    X, _, model = digits()
+    svm = read(model)
+    pairs = Pairs.of(svm, RowError(0.0, 0.0))
+    rows = X[:600][pairs.labels(X[:600]) == 3]
+    place = Place(pairs.against(3), rows, 4, 8)
+    found = place.placed([Form(2, 8), Form(2, 0)])
+    x = rows.astype(np.float32)
+    h32, h = x - found.centre.astype(np.float32), x.astype(np.float64) - found.centre
+    for form, expanded in found.expanded.items():
+        axes = expanded.axes if form.rank else np.eye(64)
+        second, first = np.tril_indices(len(axes))
+        values = []
+        for way, kind in ((h32, np.float32), (h, np.float64)):
+            y = way @ axes.T.astype(kind)
+            sums = _dots(y[:, first] * y[:, second], expanded.squares.astype(kind))
+            sums = sums + _dots(way, found.slopes.astype(kind)) + found.constants.astype(kind)
+            fade = np.exp(-kind(svm.kernel.gamma) * np.square(way).sum(axis=1))
+            values.append(sums * fade[:, None])
+        assert (np.abs(values[0] - values[1]) <= expanded.margins[1]).all()
+
+
+def _dots(left: Any, right: Any) -> Any:
+    """left right' with four sums of one addition after another."""
+    parts = np.zeros((4, len(left), len(right)), dtype=left.dtype)
+    for column in range(left.shape[1]):
+        parts[column % 4] += left[:, column, None] * right[None, :, column]
+    return (parts[0] + parts[1]) + (parts[2] + parts[3])
