@@ -4,8 +4,8 @@
     python examples/papers/certified_attack.py --rows 20000                     so many per machine
     python examples/papers/certified_attack.py moons heart                      some machines
 
-A tenth of the rows are bisected to where the label changes, to the last float32 bit; "near" counts rows with a
-decision value below 1e-6. Labels are compared with those of the exact program in double, in C, which is
+A tenth of the rows are bisected to where the label changes, to the last float32 bit; "near" counts rows
+with a decision value below 1e-6. Labels are compared with those of the exact program in double, in C, which is
 compared with scikit-learn on some rows of each kind in the same run (column "double"), and decides
 alone nowhere: where its value is below 1e-9, scikit-learn is asked. Without SVMCOMPILE_DATA the sets that
 come with scikit-learn are used.
@@ -35,7 +35,18 @@ BORDER = 0.11  # share of them that are bisected
 ONNX_SHARE = 10  # one row in so many
 SOME = 4000  # rows that scikit-learn labels as well
 DOUBT = 1e-9  # values so small are left to scikit-learn
-HEAD = ("machine", "SVs", "emitted", "rows", "near", "C host", "C portable", "ONNX", "double", "exact, C host")
+HEAD = (
+    "machine",
+    "SVs",
+    "emitted",
+    "rows",
+    "near",
+    "C host",
+    "C portable",
+    "ONNX",
+    "double",
+    "exact, C host",
+)
 
 
 def cases() -> Iterator[Case]:
@@ -112,7 +123,9 @@ def lines(count: int, words: list[str]) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("machines", nargs="*")
     parser.add_argument("--rows", type=int, default=ROWS)
     words = parser.parse_args()
