@@ -5,10 +5,9 @@
     python examples/papers/certified_attack.py moons heart                      some machines
 
 A tenth of the rows are bisected to where the label changes, to the last float32 bit; "near" counts rows
-with a decision value below 1e-6. Labels are compared with those of the exact program in double, in C, which is
-compared with scikit-learn on some rows of each kind in the same run (column "double"), and decides
-alone nowhere: where its value is below 1e-9, scikit-learn is asked. Without SVMCOMPILE_DATA the sets that
-come with scikit-learn are used.
+with a decision value below 1e-6. Labels are compared with those of the exact program in double, in C, which
+is compared with scikit-learn on some rows of each kind in the same run (column "double"); where its value
+is below 1e-9, scikit-learn is asked. Without SVMCOMPILE_DATA the sets that come with scikit-learn are used.
 """
 
 from __future__ import annotations
