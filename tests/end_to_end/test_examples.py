@@ -15,11 +15,13 @@ ARGUMENTS = {
     "agreement.py": ["linearsvr"],
     "preprocessing.py": ["maxabs"],
     "devices.py": ["cortex-m4f", "exact"],
+    "static_checks.py": ["metric_tree"],
 }
 PRINTED = {
     "anytime_trace.py": "certain after",
     "devices.py": "| 143 of 143 |",
     "preprocessing.py": "broken claims: 0",
+    "static_checks.py": "Frama-C Eva:",
     "quickstart.py": "labels that differ: 0",
     "use_from_c.py": "virginica (scores",
     "agreement.py": "broken claims: 0",
