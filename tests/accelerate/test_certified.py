@@ -183,6 +183,18 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None
         sc.compile(fitted, method="certified", X=X, **options)
 
 
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_polynomial_kernels_keep_their_labels(degree: int) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[:, :6]
+    model = SVC(kernel="poly", degree=degree, coef0=1.0, gamma=0.1, C=0.1).fit(X, y)
+    program = sc.compile(model, method="certified", X=X, tune="flops")
+    rows = queries(X, model, 1000)
+    assert (program.predict(rows) == model.predict(rows)).all()
+    cost = program.cost(X)
+    assert cost.mean_flops < 0.5 * cost.exact_flops
+
+
 def test_models_it_cannot_serve_are_refused_with_a_way_out() -> None:
     X, fitted = moons()
     y = fitted.predict(X)
