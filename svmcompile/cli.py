@@ -64,11 +64,27 @@ Kits = Annotated[
 Profile = Annotated[
     str | None,
     typer.Option(
-        help="host: vector instructions, GCC or clang; portable: plain C99  [default: host, "
-        "portable with kits for devices]"
+        help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
+        "see --cpu  [default: host, device with kits for devices]"
     ),
 ]
+Tables = Annotated[
+    str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
+]
+Prefix = Annotated[str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")]
 DumpIr = Annotated[Path | None, typer.Option(help="write the program after each step to this folder")]
+SoftDouble = Annotated[
+    bool, typer.Option("--soft-double", help="profile device: double in software where a claim needs it")
+]
+CpuName = Annotated[
+    str | None, typer.Option("--cpu", help="tell the cost on it, for example cortex-m4f; profile device")
+]
+Flash = Annotated[str | None, typer.Option(help="with --cpu: refuse what needs more, for example 32K")]
+Ram = Annotated[str | None, typer.Option(help="with --cpu: the same for memory and stack")]
+Energy = Annotated[
+    float | None,
+    typer.Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
+]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 
 
@@ -112,37 +128,31 @@ def compile(
     precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
     ranges: Ranges = None,
     profile: Profile = None,
-    tables: Annotated[
-        str | None, typer.Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="prefix of files and C names  [default: from MODEL]")
-    ] = None,
+    tables: Tables = None,
+    name: Prefix = None,
     features: Features = None,
     most_probable: MostProbable = False,
     trust_pickle: TrustPickle = False,
+    soft_double: SoftDouble = False,
+    cpu: CpuName = None,
+    flash: Flash = None,
+    ram: Ram = None,
+    energy: Energy = None,
     dump_ir: DumpIr = None,
     as_json: Json = False,
 ) -> None:
     """Compile a model: the main job."""
     from svmcompile import jobs, show
+    from svmcompile.device_job import DeviceOptions
     from svmcompile.emit.kits import default_profile
 
+    profile = profile or ("device" if cpu else default_profile(kit or ()))
     wanted = jobs.CompileOptions(
-        method=method,
-        options=_settings(set_ or []),
-        targets=tuple(target or ["c"]),
-        precision=precision,
-        profile=profile or default_profile(kit or ()),
-        tables=tables,
-        name=name,
-        trust_pickle=trust_pickle,
-        n_features=features,
-        most_probable=most_probable,
-        dump_ir=dump_ir,
-        kits=tuple(kit or ()),
-        ranges=ranges,
-    )
+        method=method, options=_settings(set_ or []), targets=tuple(target or ["c"]), kits=tuple(kit or ()),
+        precision=precision, ranges=ranges, profile=profile, tables=tables, soft_double=soft_double,
+        name=name, trust_pickle=trust_pickle, n_features=features, most_probable=most_probable,
+        dump_ir=dump_ir, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+    )  # fmt: skip
     with showing_progress(as_json):
         report, files = jobs.compile_model(
             model, output, wanted, lambda svm: _read_data(data, label, svm.n_features, svm.feature_names)

@@ -23,11 +23,14 @@ from svmcompile.data import (
     read_data,
     read_partitions,
 )
+from svmcompile.device_fit import Asked, refuse
+from svmcompile.device_job import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
 from svmcompile.ir.program import FIXED, Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
+from svmcompile.outputs import Files
 from svmcompile.read import read
 from svmcompile.svm import SVM
 
@@ -49,6 +52,8 @@ class CompileOptions:
     dump_ir: Path | None
     kits: tuple[str, ...] = ()
     ranges: str | None = None
+    soft_double: bool = False
+    device: DeviceOptions | None = None
 
 
 def stored_program(path: Path) -> Program | None:
@@ -75,7 +80,7 @@ def compile_model(
 
     program = stored_program(model)
     figures: dict[str, Any] = {}
-    data, seconds = None, 0.0
+    svm, data, seconds = None, None, 0.0
     if program is None:
         svm = read(model, trust_pickle=wanted.trust_pickle, n_features=wanted.n_features)
         svm = svm.by_probability() if wanted.most_probable else svm
@@ -95,13 +100,26 @@ def compile_model(
         program, wanted.targets, name, wanted.precision, wanted.profile, wanted.tables, figures, watch,
         X=None if data is None else data.X,
         kit=wanted.kits,
+        soft_double=wanted.soft_double,
     )  # fmt: skip
+    if wanted.device:
+        asked = Asked(svm, program, data, wanted.method, wanted.precision, name, wanted.soft_double)
+        files = _on_device(files, asked, wanted.device)
     pipeline.write(files, output)
     for listing, text in listings.items() if wanted.dump_ir else ():
         write_file(wanted.dump_ir / listing, text)  # type: ignore[operator]
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
+
+
+def _on_device(files: Files, asked: Asked, device: DeviceOptions) -> Files:
+    """The files with their cost on a device; an error where it has no room for them."""
+    rows = rows_for(asked.program, None if asked.data is None else asked.data.X)
+    cost = device_cost(files, asked.name, device.cpu, rows, device.picojoules)
+    if shortfalls(cost, device):
+        raise refuse(asked, cost, device)
+    return with_cost(files, asked.name, cost)
 
 
 def _quantised(
@@ -131,7 +149,8 @@ def _ranges(text: str, program: Program) -> tuple[Any, Any]:
 def _tuned(wanted: CompileOptions) -> Mapping[str, Any]:
     """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
     known = {option.name for option in method(wanted.method).option_list}
-    return {"tune": wanted.profile, **wanted.options} if "tune" in known else wanted.options
+    tune = "host" if wanted.profile == "host" else "portable"
+    return {"tune": tune, **wanted.options} if "tune" in known else wanted.options
 
 
 def _evaluate(
@@ -216,6 +235,7 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
         "max_probability_error",
         "rows",
         "cost",
+        "device",
         "vectors",
     )
     chosen = {key: emitted[key] for key in keys if key in emitted}

@@ -33,7 +33,7 @@ def describe(
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_support_vectors": origin.n_support_vectors,
-        "cost": _cost(emitted),
+        "cost": _cost(emitted, profile),
         "passes": [
             {
                 "name": saving.by,
@@ -66,17 +66,20 @@ def stored_vectors(emitted: Program) -> dict[str, Any] | None:
     }
 
 
-def _cost(emitted: Program) -> dict[str, Any]:
+def _cost(emitted: Program, profile: str) -> dict[str, Any]:
     """The cost of what was emitted; C knows its tables and scratch better than a program does."""
     cost: dict[str, Any] = emitted.cost().as_dict()
     known = emitted.origin.details.get("mean_cost", {})
     cost |= {key: known[key] for key in MEAN_COSTS if key in known}
     if emitted.number:
+        from svmcompile.emit.c_device import Style
         from svmcompile.emit.c_nodes import emitted_tables
         from svmcompile.emit.c_scratch import scratch_bytes
 
-        cost["scratch_bytes"] = scratch_bytes(emitted)
-        cost["table_bytes"] = sum(emitted.tables[name].nbytes for name in emitted_tables(emitted))
+        made = Style("", profile == "device").adapt(emitted)
+        names = [name for name in emitted_tables(made.program) if name not in made.folded]
+        cost["scratch_bytes"] = scratch_bytes(made.program)
+        cost["table_bytes"] = sum(made.program.tables[name].nbytes for name in names)
     return cost
 
 

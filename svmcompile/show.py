@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 console = Console(highlight=False)
+BAR = 12  # characters of a bar
 
 
 @contextmanager
@@ -42,6 +43,18 @@ def size(count: float) -> str:
     return f"{count:.1f} GB"
 
 
+def _device(table: Table, cost: dict[str, Any]) -> None:
+    """The cost on a device."""
+    how = f"measured on {cost['rows']} rows" if cost["measured"] else "predicted, within a factor of two"
+    table.add_row(f"on {cost['cpu']}", how)
+    table.add_row("flash", f"{cost['flash_bytes']:,} B")
+    table.add_row("memory, stack", f"{cost['ram_bytes']:,} B, {cost['stack_bytes']:,} B")
+    worst = "" if cost["worst"] is None else f", at most {cost['worst']:,}"
+    table.add_row(f"{cost['unit']} per prediction", f"{cost['mean']:,.0f}{worst}")
+    if "energy_nj" in cost:
+        table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
+
+
 def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> None:
     """What `compile` made."""
     cost = report["cost"]
@@ -64,6 +77,7 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
                 f"{size(tables['before'])} -> {size(tables['after'])} in float64",
             )
     _leaves(table, report["details"])
+    _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
@@ -75,6 +89,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
     if "accuracy" in report:
         both = report["accuracy"]
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
+    if "device" in report:
+        _device(table, report["device"])
     for name, count in sizes.items():
         table.add_row(escape(str(folder / name)), size(count))
     console.print(table)
@@ -82,6 +98,21 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         console.print(f"note: {escape(note)}")
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
+
+
+def _stages(table: Table, details: dict[str, Any]) -> None:
+    """Of a program that decides in stages: what share of the sample rows each decides, and its cost."""
+    stages = details.get("stages", ())
+    total = sum(stage["cost"] for stage in stages) or 1.0
+    for stage in stages:
+        rows, cost = stage["share"], stage["cost"] / total
+        bars = f"{_bar(rows)} {rows:6.1%} of rows   {_bar(cost)} {cost:6.1%} of the cost"
+        table.add_row(stage["stage"], bars)
+
+
+def _bar(share: float) -> str:
+    filled = round(share * BAR)
+    return "\u2588" * filled + "\u2591" * (BAR - filled)
 
 
 def _leaves(table: Table, details: dict[str, Any]) -> None:
@@ -175,7 +206,7 @@ def verified(report: Any) -> None:
 
 
 def certificates(report: Any) -> None:
-    """Rows by what is known of their certificates."""
+    """Rows by what is known of their certificates; errors over bounds are in real numbers, then rounded."""
     columns = (
         "rows",
         "confirmed",

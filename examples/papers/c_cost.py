@@ -1,6 +1,6 @@
 """What emitted C costs per row: nanoseconds, and instructions where valgrind is installed.
 
-A program and rows enter; one row per call, in a process of its own.
+A program and rows enter; one row per call, and all rows in one call, in a process of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class CCost:
     """Per row."""
 
     nanoseconds: float
+    batch_nanoseconds: float
     instructions: float  # NaN without valgrind
 
 
@@ -39,14 +40,16 @@ def c_cost(program: Program, rows: Any, profile: str, count: bool = True) -> CCo
         sc.write(sc.emit(program, "c", "model", profile=profile), folder)
         driver = folder / "driver"
         words = [*find_compiler(), "-O2", f"-DFEATURES={program.n_features}", "-I", str(folder)]
-        subprocess.run([*words, str(folder / "model.c"), str(DRIVER), "-o", str(driver)], check=True)
+        sources = [str(folder / "model.c"), str(DRIVER), "-o", str(driver)]
+        subprocess.run([*words, f"-DBATCHES={int(not count)}", *sources], check=True)
         table = np.ascontiguousarray(rows, dtype=np.float32)
         table.tofile(folder / "rows.bin")
         call = [str(driver), str(folder / "rows.bin"), str(len(table))]
         printed = subprocess.run([*call, str(TURNS)], check=True, capture_output=True, text=True).stdout
         few = [str(driver), str(folder / "rows.bin"), str(min(len(table), COUNTED_ROWS))]
         counted = _instructions(few) / min(len(table), COUNTED_ROWS) if count else float("nan")
-    return CCost(float(printed.split()[0]), counted)
+    single, batch, _ = printed.split()
+    return CCost(float(single), float(batch), counted)
 
 
 def _instructions(call: list[str]) -> float:

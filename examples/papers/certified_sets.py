@@ -72,7 +72,7 @@ CASES = (
     Case("image", lambda: ida("image"), 10.0, 0.1, 306),
     Case("letter B-R", two_letters, 10.0, 0.055, 148),
     Case("waveform", lambda: ida("waveform"), 0.1, 0.06, 260),
-    Case("splice", lambda: ida("splice"), 3.0, 0.0167, 685),
+    Case("splice", lambda: ida("splice"), 1.0, 0.0125, 685),
     Case("breast-cancer", lambda: ida("breast-cancer"), 1.0, 0.03, 119),
     Case("thyroid", lambda: ida("thyroid"), 10.0, 0.3, 13),
 )

@@ -11,7 +11,7 @@ from svmcompile import __version__
 from svmcompile.emit import c_nodes, literals
 from svmcompile.emit.c_api import Function, c_real, functions, public_functions
 from svmcompile.emit.c_device import RESERVED as OF_DEVICES
-from svmcompile.emit.c_device import Adapted, Style, adapted, check_double
+from svmcompile.emit.c_device import Style, check_double
 from svmcompile.emit.c_fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.emit.c_helpers import helpers
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
@@ -24,7 +24,7 @@ from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.labels import Labels
 
@@ -79,7 +79,7 @@ def _context(
 ) -> dict[str, Any]:
     number, style = program.number, Style(name, profile == "device")
     assert number
-    made = adapted(program) if style.fades(number) else Adapted(program, {}, frozenset())
+    made = style.adapt(program)
     program = made.program
     types = infer_types(program)
     tables = _tables(program, symbols, made.folded)
@@ -235,6 +235,8 @@ def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[di
         if name in folded:
             continue
         table = program.tables[name]
+        if not table.size and program.number in FIXED:  # leaves without vectors
+            table = np.zeros(1, table.dtype)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
         bulk = literals.is_bulk(table)

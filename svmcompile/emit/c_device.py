@@ -61,6 +61,10 @@ class Style:
             "stack": stack_bytes(program, has_double) if self.device else 0,
         }
 
+    def adapt(self, program: Program) -> Adapted:
+        """The machine program as it is written."""
+        return adapted(program) if self.fades(program.number) else Adapted(program, {}, frozenset())
+
     def self_test(self, declared: Function) -> Function:
         """The self-test as the header declares it."""
         if not self.device:
@@ -69,7 +73,7 @@ class Style:
         text = f"Runs stored rows, returns how many fail; -1 unless {macro} is defined for {self.name}.c."
         return replace(declared, comment=text)
 
-    def fades(self, number: Number) -> bool:
+    def fades(self, number: Number | None) -> bool:
         """Whether kernel values are made by the profile's own function."""
         return self.device and number == "f32"
 
@@ -123,6 +127,7 @@ def helper_uses(body: list[Node], number: Number, style: Style, folded: frozense
     own = [node for node in body if style.narrow_sums(node, number)]
     rbf = [node for node in own if isinstance(node, KERNEL_SUMS) and node.shape == "exp2"]
     adding = (*KERNEL_SUMS, ir.Quadratic, ir.Reach, ir.Normalize)
+    own = [node for node in own if not (isinstance(node, ir.Normalize) and node.norm == "max")]
     return {"sum": any(isinstance(node, adding) for node in own), "row": bool(rbf), **_powers(rbf, folded)}
 
 

@@ -59,7 +59,14 @@ def cosine_numbers(number: Number) -> dict[str, Any]:
 
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     """Literals of one number type."""
-    plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "two_log2e": 2 * math.log2(math.e)}
+    plain = {
+        "zero": 0.0,
+        "half": 0.5,
+        "one": 1.0,
+        "two": 2.0,
+        "raised": 16.0,
+        "two_log2e": 2 * math.log2(math.e),
+    }
     values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
     for key, polynomial in (
         ("coefficients", EXP2_COEFFICIENTS),

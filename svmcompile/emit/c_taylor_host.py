@@ -1,16 +1,17 @@
-"""What the macros of `host_taylor.j2` need to know: vectors of each instruction set, and what is left out."""
+"""What the macros of `host_taylor.j2` need to know: vectors, and which tables say nothing."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from svmcompile.emit.c_api import needed
 from svmcompile.emit.c_numbers import NUMBERS
 from svmcompile.emit.c_taylor import common_context
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS, vector_names
 from svmcompile.emit.literals import real
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.tiled_taylor import BITS, ROWS, cube_size, filled_up, fours, square_size
@@ -20,6 +21,9 @@ MOST_UNROLLED = 6  # vectors of a row that stand in the code one by one
 MOST_ROWS_UNROLLED = 96  # vectors of a square that do
 MOST_SUMS = 4  # that are added to without waiting for each other
 FEW_BYTES = 16
+CHUNK = 1024  # rows
+TILES = 2  # such vectors that coefficients are multiplied with
+ROW_BYTES = 32  # of a vector with a number from each of several rows
 
 
 def idle_taylor(node: Node, program: Program) -> set[str]:
@@ -46,6 +50,14 @@ def _idle_orders(node: ir.TaylorSum | ir.TiledTaylor, program: Program) -> set[s
     turned = orders > 1 and program.tables[node.axes].ndim > 1
     idle = set() if turned else {node.axes, node.middles, node.loose}
     return idle | ({node.squares} if orders < 2 else set()) | ({node.cubes} if orders < 3 else set())
+
+
+def taylor_chunk(node: ir.TiledTaylor, program: Program) -> int:
+    """How many rows of a batch go through each order together; 0: they go one by one."""
+    if node.x != program.input.name:
+        return 0
+    behind = [item for output in program.outputs for item in needed(program, output.value, {node.out})]
+    return 0 if any(program.input.name in operands(item) for item in behind) else CHUNK
 
 
 def tiled_context(
@@ -75,6 +87,7 @@ def tiled_context(
         },
         "fours": -(-planes.shape[0] * planes.shape[-1] // BITS) if routed == "sides" else 0,
         "set_fours": len(tables[node.sides]),
+        "chunk": taylor_chunk(node, program),
         "scale": real(-node.gamma * math.log2(math.e), number),
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
         "polynomial": _estrin(NUMBERS[number]["from_nearest"]),
@@ -107,7 +120,17 @@ def _vectors(
     count = -(-d // lanes)
     width = node.rank or d
     rows = [(first, per_row // lanes) for first, per_row in fours(width, node.lanes)]
+    row_bytes = min(isa["bytes"], ROW_BYTES)
     return isa | {
+        "row_bytes": row_bytes,
+        "row_lanes": row_bytes // size,
+        "rows_v": isa["v"] + "_rows",
+        "rows_u": isa["u"] + "_rows",
+        "rows_i": isa["v"] + "_rows_i",
+        "tiles": TILES,
+        "tile_rows": TILES * row_bytes // size,
+        "by_eight": bytes_of == row_bytes == 32 and size == 4,
+        "tiled": not node.rank and len(program.tables[node.centres]) == 1 and count <= MOST_UNROLLED,
         "wide": bytes_of > FEW_BYTES,
         "bytes": bytes_of,
         "lanes": lanes,
@@ -131,7 +154,7 @@ def _vectors(
 
 
 def _plane_steps(planes: Any, d: int, lanes: int) -> dict[str, Any]:
-    """How all planes are multiplied: features in turn, and chains of sums that do not wait for each other."""
+    """How all planes are multiplied: features in turn, in sums that do not wait for each other."""
     if planes.ndim != 3:
         return {}
     groups, _, beside = planes.shape

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from svmcompile.emit.c_api import Body, Function, Result, body, item, real_of, results
 from svmcompile.emit.c_host import chunk_rows, goes_alone, takes_sparse
 from svmcompile.emit.c_leaves import chunk_rows as leaf_chunk_rows
+from svmcompile.emit.c_taylor_host import taylor_chunk
 from svmcompile.emit.names import Names
-from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum
+from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 
-Sums = TiledSum | SparseSum | PackedLeaves
+Sums = TiledSum | SparseSum | PackedLeaves | TiledTaylor
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
 SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"
@@ -53,10 +54,9 @@ class Tiled:
 
 def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
-    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
-    if len(found) != 1 or goes_alone(program):
+    node = _batched(program)
+    if node is None:
         return None
-    (node,) = found
     number = program.number or "f64"
     rows = _rows(node, program, number)
     if isinstance(node, PackedLeaves) and not rows:
@@ -74,8 +74,19 @@ def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
     )
 
 
+def _batched(program: Program) -> Sums | None:
+    """The node that takes many rows at once: the one sum there is, or what stands before all others."""
+    fronts = [node for node in program.body if isinstance(node, TiledTaylor)]
+    if len(fronts) == 1:
+        return fronts[0] if taylor_chunk(fronts[0], program) else None
+    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
+    return None if len(found) != 1 or goes_alone(program) else found[0]
+
+
 def _rows(node: Sums, program: Program, number: Number) -> int:
     """How many rows go through a node at once."""
+    if isinstance(node, TiledTaylor):
+        return taylor_chunk(node, program)
     if isinstance(node, PackedLeaves):
         return leaf_chunk_rows(node, program)
     return chunk_rows(node, program, number) if isinstance(node, TiledSum) else 0

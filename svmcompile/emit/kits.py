@@ -20,10 +20,10 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render, template_folder
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.labels import Labels
 
-PROFILE = "portable"  # of C for devices
+PROFILE = "device"  # of C for devices
 VERSION = "1.0.0"  # of the model as a package; registries want one
 MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
 FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.MULTILINE)
@@ -71,7 +71,7 @@ def emit_kit(
 ) -> dict[str, str]:
     """The files of a kit by their path, KIT/NAME/...; `code` holds the program's NAME.h and NAME.c."""
     layout = KITS[kit]
-    context = _context(layout, program, name, number, code[f"{name}.h"])
+    context = _context(layout, program, name, "f32" if number in FIXED else number, code[f"{name}.h"])
     folder = template_folder() / "kits" / kit
     templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
     files = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}

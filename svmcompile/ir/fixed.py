@@ -32,7 +32,7 @@ class FixedSum:
     """Kernel sums in whole numbers: t_i from x . vectors[i], k_i from t_i, then weighted sums.
 
     "exp2": t_i = |x|^2 + offsets[i] * 2^offset_shift - 2 x . vectors[i], not below 0; k_i = curve(t_i).
-    "tanh": t_i = x . vectors[i] + offsets[i]; k_i = curve(|t_i|) with the sign of t_i.
+    "tanh": t_i = x . vectors[i] + offsets[i], not below 0; k_i = curve(t_i).
     "power": u_i = t_i / 2^cell_bits to the nearest, k_i = u_i^degree in units of 2^(15 degree - 30).
     "identity": k_i = t_i.
     The curve goes straight from point to point, 2^cell_bits apart, and stays at its last point.
@@ -57,13 +57,30 @@ class FixedSum:
 
 @dataclass(frozen=True, slots=True)
 class FixedAffine:
-    """out = weights x + bias in whole numbers."""
+    """out = (weights x) / 2^shift to the nearest, + bias, in whole numbers."""
 
     level: ClassVar = Level.MACHINE
     out: Value
     x: Value
     weights: Table  # [m, d]
     bias: Table  # [m]
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class FixedQuadratic:
+    """out = sums / 2^shift to the nearest, + bias, with one quadratic form per sum.
+
+    sums[j] = sum_a x_a (weights[j, a] + sum_{b >= a} squares[j, ab] x_b)
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    shift: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,28 @@ def _falling(rate: float, bits: int, count: int, reach: int) -> Curve:
     return Curve(points, bits, max(between, last) + ROUNDING)
 
 
-def rising(unit: float, cells: int, reach: int) -> Curve:
-    """tanh(unit t) for t from 0 to `reach`; behind the last cell it stays."""
-    return _best(_rising(unit, bits, min(cells, _cells_to(reach, bits))) for bits in BITS)
+@dataclass(frozen=True, eq=False)
+class Rising:
+    """tanh as middle + amplitude * curve."""
+
+    curve: Curve
+    middle: float
+    amplitude: float
 
 
-def _rising(unit: float, bits: int, count: int) -> Curve:
+def rising(unit: float, cells: int, low: int, reach: int) -> Rising:
+    """tanh(unit (low + t)) for t from 0 to `reach`: what is met of it fills the range of points."""
+    found = (_rising(unit, bits, min(cells, _cells_to(reach, bits)), low, reach) for bits in BITS)
+    return min(found, key=lambda one: (one.amplitude * one.curve.error, len(one.curve.points)))
+
+
+def _rising(unit: float, bits: int, count: int, low: int, reach: int) -> Rising:
     step = unit * (1 << bits)
-    points = np.round(TOP * np.tanh(step * np.arange(count + 1))).astype(np.int16)
-    bend = min(1.0, step * step / 8 * STEEPEST_TURN)
-    return Curve(points, bits, bend + 1 - math.tanh(step * count) + ROUNDING)
+    values = np.tanh(unit * low + step * np.arange(count + 1))
+    top = math.tanh(unit * (low + reach))  # the largest value that is met
+    middle = float(values[0] + values[-1]) / 2
+    amplitude = max(float(values[-1] - values[0]) / 2, 1e-9)
+    points = np.round(TOP * (values - middle) / amplitude).astype(np.int16)
+    bend = min(2.0, step * step / 8 * STEEPEST_TURN)
+    behind = max(0.0, top - float(values[-1]))  # the curve stays at its last point
+    return Rising(Curve(points, bits, (bend + behind) / amplitude + ROUNDING), middle, amplitude)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ MOST_LEAVES, MOST_PRODUCTS = 32, 1024
 def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[ir.Node, Tables] | None:
     """The node and its tables; None where the route is of another kind."""
     route = next((item for item in program.body if item.out == node.leaf), None)
-    if not isinstance(route, (ir.OneLeaf, ir.PlaneRoute)) or route.x != node.x:
+    x, scale = _scale(program, node)
+    if not isinstance(route, (ir.OneLeaf, ir.PlaneRoute)) or route.x not in (node.x, x):
         return None
     tables, d = program.tables, program.tables[node.centres].shape[1]
     lanes = vector_lanes(d, number)
@@ -46,22 +47,22 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
         taken.append(fresh(node.out, end, taken))
         return taken[-1]
 
-    x, scale = _scale(program, node, full)
-    scaling = [own(end) for end in ("shift", "factor", "offset")]
-    route_names = [own(end) for end in ("planes", "thresholds", "children", "sides")]
-    made: Tables = dict(zip(scaling, scale, strict=True))
-    made |= dict(zip(route_names, _route(route, tables, d, lanes, number), strict=True))
+    scaling = own("shift"), own("factor"), own("offset")
+    tree = own("planes"), own("thresholds"), own("children"), own("sides")
+    made: Tables = dict(zip(scaling, scale.filled_up(full), strict=True))
+    planes = None if isinstance(route, ir.OneLeaf) else _planes(route, tables, scale, route.x == node.x)
+    made |= dict(zip(tree, _route(planes, lanes, number), strict=True))
     kept = (node.constants, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias)
     made |= {name: tables[name] for name in kept}
     made[node.centres], made[node.slopes] = (_full(tables[t], full) for t in (node.centres, node.slopes))
     made[node.axes] = _axes(tables[node.axes], rank, full)
     made[node.squares] = _squares(tables[node.squares], width, lanes) if orders > 1 else np.zeros(1)
     made[node.cubes] = _cubes(tables[node.cubes], width, lanes) if orders > 2 else np.zeros(1)
-    fields = (
-        node.centres, node.constants, node.slopes, node.axes, node.squares, node.cubes, node.middles,
-        node.loose, node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack,
-    )  # fmt: skip
-    return ir.TiledTaylor(node.out, x, node.exact, *scaling, *route_names, *fields, rank, lanes), made
+    return ir.TiledTaylor(
+        node.out, x, node.exact, *scaling, *tree, node.centres,
+        node.constants, node.slopes, node.axes, node.squares, node.cubes, node.middles, node.loose,
+        node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack, rank, lanes,
+    ), made  # fmt: skip
 
 
 def vector_lanes(d: int, number: Number) -> int:
@@ -70,35 +71,59 @@ def vector_lanes(d: int, number: Number) -> int:
     return lanes // 2 if d <= lanes // 2 else lanes
 
 
-def _scale(program: Program, node: ir.TaylorSum, full: int) -> tuple[str, list[Array]]:
+class _Planes(NamedTuple):
+    """A tree of planes over scaled rows."""
+
+    planes: Array
+    thresholds: Array
+    children: NDArray[Any]
+
+
+class _Scale(NamedTuple):
+    """out = (x - shift) * factor + offset."""
+
+    shift: Array
+    factor: Array
+    offset: Array
+
+    def filled_up(self, full: int) -> list[Array]:
+        """With what changes nothing."""
+        ones = np.ones(full - len(self.factor))
+        return [_full(self.shift, full), np.concatenate([self.factor, ones]), _full(self.offset, full)]
+
+
+def _scale(program: Program, node: ir.TaylorSum) -> tuple[str, _Scale]:
     """The value before it is scaled, and the scaling."""
     scale = next((item for item in program.body if item.out == node.x), None)
+    d = program.tables[node.centres].shape[1]
     if not isinstance(scale, ir.Scale):
-        return node.x, [np.zeros(full), np.ones(full), np.zeros(full)]
-    shift, factor, offset = (program.tables[name] for name in (scale.shift, scale.factor, scale.offset))
-    return scale.x, [
-        _full(shift, full),
-        np.concatenate([factor, np.ones(full - len(factor))]),
-        _full(offset, full),
-    ]
+        return node.x, _Scale(np.zeros(d), np.ones(d), np.zeros(d))
+    names = (scale.shift, scale.factor, scale.offset)
+    return scale.x, _Scale(*(program.tables[name].astype(np.float64) for name in names))
 
 
-def _route(
-    route: ir.OneLeaf | ir.PlaneRoute, tables: Any, d: int, lanes: int, number: Number
-) -> list[NDArray[Any]]:
+def _planes(route: ir.PlaneRoute, tables: Any, scale: _Scale, sees_scaled: bool) -> _Planes:
+    """Planes as they lie for scaled rows; rounding may move them, for any leaf will do."""
+    planes, centre = tables[route.planes].astype(np.float64), tables[route.centre]
+    if sees_scaled:
+        return _Planes(planes, tables[route.thresholds] + planes @ centre, tables[route.children])
+    moved = tables[route.thresholds] - planes @ (scale.shift - centre)
+    planes = np.divide(planes, scale.factor, out=np.zeros_like(planes), where=scale.factor != 0)
+    return _Planes(planes, moved + planes @ scale.offset, tables[route.children])
+
+
+def _route(found: _Planes | None, lanes: int, number: Number) -> list[NDArray[Any]]:
     """Planes, thresholds, children and sides."""
     none = np.zeros(1, dtype=np.uint8)
-    if isinstance(route, ir.OneLeaf):
+    if found is None:
         return [np.zeros(1), np.zeros(1), none, none]
-    planes = tables[route.planes].astype(np.float64)
-    thresholds = tables[route.thresholds] + planes @ tables[route.centre]
-    children, count = tables[route.children], len(planes)
+    count, d = found.planes.shape
     beside = vector_lanes(min(count, MANY_FEATURES - 1), number)
     if count >= MOST_LEAVES or filled_up(count, beside) * d > MOST_PRODUCTS:
-        return [_full(planes, filled_up(d, lanes)), thresholds, children, none]
+        return [_full(found.planes, filled_up(d, lanes)), found.thresholds, found.children, none]
     room = -count % beside
-    planes = np.pad(planes, ((0, room), (0, 0))).reshape(-1, beside, d)
-    return [planes.transpose(0, 2, 1), _full(thresholds, count + room), children, sides_of(children)]
+    planes = np.pad(found.planes, ((0, room), (0, 0))).reshape(-1, beside, d).transpose(0, 2, 1)
+    return [planes, _full(found.thresholds, count + room), found.children, sides_of(found.children)]
 
 
 def _full(table: NDArray[Any], full: int) -> Array:

@@ -23,6 +23,7 @@ Ball = Any
 Balls = list[Any]
 BITS = 160  # of the balls' midpoints
 UP = 1 + 1e-9  # covers the rounding of radii
+FADE_ERROR: dict[Number, float] = {"f32": 2.6e-7, "f64": 1e-15}  # relative, of exp in any emitted form
 
 
 def flint() -> Any:
@@ -85,7 +86,7 @@ class Rounded(Real):
 
     def __init__(self, number: Number) -> None:
         known = ARITHMETIC[number]
-        self.u, self.tiny, self.exp_error = known.u, known.smallest, known.exp_error
+        self.u, self.tiny, self.fade_error = known.u, known.smallest, FADE_ERROR[number]
         self.held: Any = np.float32 if number == "f32" else np.float64
 
     def number(self, value: float) -> Ball:
@@ -107,7 +108,7 @@ class Rounded(Real):
         """exp2 of u times a constant; numbers below the normal range may be given as zero."""
         turned = self.multiply(u, self.number(-math.log2(math.e)))
         exact = (turned * flint().arb.const_log2()).exp()
-        return exact + _within(self.exp_error * _above(exact) + 2 * self.tiny)
+        return exact + _within(self.fade_error * _above(exact) + 2 * self.tiny)
 
     def _rounded(self, value: Ball) -> Ball:
         return value + _within(self.u * _above(value) + self.tiny)

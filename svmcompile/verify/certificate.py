@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Number, Program
 from svmcompile.verify.balls import Ball, Real, Rounded, many_bits
+from svmcompile.verify.certificates import Certificate, certified
 from svmcompile.verify.enclosures import Enclosures
 from svmcompile.verify.taylor_balls import Order, TaylorBalls
 
@@ -36,6 +36,9 @@ class Verdict(str, Enum):
     OPEN = "open"
     REFUTED = "refuted"
     NONE = "none"  # beyond the last cell, or not finite: no order is tried
+
+
+WORSE = (Verdict.NONE, Verdict.CONFIRMED, Verdict.OPEN, Verdict.REFUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,82 +90,67 @@ def check_rows(
     """Check the certificates that rows meet in code of a number type.
 
     `original` is a program whose sum is the one meant; without it, it is the program's own, as code in
-    double computes it. `every_leaf`: about all centres, not only the one a row is taken to.
+    double computes it. `every_leaf`: about all centres, not only the one a row is taken to. Of a vote, the
+    polynomials of all pairs are checked, whichever class is champion.
     """
-    node = certified_node(program)
     held = rows.astype(np.float32 if number == "f32" else np.float64)
-    leaves = interpret_values(program, held, {node.leaf})[node.leaf]
-    every = range(len(program.tables[node.steps]))
+    found = certified(program)
     report = CertificateReport()
     with many_bits():
-        for at, (row, leaf) in enumerate(zip(held.astype(np.float64), leaves, strict=True)):
-            checker = RowChecker(program, node, row, number, original)
-            report.add(at, checker.check(every if every_leaf else [int(leaf)]))
+        met = found.met(held, every_leaf)
+        for at, (row, certificates) in enumerate(zip(held.astype(np.float64), met, strict=True)):
+            checked = RowCheck(Verdict.NONE)
+            if np.isfinite(row).all():
+                checked = RowChecker(program, found.x, row, number, original).check(certificates)
+            report.add(at, checked)
             advance(1)
     return report
 
 
-def certified_node(program: Program) -> ir.TaylorSum:
-    """The node whose scores are certified."""
-    for node in program.body:
-        if isinstance(node, ir.TaylorSum):
-            return node
-    raise UnsupportedError(
-        f"a program of method {program.origin.method} holds no Taylor certificates; "
-        "methods certified and h1-tree (proven=true) make them"
-    )
-
-
 class RowChecker:
-    """One row: its sum, and what code can find about each centre."""
+    """One finite row: its sums, and what code can find about each centre."""
 
     def __init__(
-        self,
-        program: Program,
-        node: ir.TaylorSum,
-        row: NDArray[Any],
-        number: Number,
-        original: Program | None,
+        self, program: Program, x: str, row: NDArray[Any], number: Number, original: Program | None
     ) -> None:
-        self.node, self.finite = node, bool(np.isfinite(row).all())
-        if not self.finite:
-            return
-        real = Enclosures(program, row, Real())
-        if original is None:
-            self.sum = real(node.exact)[0]
-        else:
-            self.sum = Enclosures(original, row, Real())(sum_of(original))[0]
-        self.real, self.rounded = real, Enclosures(program, row, Rounded(number))
+        self.arithmetic = Rounded(number)
+        self.real = Enclosures(program, row, Real())(x)
+        self.rounded = Enclosures(program, row, self.arithmetic)(x)
+        meant = original or program
+        self.sums = Enclosures(meant, row, Real())(sum_of(meant))
 
-    def check(self, leaves: Any) -> RowCheck:
-        """The worst of the leaves given."""
-        found = [self._about(leaf) for leaf in leaves] if self.finite else []
+    def check(self, certificates: list[Certificate]) -> RowCheck:
+        """The worst of the certificates given."""
+        found = [self._one(certificate) for certificate in certificates]
         found = [one for one in found if one.verdict is not Verdict.NONE]
         if not found:
             return RowCheck(Verdict.NONE)
-        worst = max(found, key=lambda one: list(Verdict).index(one.verdict))
+        worst = max(found, key=lambda one: WORSE.index(one.verdict))
         return RowCheck(worst.verdict, max(one.real for one in found), max(one.rounded for one in found))
 
-    def _about(self, leaf: int) -> RowCheck:
-        code = TaylorBalls(self.node, self.rounded, leaf)
+    def _one(self, certificate: Certificate) -> RowCheck:
+        code = TaylorBalls(certificate, self.rounded, self.arithmetic)
         cells = code.cells()
         if not cells:
             return RowCheck(Verdict.NONE)
-        exact = TaylorBalls(self.node, self.real, leaf).orders(cells)
+        meant = certificate.sign * self.sums[certificate.sum]
+        exact = TaylorBalls(certificate, self.real, Real()).orders(cells)
         found = code.orders(cells)
-        ratios = [max(_over(order, self.sum) for order in orders) for orders in (exact, found)]
+        ratios = [max(_over(order, meant) for order in orders) for orders in (exact, found)]
         if max(ratios) <= 1:
             return RowCheck(Verdict.CONFIRMED, *ratios)
-        wrong = any(_violates(order, self.sum) for order in found)
+        wrong = any(_violates(order, meant) for order in found)
         return RowCheck(Verdict.REFUTED if wrong else Verdict.OPEN, *ratios)
 
 
 def sum_of(program: Program) -> str:
-    """The value of a program's kernel sum."""
-    sums = [node.out for node in program.body if isinstance(node, ir.KernelSum)]
+    """The value of a program's kernel sums as the original has them, in double where there are others."""
+    sums = [node for node in program.body if isinstance(node, (ir.KernelSum, ir.PairSum))]
     if not sums:
-        raise UnsupportedError("the original holds no kernel sum of one decision value")
-    return sums[-1]
+        raise UnsupportedError(
+            "the original holds no kernel sums to compare with; give the model they are of"
+        )
+    return sums[-1].out
 
 
 def _over(order: Order, exact: Ball) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.champions import pair_indices
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
 from svmcompile.verify.balls import Ball, Balls, Real
-
-Need = Callable[[str], Balls]  # a value by its name
 
 
 class Enclosures:
@@ -74,23 +72,34 @@ def _(node: ir.Clip, values: Enclosures) -> Balls:
 
 
 @enclose.register
-def _(node: ir.BoundedSum, values: Enclosures) -> Balls:
-    """Its sign is that of the exact sum, which stands for it."""
-    return values(node.exact)
+def _(node: ir.KernelSum, values: Enclosures) -> Balls:
+    """Of real numbers, whatever the arithmetic: the sum that certificates are about."""
+    kernels, real = _kernels(node, values), Real()
+    weights, bias = values.tables[node.weights], real.numbers(values.tables[node.bias])
+    return [start + real.dot(kernels, real.numbers(row)) for start, row in zip(bias, weights, strict=True)]
 
 
 @enclose.register
-def _(node: ir.KernelSum, values: Enclosures) -> Balls:
-    """Of real numbers, whatever the arithmetic: the sum that certificates are about."""
+def _(node: ir.PairSum, values: Enclosures) -> Balls:
+    """Likewise, pair by pair."""
+    kernels, real, starts = _kernels(node, values), Real(), np.concatenate([[0], np.cumsum(node.counts)])
+    weights, bias = values.tables[node.weights], real.numbers(values.tables[node.bias])
+    found = []
+    for pair, (i, j) in enumerate(pair_indices(len(node.counts))):
+        total = bias[pair]
+        for own, row in ((i, j - 1), (j, i)):
+            members = slice(int(starts[own]), int(starts[own + 1]))
+            total = total + real.dot(kernels[members], real.numbers(weights[row, members]))
+        found.append(total)
+    return found
+
+
+def _kernels(node: ir.KernelSum | ir.PairSum, values: Enclosures) -> Balls:
     if node.kernel.kind != "rbf":
         raise UnsupportedError(f"certificates are about RBF kernels, not {node.kernel.kind}")
-    x, real = values(node.x), Real()
-    gamma = real.number(node.kernel.gamma)
-    kernels = [
-        (-gamma * _squares(x, vector)).exp() for vector in values.tables[node.vectors].astype(np.float64)
-    ]
-    weights, bias = values.tables[node.weights], real.numbers(values.tables[node.bias])
-    return [start + real.dot(kernels, real.numbers(row)) for start, row in zip(bias, weights, strict=True)]
+    x, gamma = values(node.x), Real().number(node.kernel.gamma)
+    vectors = values.tables[node.vectors].astype(np.float64)
+    return [(-gamma * _squares(x, vector)).exp() for vector in vectors]
 
 
 def _squares(x: Balls, vector: NDArray[Any]) -> Ball:

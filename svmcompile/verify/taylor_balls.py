@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from svmcompile.ir import nodes as ir
 from svmcompile.verify.balls import Ball, Balls, Real
-from svmcompile.verify.enclosures import Enclosures
+from svmcompile.verify.certificates import Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +20,14 @@ class Order:
 class TaylorBalls:
     """One row about one centre."""
 
-    def __init__(self, node: ir.TaylorSum, values: Enclosures, leaf: int) -> None:
-        self.node, self.tables, self.leaf = node, values.tables, leaf
-        self.a: Real = values.arithmetic
-        a = self.a
+    def __init__(self, certificate: Certificate, row: Balls, arithmetic: Real) -> None:
+        self.node, self.tables, self.leaf = certificate.node, certificate.tables, certificate.leaf
+        a = self.a = arithmetic
         self.h = [
-            a.subtract(x, centre)
-            for x, centre in zip(values(node.x), self.table(node.centres), strict=True)
+            a.subtract(x, centre) for x, centre in zip(row, self.table(self.node.centres), strict=True)
         ]
         self.length = a.dot(self.h, self.h)
-        self.u = a.multiply(a.number(node.gamma), self.length)
+        self.u = a.multiply(a.number(self.node.gamma), self.length)
 
     def table(self, name: str, *more: int) -> Balls:
         """A leaf's entries of a table."""

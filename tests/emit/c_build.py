@@ -159,8 +159,8 @@ def assert_no_warnings(
 ) -> None:
     """A compiler that is asked for all its warnings has none; host code may use GCC's extensions."""
     write_all(programs, folder, number, profile)
-    style = "-std=c99" if profile == "portable" else "-std=gnu99"
-    warnings = [flag for flag in WARNINGS if profile == "portable" or flag != "-pedantic"]
+    style = "-std=gnu99" if profile == "host" else "-std=c99"
+    warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
     compile_c(compilers()[compiler], folder, style, "-O2", *warnings, "-c", "all.c", "-o", "all.o")
 
 
@@ -214,8 +214,9 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     write_all(programs, folder, precision, profile)
     (folder / "driver.c").write_text(DRIVER)
-    real = "float" if precision == "f32" else "double"
-    compile_c(command, folder, *flags, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
+    real = "double" if precision == "f64" else "float"
+    tests = [f"-D{name.upper()}_SELF_TEST" for name in programs] if profile == "device" else []
+    compile_c(command, folder, *flags, *tests, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
     return folder / "driver"
 
 

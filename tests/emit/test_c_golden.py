@@ -67,3 +67,10 @@ def test_files(make: Callable[[], Program], precision: str, golden: Callable[[st
     files = sc.emit(make(), "c", name, precision, "portable")
     for suffix in (".h", ".c"):
         golden(f"c/{name}{suffix}", str(files[name + suffix]))
+
+
+@pytest.mark.golden
+def test_files_for_a_device(golden: Callable[[str, str], None]) -> None:
+    files = sc.emit(iris(), "c", "iris", "f32", "device")
+    for suffix in (".h", ".c"):
+        golden(f"c/iris_device{suffix}", str(files["iris" + suffix]))

@@ -48,3 +48,15 @@ def test_without_data_it_says_what_to_do(tmp_path: Any) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert "set SVMCOMPILE_DATA" in done.stderr
+
+
+def test_certificates_are_checked_without_data(tmp_path: Any) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    command = [sys.executable, str(EXAMPLES / "papers" / "certified_check.py"), "25", "1e-07"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    name, rows, confirmed, refuted, left_open, none, *_ = (
+        done.stdout.splitlines()[-1].strip("| ").split(" | ")
+    )
+    assert name == "pairs 1e-07 apart" and refuted == left_open == "0"
+    assert int(confirmed) + int(none) == int(rows) == 25 and int(confirmed) > 10

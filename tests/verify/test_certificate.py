@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -19,7 +19,7 @@ import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 from svmcompile.verify.balls import Rounded, many_bits
-from svmcompile.verify.certificate import certified_node, check_rows
+from svmcompile.verify.certificate import check_rows
 
 pytest.importorskip("flint", reason="the extra `proof` is not installed")
 
@@ -45,6 +45,10 @@ def test_every_certificate_is_confirmed_about_every_centre(number: Any, order: i
     report = check_rows(program(2, order, rank), rows(), number, every_leaf=True)
     assert report.ok and report.confirmed == len(rows()) == report.rows
     assert 0.5 < report.real <= report.rounded <= 1  # near enough to say something
+
+
+def certified_node(program: Program) -> ir.TaylorSum:
+    return next(node for node in program.body if isinstance(node, ir.TaylorSum))
 
 
 def damaged(table: str, change: Any) -> Program:
@@ -146,6 +150,20 @@ def test_what_cannot_be_checked_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(sc.ToolchainError, match="proof"):
         check_rows(program(), rows())
+
+
+@pytest.mark.parametrize("order, rank", [(1, 1), (2, 4), (2, 2)])
+def test_pairs_of_votes_are_confirmed_and_damaged_ones_refuted(order: int, rank: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=10.0).fit(X, y)
+    program = sc.compile(
+        model, method="certified", X=X, order=order, rank=rank, max_bytes=1 << 20, force=True
+    )
+    node = next(item for item in program.body if isinstance(item, ir.TaylorVote))
+    report = sc.check_certificate(program, X[::5], model, every_leaf=True)
+    assert report.ok and report.confirmed > 20 and report.real > 0.5
+    broken = program.replace(tables={**program.tables, node.slopes: -program.tables[node.slopes]})
+    assert check_rows(broken, X[::5]).refuted > 0
 
 
 def test_a_random_sum_with_few_axes_is_confirmed() -> None:

@@ -15,6 +15,7 @@ from svmcompile.accelerate.certified.calibrate import calibrated
 from svmcompile.accelerate.taylor.centres import Centres, two_means
 from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.kernel import Array
 
@@ -35,7 +36,8 @@ class Leaf:
     """One centre, with the rows that made it and the sample rows that fall to it."""
 
     def __init__(self, whole: RbfSum, rows: Array, values: Array | None, sample: Array, depth: int) -> None:
-        self.local = Local(whole, rows, blocks_of(whole))
+        sharpen = FEW_PRODUCTS if depth else MANY_PRODUCTS
+        self.local = Local(whole, rows, blocks_of(whole), sharpen)
         self.rows, self.values = rows, values
         self.sample, self.depth = sample, depth
         self._expansions: dict[Form, Expansion] = {}

@@ -36,7 +36,7 @@ class CertifiedOptions:
         ranges = {
             "leaves": (0, MOST_LEAVES),
             "order": (0, 3),
-            "rank": (-1, 256),
+            "rank": (-1, 100_000),
             "cells": (0, 1024),
             "max_bytes": (0, 1 << 30),
             "sample": (10, 1_000_000),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.kernel import Array
 
 LEAST = 1e-9  # of a usual length: none is taken for zero
@@ -44,7 +45,7 @@ def shared_axes(forms: list[Array], basis: Array, rank: int, rows: Array) -> Sha
     ratio = (beside + usual) / (along + usual)
     inner, middles, loose = [], [], []
     for form in forms:
-        slack = 1e-12 * float(np.linalg.norm(form))
+        slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
         ends = np.linalg.eigvalsh(rest @ form @ rest.T)
         cross = float(np.linalg.norm(axes @ form @ rest.T, 2)) + slack
         inner.append(axes @ form @ axes.T)

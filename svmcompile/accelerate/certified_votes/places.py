@@ -11,8 +11,10 @@ import numpy as np
 
 from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
 from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.taylor.limits import check_tables, check_width
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import SAFE, Sizes, U, offline, order_margins, slack, vanished
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
 
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere
@@ -62,7 +64,7 @@ class Place:
     def __init__(
         self, sums: list[RbfSum], rows: Array, blocks: int, cells: int, sharpen: bool = False
     ) -> None:
-        self.locals = [Local(one, rows, blocks, sharpen) for one in sums]
+        self.locals = [Local(one, rows, blocks, FEW_PRODUCTS if sharpen else 0) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
         first = self.locals[0]
         self.centre, self.rows = first.centre, first.rows
@@ -102,6 +104,8 @@ class Place:
         gaps = [self.firsts] if form.order == 1 else [self.firsts, self._gaps(2)]
         margins = [self._margins(q, form, forms, middles, loose) for q in range(pairs)]
         squares = np.stack([_triangle(one) for one in forms]) if forms else np.zeros((pairs, 0))
+        check_width(d, form.rank)
+        check_tables(self.slopes, squares, loose, *gaps)
         return Expanded(axes, squares, middles, loose, np.stack(gaps), np.array(margins).T)
 
     def _gaps(self, order: int) -> Array:

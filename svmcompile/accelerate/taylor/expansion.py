@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from svmcompile.accelerate.taylor.halves import roundings
-from svmcompile.accelerate.taylor.limits import check_limits, check_tables
+from svmcompile.accelerate.taylor.limits import check_limits, check_tables, check_width
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
 from svmcompile.accelerate.taylor.spectra import Spectra, spectra
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
 
 BEYOND = 1.3  # cells reach this much past the farthest row
@@ -72,7 +73,7 @@ def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
 class Local:
     """An RBF sum seen from the mean of some rows; what costs much is computed when it is asked for."""
 
-    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: bool = True) -> None:
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> None:
         check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
         self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
         self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
@@ -108,6 +109,7 @@ class Local:
 
     def expansion(self, order: int, rank: int = 0, cells: int = CELLS) -> Expansion:
         """What a program needs, with polynomials up to an order in so many directions (0: all)."""
+        check_width(len(self.centre), rank)
         axes = self.axes(order, rank)
         form = axes.form if axes else self.form
         second, first = np.tril_indices(len(form))

@@ -23,8 +23,13 @@ def check_limits(gamma: float, mass: float, d: int) -> None:
         _refuse(f"gamma is {gamma:.3g}, not within {LEAST_GAMMA:g} and {MOST_GAMMA:g}; scale the features")
     if not math.isfinite(mass) or mass > MOST_MASS:
         _refuse(f"weights and bias add up to {mass:.3g}, above {MOST_MASS:g}; divide them all by a number")
-    if d > MOST_FEATURES:
-        _refuse(f"{d} features are more than {MOST_FEATURES}")
+    check_width(d, 1)
+
+
+def check_width(d: int, rank: int) -> None:
+    """Refuses so many features and axes that roundings add up to more than a few thousandths."""
+    if d * math.sqrt(max(rank, 1)) > MOST_FEATURES:
+        _refuse(f"{d} features and {rank} axes are too many for float32; take fewer axes")
 
 
 def check_tables(*tables: Array) -> None:

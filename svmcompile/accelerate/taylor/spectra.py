@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.taylor.halves import Half, root, roundings
-from svmcompile.accelerate.taylor.squares import can_sharpen, cubic_bound, quartic_window
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, cubic_bound, quartic_window
 from svmcompile.kernel import Array
 
 MOST_FEATURES = 2500  # orders whose halves have more are left to the residual
@@ -39,12 +39,18 @@ class Spectra:
 
 
 def spectra(
-    points: Array, weights: Array, norm: float, orders: int, sharpen: bool = True, mass: float | None = None
+    points: Array,
+    weights: Array,
+    norm: float,
+    orders: int,
+    sharpen: int = FEW_PRODUCTS,
+    mass: float | None = None,
 ) -> Spectra:
     """Bounds of the orders up to `orders`, or to as many as can be afforded.
 
     `points` are the scaled differences s, `weights` the a_i, `norm` the squared norm of the whole sum
-    in the kernel's space, `mass` the sum of its absolute weights, without which it is found from the a_i.
+    in the kernel's space, `sharpen` up to how many products of features orders 3 and 4 are bounded more
+    sharply, `mass` the sum of its absolute weights, without which it is found from the a_i.
     """
     low, high = [0.0, 0.0], [0.0, 0.0]
     left = [norm - float(weights.sum()) ** 2]
@@ -58,7 +64,8 @@ def spectra(
         low.append(bottom / math.factorial(n))
         high.append(top / math.factorial(n))
         left.append(left[-1] - square / math.factorial(n))
-    if sharpen:
+    d = points.shape[1]
+    if d * (d + 1) // 2 <= sharpen:
         _sharpen(points, weights, low, high)
     if mass is None:
         mass = float(np.abs(weights) @ np.exp(0.5 * np.square(points).sum(axis=1)))
@@ -85,7 +92,7 @@ def _order(
 
 def _sharpen(points: Array, weights: Array, low: list[float], high: list[float]) -> None:
     """Replace the windows of orders 3 and 4 by narrower ones, where those can be afforded."""
-    if len(low) <= 3 or not can_sharpen(points.shape[1]):
+    if len(low) <= 3:
         return
     cubic = cubic_bound(points, weights)
     low[3], high[3] = max(low[3], -cubic), min(high[3], cubic)

@@ -19,19 +19,31 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.kernel import Array
 
-MOST_PRODUCTS = 400  # d (d + 1) / 2 of more is left to the unfolding
+FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
+MANY_PRODUCTS = 2100  # for which it takes a minute
 SLACK = 1 + 1e-7  # for the rounding of roots and quotients
-EVALUATIONS = 24
-
-
-def can_sharpen(d: int) -> bool:
-    return d * (d + 1) // 2 <= MOST_PRODUCTS
+EVALUATIONS, COSTLY_EVALUATIONS = 24, 8
 
 
 def cubic_bound(points: Array, weights: Array) -> float:
     """A bound on |1/6 sum_i weights_i (h . s_i)^3| for |h| = 1."""
     d = int(points.shape[1])
-    first, second, scale, unit = _pairs(d)
+    one, other, idle = quartics(points, weights)
+    mass = float(np.abs(weights / 6) @ np.linalg.norm(points, axis=1) ** 3)
+    slip = roundings(len(points) + len(one))
+
+    def largest(theta: float, kappa: float) -> float:
+        rounding = slip * ((abs(theta) + abs(1 - theta)) * mass**2 + abs(kappa) * (1 + d))
+        return _largest(theta * one + (1 - theta) * other + kappa * idle) + rounding
+
+    size = float(np.abs(one).max())
+    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0], len(one))
+    return SLACK * math.sqrt(max(found, 0.0))
+
+
+def quartics(points: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Two matrices that give |T(h, h, .)|^2 of the cubic form, and one that gives zero."""
+    first, second, scale, unit = _pairs(int(points.shape[1]))
     tensor = np.einsum("i,ij,ik,il->jkl", weights / 6, points, points, points, optimize=True)
     unfolded = tensor[:, first, second] * scale
     one = unfolded.T @ unfolded
@@ -39,18 +51,7 @@ def cubic_bound(points: Array, weights: Array) -> float:
     crossed = 0.5 * (crossed + crossed.transpose(0, 1, 3, 2))  # factors within a pair change places
     crossed = 0.5 * (crossed + crossed.transpose(1, 0, 2, 3))
     other = crossed[first, second][:, first, second] * np.outer(scale, scale)
-    idle = np.eye(len(first)) - np.outer(unit, unit)
-
-    mass = float(np.abs(weights / 6) @ np.linalg.norm(points, axis=1) ** 3)
-    slip = roundings(len(points) + len(first))
-
-    def largest(theta: float, kappa: float) -> float:
-        rounding = slip * ((abs(theta) + abs(1 - theta)) * mass**2 + abs(kappa) * (1 + d))
-        return _largest(theta * one + (1 - theta) * other + kappa * idle) + rounding
-
-    size = float(np.abs(one).max())
-    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0])
-    return SLACK * math.sqrt(max(found, 0.0))
+    return one, other, np.eye(len(first)) - np.outer(unit, unit)
 
 
 def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
@@ -68,8 +69,8 @@ def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
         rounding = slip * (mass + abs(kappa) * (1 + d))
         return _largest(sign * form + kappa * idle) + rounding
 
-    top = _least(lambda at: largest(1.0, at[0] * size), [0.0])
-    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0])
+    top = _least(lambda at: largest(1.0, at[0] * size), [0.0], len(first))
+    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0], len(first))
     return SLACK * min(bottom, 0.0), SLACK * max(top, 0.0)
 
 
@@ -84,9 +85,10 @@ def _largest(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(matrix)[-1])
 
 
-def _least(function: Callable[[Array], float], start: list[float]) -> float:
+def _least(function: Callable[[Array], float], start: list[float], products: int) -> float:
     """The least value a short search finds; any value is a valid bound."""
     from scipy.optimize import minimize
 
-    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": EVALUATIONS})
+    most = EVALUATIONS if products <= FEW_PRODUCTS else COSTLY_EVALUATIONS
+    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": most})
     return min(float(found.fun), function(np.asarray(start)))

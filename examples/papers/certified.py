@@ -1,0 +1,124 @@
+"""What certified polynomials save: shares of rows by stage, and emitted C beside that of the exact sum.
+
+    SVMCOMPILE_DATA=FOLDER python examples/papers/certified.py                    all sets
+    SVMCOMPILE_DATA=FOLDER python examples/papers/certified.py heart banana       some
+    ... --memory 65536    tables of at most so many bytes (else as many as the support vectors take)
+    ... --flops           tuned for operations, without the C
+    ... --figure FILE     a picture: shares of rows by stage, and what they cost
+
+Held-out rows; everything is chosen by the compiler from training rows. Times are those of one row per call
+and of calls with 2000 rows, in the profile host; instructions are those of the profile portable (valgrind).
+Each is the exact program's over the certified one's. "exact" tells that the compiler emits the exact sum.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from c_cost import c_cost
+from certified_figure import draw
+from certified_sets import CASES, Case
+from common import table
+from metric_tree import progress
+from sklearn.svm import SVC
+
+import svmcompile as sc
+from svmcompile.accelerate.taylor.before import shares
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.program import Program
+
+BATCH = 2000
+HEAD = (
+    "set", "features", "SVs", "centres, order", "bytes (SVs)", "order 1 / 2 / 3 / sum %", "operations",
+    "host, one row", "host, batch", "instructions", "labels changed",
+)  # fmt: skip
+
+
+def compiled(model: SVC, X: Any, tune: str, memory: int) -> Program:
+    return sc.compile(model, method="certified", X=X, tune=tune, max_bytes=memory)
+
+
+def is_front(program: Program) -> bool:
+    return any(isinstance(node, ir.TaylorSum) for node in program.body)
+
+
+def stages(program: Program, held: Any) -> str:
+    """Percent of the rows that each order decides, and of those left."""
+    found = shares(program, held)
+    orders = [f"{100 * share:.0f}" for share in found[:-1]] + ["-"] * (4 - len(found))
+    return " / ".join([*orders, f"{100 * found[-1]:.1f}"])
+
+
+def form(program: Program) -> str:
+    choice = program.origin.details["choice"]
+    rank = f" along {choice['rank']}" if choice["rank"] else ""
+    return f"{choice['leaves']}, {choice['order']}{rank}"
+
+
+def ratios(exact: Program, host: Program, portable: Program, held: Any) -> list[str]:
+    """Exact over certified: one row, a batch, instructions; 1 where the exact sum is emitted."""
+    rows = np.resize(held, (BATCH, held.shape[1]))
+    plain, fast = (c_cost(one, rows, "host", count=False) for one in (exact, host))
+    cells = [
+        f"{plain.nanoseconds / fast.nanoseconds:.2f}",
+        f"{plain.batch_nanoseconds / fast.batch_nanoseconds:.2f}",
+    ]
+    counts = [c_cost(one, held, "portable").instructions for one in (exact, portable)]
+    return [*cells, f"{counts[0] / counts[1]:.2f}"]
+
+
+def line(case: Case, memory: int, with_c: bool) -> list[str]:
+    X, y, held = case.rows()
+    held = held.astype(np.float32).astype(np.float64)
+    model = SVC(C=case.C, gamma=case.gamma).fit(X, y)
+    m, d = model.support_vectors_.shape
+    host = compiled(model, X, "host" if with_c else "flops", memory)
+    start = [case.name, str(d), f"{m} ({case.vectors})"]
+    if not is_front(host):
+        return [*start, "exact", "-", "-", "1", *["1"] * 3, "0"]
+    cost = host.cost(held)
+    cells = ["-"] * 3
+    changed = int((host.predict(held) != model.predict(held)).sum())
+    if with_c:
+        portable = compiled(model, X, "portable", memory)
+        cells = ratios(sc.compile(model), host, portable, held)
+        changed += int((portable.predict(held) != model.predict(held)).sum())
+    size = host.origin.details["choice"]["bytes"]
+    return [
+        *start,
+        form(host),
+        f"{size} ({4 * m * (d + 1)})",
+        stages(host, held),
+        f"{cost.exact_flops / cost.mean_flops:.1f}",
+        *cells,
+        str(changed),
+    ]
+
+
+def lines(words: argparse.Namespace) -> Iterator[list[str]]:
+    for case in CASES:
+        if not words.sets or any(case.name.startswith(word) for word in words.sets):
+            yield line(case, words.memory, not words.flops)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument("--memory", type=int, default=0)
+    parser.add_argument("--flops", action="store_true")
+    parser.add_argument("--figure", type=Path)
+    words = parser.parse_args()
+    if words.figure:
+        print(draw(words.figure, words.memory))
+        return
+    print(table("Exact over certified", HEAD, progress(lines(words), lambda done: done)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Cost of a compiled model on a device before it is flashed, and what to change where it does not fit.
+
+Files of the C target go in; flash, memory, stack, instructions and energy per prediction come out,
+measured in an emulator where the extra `device` is installed and predicted where it is not.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.device.cpus import Cpu, find_cpu
+from svmcompile.errors import OptionError
+from svmcompile.ir.program import Program
+
+Files = Mapping[str, str | bytes]
+
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:I?B)?", re.IGNORECASE)
+FACTORS = {"": 1, "K": 1024, "M": 1024 * 1024}
+# So many rows are run: enough to see how the work varies, few enough to take seconds.
+ROWS, ROWS_WITHOUT_FPU = 64, 8
+STACK = re.compile(r"at most (\d+) bytes of stack")
+EMULATORS = {"arm": "unicorn", "riscv": "unicorn", "wasm": "wasmtime"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """The device a model is meant for, and what it has room for."""
+
+    cpu: Cpu
+    flash: int | None = None
+    ram: int | None = None
+    picojoules: float | None = None  # of one instruction, or cycle
+
+    @classmethod
+    def of(
+        cls, cpu: str | None, flash: str | None, ram: str | None, picojoules: float | None, profile: str
+    ) -> DeviceOptions | None:
+        """From text; None where nothing is asked about a device."""
+        if cpu is None:
+            if flash or ram or picojoules is not None:
+                raise OptionError("--flash, --ram and --energy-per-instruction say nothing without --cpu")
+            return None
+        if profile == "host":
+            raise OptionError("--cpu is for code of the profiles device and portable; add --profile device")
+        if picojoules is not None and not (math.isfinite(picojoules) and picojoules > 0):
+            raise OptionError(f"--energy-per-instruction {picojoules} is not a number of picojoules")
+        return cls(find_cpu(cpu), _size_of(flash, "--flash"), _size_of(ram, "--ram"), picojoules)
+
+
+def _size_of(text: str | None, option: str) -> int | None:
+    return None if text is None else read_size(text, option)
+
+
+def read_size(text: str, option: str) -> int:
+    """Bytes: 32K is 32768, 2048 is 2048."""
+    found = SIZE.fullmatch(text.strip())
+    if not found or float(found[1]) <= 0:
+        raise OptionError(f"{option} {text!r} is no size; write for example 32K, 1M or 2048")
+    return int(float(found[1]) * FACTORS[found[2].upper()])
+
+
+def device_cost(
+    files: Files, name: str, cpu: str | Cpu, rows: Any, picojoules: float | None = None
+) -> dict[str, Any]:
+    """What NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
+    chosen = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
+    if f"{name}.c" not in files:
+        raise OptionError("only C has a cost on a device; add target c")
+    report = json.loads(files[f"{name}.json"])
+    if can_measure(chosen):
+        cost = _measured(files, name, chosen, rows)
+    else:
+        cost = _predicted(files, name, chosen, report)
+    cost |= {"cpu": chosen.name, "unit": chosen.unit, "row_bytes": 4 * report["n_features"]}
+    if picojoules is not None:
+        known = {key: cost[key] for key in ("mean", "worst") if cost[key] is not None}
+        cost["energy_nj"] = {key: count * picojoules / 1000 for key, count in known.items()}
+    return cost
+
+
+def can_measure(cpu: Cpu) -> bool:
+    """Whether the tools for a processor are installed."""
+    if cpu.family == "avr":
+        from svmcompile.device.avr import missing_tools
+
+        return not missing_tools() and _has("elftools")
+    return _has("ziglang") and _has(EMULATORS[cpu.family]) and _has("elftools")
+
+
+def _has(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _measured(files: Files, name: str, cpu: Cpu, rows: Any) -> dict[str, Any]:
+    from svmcompile.device.measure import measure
+
+    most = ROWS if cpu.hard_float or cpu.family == "wasm" else ROWS_WITHOUT_FPU
+    found = measure(cpu, name, files, some_of(np.asarray(rows), most))
+    return {
+        "flash_bytes": found.flash,
+        "ram_bytes": found.ram,
+        "stack_bytes": found.stack,
+        "mean": found.mean,
+        "worst": found.worst,
+        "rows": len(found.counts),
+        "measured": True,
+    }
+
+
+def _predicted(files: Files, name: str, cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
+    from svmcompile.device.predict import predict
+
+    cost = report["cost"]
+    found = predict(cpu, cost["table_bytes"], cost["mean_flops"], report["precision"])
+    stated = STACK.search(str(files[f"{name}.h"]))
+    return {
+        "flash_bytes": found.flash,
+        "ram_bytes": 0,
+        "stack_bytes": int(stated[1]) if stated else cost["scratch_bytes"],
+        "mean": found.mean,
+        "worst": None,  # which only a run tells
+        "rows": 0,
+        "measured": False,
+    }
+
+
+def some_of(rows: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most so many rows, from all over."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def rows_for(program: Program, X: NDArray[Any] | None) -> NDArray[Any]:
+    """Rows to run: those given, else the program's own, else one of zeros."""
+    if X is not None and len(X):
+        return X
+    probes = program.probes.reshape(-1, program.n_features)
+    return probes if len(probes) else np.zeros((1, program.n_features))
+
+
+def shortfalls(cost: Mapping[str, Any], wanted: DeviceOptions) -> list[str]:
+    """What a device has too little of."""
+    found = []
+    ram = cost["ram_bytes"] + cost["stack_bytes"]
+    if wanted.flash is not None and cost["flash_bytes"] > wanted.flash:
+        found.append(f"{cost['flash_bytes']:,} bytes of flash, of which there are {wanted.flash:,}")
+    if wanted.ram is not None and ram > wanted.ram:
+        found.append(f"{ram:,} bytes of memory and stack, of which there are {wanted.ram:,}")
+    return found
+
+
+def with_cost(files: dict[str, str | bytes], name: str, cost: Mapping[str, Any]) -> dict[str, str | bytes]:
+    """The files with the cost in their report."""
+    report = json.loads(files[f"{name}.json"]) | {"device": dict(cost)}
+    return {**files, f"{name}.json": json.dumps(report, indent=2, sort_keys=True) + "\n"}

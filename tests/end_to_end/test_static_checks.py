@@ -1,0 +1,66 @@
+"""Generated C before it runs: proofs by Frama-C, gcc's analyzer, rules of MISRA C that have a reason."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from static_checks import (
+    FEWEST_GCC,
+    REASONS,
+    Case,
+    analyse,
+    cases,
+    departures,
+    driver,
+    gcc_version,
+    prove,
+    write_case,
+)
+
+pytestmark = pytest.mark.compile
+CHECKED = ("exact_two_classes", "metric_tree", "h1_tree")  # the script checks the other kernels too
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, Path]]:
+    root, found = tmp_path_factory.mktemp("static"), {}
+    for case in (case for case in cases() if case.name in CHECKED and case.precision != "q7"):
+        found[case.title] = case, root / case.kind / case.name
+        write_case(*found[case.title])
+    return found
+
+
+@pytest.mark.skipif(shutil.which("frama-c") is None, reason="no Frama-C is installed")
+def test_no_run_time_error_is_possible(folders: dict[str, tuple[Case, Path]]) -> None:
+    for case, folder in folders.values():
+        assert prove(folder) == [], case.title
+
+
+@pytest.mark.skipif(shutil.which("frama-c") is None, reason="no Frama-C is installed")
+def test_the_proof_can_fail(folders: dict[str, tuple[Case, Path]], tmp_path: Path) -> None:
+    """Numbers that grow beyond float are found, and so is a step beyond a table."""
+    case, folder = folders["metric tree, portable"]
+    shutil.copytree(folder, tmp_path / "wide")
+    (tmp_path / "wide" / "driver.c").write_text(driver(case.program, case.name, limit=3e38))
+    assert any("non-finite" in alarm for alarm in prove(tmp_path / "wide"))
+    shutil.copytree(folder, tmp_path / "short")
+    text = (folder / "driver.c").read_text()
+    (tmp_path / "short" / "driver.c").write_text(text.replace("x[METRIC_TREE_N_FEATURES]", "x[3]"))
+    assert prove(tmp_path / "short")
+
+
+@pytest.mark.skipif(gcc_version() < FEWEST_GCC, reason=f"no gcc from version {FEWEST_GCC} on is installed")
+def test_the_analyzer_of_gcc_finds_nothing(folders: dict[str, tuple[Case, Path]]) -> None:
+    for case, folder in folders.values():
+        assert analyse(folder, case.name) == [], case.title
+
+
+@pytest.mark.skipif(shutil.which("cppcheck") is None, reason="no cppcheck is installed")
+def test_every_departure_from_misra_has_a_reason(folders: dict[str, tuple[Case, Path]]) -> None:
+    seen = set()
+    for case, folder in folders.values():
+        seen |= set(departures(folder, case.name))
+    assert seen, "cppcheck has its addon"
+    assert seen <= set(REASONS), "say why, in REASONS of examples/static_checks.py"
