@@ -24,7 +24,7 @@ from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.labels import Labels
 
@@ -235,6 +235,8 @@ def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[di
         if name in folded:
             continue
         table = program.tables[name]
+        if not table.size and program.number in FIXED:  # leaves without vectors
+            table = np.zeros(1, table.dtype)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
         bulk = literals.is_bulk(table)

@@ -6,22 +6,26 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.emit.c_api import Body, Function, body, c_real, needed
+from svmcompile.emit.c_trees import WHOLE_TABLES, dot_function
 from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.fixed_meaning import UNIT_BITS
 from svmcompile.ir.fixed_rules import needs_int64
+from svmcompile.ir.leaf_layout import sums_of, whole
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import FIXED as FIXED_NUMBERS
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.trees import leaf_depths
 
-FIXED = (ir.Quantise, ir.FixedSum, ir.FixedAffine, ir.Dequantise)
+FIXED = (ir.Quantise, ir.FixedSum, ir.FixedAffine, ir.FixedQuadratic, ir.Dequantise)
+FIXED_TREES = (ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums)
 MOST_RANGES = 16  # that a file lists
-C_OF_TABLE = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
 
 
 def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:
@@ -40,10 +44,18 @@ def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict
     found["row_type"] = c_real(types[node.x].whole or "f32")  # type: ignore[union-attr]
     if isinstance(node, ir.Dequantise):
         return found | {"unit": real(node.unit, "f32")}
-    if isinstance(node, ir.FixedAffine):
-        return found | {"dot": dot_name(name, node.x, node.weights, program, types)}
-    assert isinstance(node, ir.FixedSum)
-    return found | _kernel(node, program, types, name) | _sums(node, program, types)
+    if isinstance(node, (ir.FixedAffine, ir.FixedLeaves)):
+        found["dot"] = dot_function(name, node.x, node.weights, program, types)
+        if isinstance(node, ir.FixedLeaves):  # `sums` is a table of its own
+            return {"sum_count": found.pop("sums"), **found}
+        return found | _shift(node)
+    if isinstance(node, ir.FixedQuadratic):
+        return found | _shift(node) | {"sum_type": "int64_t"}
+    found |= _kernel(node, program, types, name) | _shift(node)
+    if isinstance(node, ir.FixedSum):
+        return found | _sums(node, program, types)
+    found["sum_type"], found["product_type"] = "int64_t", "int64_t"
+    return found | (_path(node, program) if isinstance(node, ir.FixedPath) else _leaves(node, program))
 
 
 def _alone(table: NDArray[Any]) -> str:
@@ -62,7 +74,7 @@ def _kernel(node: Any, program: Program, types: Types, name: str) -> dict[str, A
     """What the macros of one kernel value read."""
     coarse = max(0, node.cell_bits - UNIT_BITS)
     return {
-        "dot": dot_name(name, node.x, node.vectors, program, types),
+        "dot": dot_function(name, node.x, node.vectors, program, types),
         "shape": node.shape,
         "degree": node.degree,
         "points": len(program.tables[node.curve]),
@@ -84,31 +96,49 @@ def _sums(node: ir.FixedSum, program: Program, types: Types) -> dict[str, Any]:
         "ends": ", ".join(map(str, accumulate(node.counts))),
         "sum_type": "int64_t" if needs_int64(node, types, program.tables) else "int32_t",
         "product_type": "int32_t" if node.shape in ("exp2", "tanh") else "int64_t",
-        "shift": node.shift,
-        "half": (1 << node.shift) >> 1,
     }
 
 
-def dot_name(name: str, x: str, table: str, program: Program, types: Types) -> str:
-    """The helper function for dot products of a row and a table."""
-    return f"{name}_dot_{types[x].whole}_{C_OF_TABLE[str(program.tables[table].dtype)]}"
+def _shift(node: Any) -> dict[str, Any]:
+    return {"shift": node.shift, "half": (1 << node.shift) >> 1}
 
 
-def dot_tables(node: Node) -> str:
+def _path(node: ir.FixedPath, program: Program) -> dict[str, Any]:
+    children = program.tables[node.children]
+    return {
+        "nodes": len(children),
+        "levels": int(leaf_depths(children).max()),
+        "again": bool((program.tables[node.picks] < 0).any()),
+    }
+
+
+def _leaves(node: Any, program: Program) -> dict[str, Any]:
+    assert isinstance(node, ir.FixedLeafSums)
+    classes = np.diff(whole(program.tables[node.firsts]))
+    return {
+        "rule": node.rule,
+        "classes": node.classes,
+        "most_sums": max(1, int(sums_of(node.rule, classes).max())),
+    }
+
+
+def dot_table(node: Node, types: Types) -> str:
     """The table whose rows a node multiplies a row with; none for nodes that do not."""
-    if isinstance(node, ir.FixedSum):
+    if isinstance(node, (ir.FixedSum, ir.FixedPath, ir.FixedLeafSums)):
         return node.vectors
-    return node.weights if isinstance(node, ir.FixedAffine) else ""
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
+        return node.planes if types[node.x].whole else ""
+    return node.weights if isinstance(node, (ir.FixedAffine, ir.FixedLeaves)) else ""
 
 
 def fixed_dots(program: Program, types: Types, name: str) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
     found = {}
     for node in program.body:
-        if table := dot_tables(node):
-            own = C_OF_TABLE[str(program.tables[table].dtype)]
+        if table := dot_table(node, types):
+            own = WHOLE_TABLES[str(program.tables[table].dtype)]
             row = types[node.x].whole  # type: ignore[union-attr]
-            function = dot_name(name, node.x, table, program, types)  # type: ignore[union-attr]
+            function = dot_function(name, node.x, table, program, types)  # type: ignore[union-attr]
             found[function] = {
                 "function": function,
                 "row": row,
@@ -135,6 +165,8 @@ def _dsp(row: str, table: str) -> dict[str, Any]:
 def quantiser(program: Program) -> ir.Quantise | None:
     """The node that alone makes whole numbers of the row; None where more than it reads the row."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
+    if any(ir.lazy_operands(node) for node in program.body):  # which start from the row itself
+        return None
     return readers[0] if len(readers) == 1 and isinstance(readers[0], ir.Quantise) else None
 
 

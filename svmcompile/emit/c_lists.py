@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.emit.c_trees import dot_of, helper_prefix
+from svmcompile.emit.c_trees import dot_function
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, classes_of
-from svmcompile.ir.wide import node_number
 
 Lists = ir.PlaneLists | ir.TiledLists
 LISTS = (ir.PlaneLists, ir.TiledLists)
@@ -28,8 +27,7 @@ def list_context(node: Lists, program: Program, types: Types, name: str) -> dict
         "state": "",
     }
     if isinstance(node, ir.PlaneLists):
-        helper = helper_prefix(name, node_number(node, program, types), program)
-        return found | {"dot": f"{helper}_{dot_of(tables[node.planes])}"}
+        return found | {"dot": dot_function(name, node.x, node.planes, program, types)}
     narrow = tables[node.planes].dtype == np.int8
     plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
     return found | {

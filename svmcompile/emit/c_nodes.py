@@ -14,7 +14,7 @@ from svmcompile.emit.c_api import c_real, row_parameters
 from svmcompile.emit.c_chances import CHANCES, chances_context
 from svmcompile.emit.c_device import KERNEL_SUMS, Adapted, Style, row_fields
 from svmcompile.emit.c_features import FEATURES, feature_context
-from svmcompile.emit.c_fixed import FIXED, fixed_context
+from svmcompile.emit.c_fixed import FIXED, FIXED_TREES, fixed_context
 from svmcompile.emit.c_host import tiled_layout
 from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
@@ -47,7 +47,7 @@ from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
@@ -67,6 +67,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "features": FEATURES,
     "chances": CHANCES,
     "fixed": FIXED,
+    "fixed_trees": FIXED_TREES,
 }
 # Names that belong to a node besides its function.
 PARTS: dict[type[Node], tuple[str, ...]] = {
@@ -84,6 +85,8 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
     ir.FixedSum: ("kernel", "curve_of"),
+    ir.FixedPath: ("kernel", "curve_of"),
+    ir.FixedLeafSums: ("kernel", "curve_of"),
 }
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
@@ -119,7 +122,8 @@ def context(
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
-        "real": c_real(number),
+        "real": _real(node, number, types),
+        "row_type": c_real(value_number(operands(node)[0], program, types)),
         "dot": f"{helper}_dot",
         "zero": real(0.0, number),
         "one": real(1.0, number),
@@ -155,6 +159,11 @@ def context(
     elif _takes_vectors(node, program):
         known["isas"] = instruction_sets(node, program, number, known["function"], name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
+
+
+def _real(node: Node, number: Number, types: Types) -> str:
+    """The type of what a node computes; dot products of whole numbers need 32 bits."""
+    return c_real("i32" if types[operands(node)[0]].whole and number not in NUMBERS else number)
 
 
 def _template(node: Node, program: Program) -> str:
@@ -345,7 +354,7 @@ def _fixed(node: Node, program: Program, types: Types, name: str) -> dict[str, A
     return fixed_context(node, program, types, name)
 
 
-for _whole in FIXED:
+for _whole in (*FIXED, *FIXED_TREES):
     _own.register(_whole, _fixed)
 
 

@@ -12,11 +12,12 @@ from svmcompile.emit.literals import real
 from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types, classes_of
 from svmcompile.ir.wide import float_number, node_number, value_number
 
 DOTS = {"f": "dot", "float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
+WHOLE_TABLES = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
 MOST_CODED = 256  # tests that stand in the code
 CENTRED = (ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.PlaneLists, ir.TiledLists)
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.Products, ir.Add, ir.Reach, ir.Guard)
@@ -82,6 +83,14 @@ def idle_tables(node: Node, program: Program) -> set[str]:
     return idle
 
 
+def dot_function(name: str, x: str, table: str, program: Program, types: Types) -> str:
+    """The helper function for dot products of a row and a table."""
+    if whole := types[x].whole:
+        return f"{name}_dot_{whole}_{WHOLE_TABLES[str(program.tables[table].dtype)]}"
+    helper = helper_prefix(name, value_number(x, program, types), program)
+    return f"{helper}_{dot_of(program.tables[table])}"
+
+
 def dot_of(table: Any) -> str:
     """The helper function for dot products with a table."""
     return DOTS.get(str(table.dtype), "dot")
@@ -96,7 +105,7 @@ def dots(body: Iterable[Node], program: Program) -> set[str]:
     """The helper functions trees need for their dot products."""
     found = set()
     for node in body:
-        if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
+        if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)) and program.number not in FIXED:
             found.add(dot_of(program.tables[node.planes]))
         elif isinstance(node, ir.LeafAffine):
             found.add(dot_of(program.tables[node.weights]))
@@ -134,7 +143,7 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
         found["nodes"] = types[node.out].width - 1
         found["tests"] = coded_tests(node, program, number) if is_coded(node, program) else []
     if isinstance(node, ir.PlaneRoute):
-        found["dot"] = f"{helper}_{dot_of(program.tables[node.planes])}"
+        found["dot"] = dot_function(name, node.x, node.planes, program, types)
     if isinstance(node, ir.LeafAffine):
         found |= {
             "dot": f"{helper}_{dot_of(program.tables[node.weights])}",
@@ -161,7 +170,10 @@ def unit_text(node: Node, program: Program, units: str) -> Callable[[str], str]:
 
 
 def _guard(node: ir.Guard, types: Types, number: str) -> dict[str, Any]:
-    largest = float(np.finfo(np.float32 if number == "f32" else np.float64).max)
+    if number == "i32":
+        largest = float((1 << 31) - 1)
+    else:
+        largest = float(np.finfo(np.float32 if number == "f32" else np.float64).max)
     return {
         "rule": node.rule,
         "classes": classes_of(types[node.score].width),

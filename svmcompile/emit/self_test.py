@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.emit.literals import real, wrap
 from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import float_number
@@ -33,8 +34,8 @@ class SelfTest:
         if not len(rows):
             empty = np.zeros((0, 1))
             return cls(rows, empty, None, empty[:, 0])
-        if program.number:  # in whole numbers: what comes out is known to the last bit
-            return cls._exact(program, rows)
+        if program.number:
+            return cls._of_whole(program, rows)
         bounds = error_bounds(program, rows, number)
         outputs = interpret(program, rows)
         none = np.zeros((len(rows), 0))  # of a program that gives labels alone
@@ -51,10 +52,14 @@ class SelfTest:
         return cls(rows[usable], scores[usable], labels, tolerances)
 
     @classmethod
-    def _exact(cls, program: Program, rows: NDArray[np.float64]) -> SelfTest:
-        outputs = interpret(program, rows)
-        scores = outputs.get("scores", outputs.get("value", np.zeros((len(rows), 0))))
-        return cls(rows, scores, outputs.get("label"), np.zeros(len(rows)))
+    def _of_whole(cls, program: Program, rows: NDArray[np.float64]) -> SelfTest:
+        """In whole numbers what comes out is known to the last bit, unless float steps come before."""
+        bounds, exact = fixed_bounds(program, rows), is_exact(program)
+        usable = np.full(len(rows), True) if exact else ~bounds.unstable
+        outputs = {name: value[usable] for name, value in interpret(program, rows).items()}
+        scores = outputs.get("scores", outputs.get("value", np.zeros((int(usable.sum()), 0))))
+        tolerances = 0.0 if exact else bounds.scores[usable].max(axis=1, initial=0.0)
+        return cls(rows[usable], scores, outputs.get("label"), tolerances + np.zeros(len(scores)))
 
     def context(
         self, program: Program, name: str, by_feature: bool = False, copy: str = ""

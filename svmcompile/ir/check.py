@@ -12,6 +12,7 @@ import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
 import svmcompile.ir.chances_rules
 import svmcompile.ir.features_rules
 import svmcompile.ir.fixed_rules
+import svmcompile.ir.fixed_tree_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules
@@ -20,8 +21,9 @@ import svmcompile.ir.tiled_taylor
 import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.fixed_tree_rules import whole_result
 from svmcompile.ir.nodes import Kind, Level, Node, Type
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import FIXED, Program
 from svmcompile.ir.rules import Types, result_type
 
 MAX_NAME = 40
@@ -64,7 +66,9 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
             found.append(f"{where}: {', '.join(missing)} not defined")
             continue
         try:
-            types[node.out] = _widened(node, types, result_type(node, types, program.tables))
+            own = result_type(node, types, program.tables)
+            own = whole_result(node, types, program.tables, own)
+            types[node.out] = _widened(node, types, own)
         except (ValueError, IndexError) as error:
             found.append(f"{where}: {error}")
     return types
@@ -166,7 +170,9 @@ def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
 
 
 def whole_tables(node: Node, program: Program) -> tuple[str, ...]:
-    """Tables of a node that computes in whole numbers."""
+    """Tables of a node that computes in whole numbers, as some nodes of floats can do as well."""
+    if isinstance(node, (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists)) and program.number in FIXED:
+        return tuple(name for name in ir.table_names(node) if program.tables[name].dtype.kind in "iu")
     return ir.table_names(node) if isinstance(node, ir.FIXED_NODES) else ()
 
 

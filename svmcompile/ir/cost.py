@@ -33,6 +33,7 @@ ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
     ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
+    ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
 

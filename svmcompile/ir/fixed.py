@@ -57,13 +57,30 @@ class FixedSum:
 
 @dataclass(frozen=True, slots=True)
 class FixedAffine:
-    """out = weights x + bias in whole numbers."""
+    """out = (weights x) / 2^shift to the nearest, + bias, in whole numbers."""
 
     level: ClassVar = Level.MACHINE
     out: Value
     x: Value
     weights: Table  # [m, d]
     bias: Table  # [m]
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class FixedQuadratic:
+    """out = sums / 2^shift to the nearest, + bias, with one quadratic form per sum.
+
+    sums[j] = sum_a x_a (weights[j, a] + sum_{b >= a} squares[j, ab] x_b)
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    shift: int
 
 
 @dataclass(frozen=True, slots=True)

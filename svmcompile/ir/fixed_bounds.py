@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import Bounds
+from svmcompile.ir.fixed_near import near_tests
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
 
+AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
+
 
 def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
-    """Bounds on scores: infinite where there are none, as for rows beyond the range."""
+    """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test."""
     stated = program.origin.details["fixed"]
-    error, outside = stated["error"], ~within_range(program, rows)
+    error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
     found = np.full((len(rows), _width(program)), np.inf)
     value = program.output("scores") or program.output("value")
     node = next((item for item in program.body if item.out == value), None)
@@ -36,6 +39,12 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     return Bounds(found, near | outside, np.zeros((len(rows), 0)))
 
 
+def is_exact(program: Program) -> bool:
+    """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
+    readers = [node for node in program.body if program.input.name in ir.operands(node)]
+    return all(isinstance(node, ir.Quantise) for node in readers)
+
+
 def _width(program: Program) -> int:
     from svmcompile.ir.check import infer_types
 
@@ -44,9 +53,12 @@ def _width(program: Program) -> int:
 
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows of which nothing is cut off; all where the range is not one of the input."""
-    stated = program.origin.details["fixed"]
-    if "low" not in stated:
-        return np.ones(len(rows), dtype=bool)
-    inside = (rows >= np.asarray(stated["low"])) & (rows <= np.asarray(stated["high"]))
-    return np.asarray(inside.all(axis=1))
+    """Rows of which nothing is cut off, neither of the features nor of what preprocessing makes of them."""
+    found = np.ones(len(rows), dtype=bool)
+    for node in program.body:
+        if isinstance(node, ir.Quantise):
+            x = interpret_values(program, rows, {node.x})[node.x].astype(np.float64)
+            with np.errstate(all="ignore"):
+                t = (x - program.tables[node.shift]) * program.tables[node.factor]
+            found &= (np.abs(t) <= node.limit + AT_THE_END).all(axis=1)
+    return found

@@ -95,7 +95,19 @@ def weighted(values: Wholes, weights: Wholes, counts: tuple[int, ...]) -> Wholes
 @run.register
 def _(node: ir.FixedAffine, env: Env, tables: Tables) -> NDArray[Any]:
     dots = whole_dots(env[node.x].astype(np.int64), whole_table(tables, node.weights))
-    return dots + whole_table(tables, node.bias)
+    return rounded_shift(dots, node.shift) + whole_table(tables, node.bias)
+
+
+@run.register
+def _(node: ir.FixedQuadratic, env: Env, tables: Tables) -> NDArray[Any]:
+    x, squares = env[node.x].astype(np.int64), whole_table(tables, node.squares)
+    sums = x @ whole_table(tables, node.weights).T
+    at = 0
+    for a in range(x.shape[1]):  # row a of the upper triangle
+        width = x.shape[1] - a
+        sums += x[:, a : a + 1] * (x[:, a:] @ squares[:, at : at + width].T)
+        at += width
+    return rounded_shift(sums, node.shift) + whole_table(tables, node.bias)
 
 
 @run.register

@@ -116,9 +116,37 @@ def needs_int64(node: Any, types: Types, tables: Tables) -> bool:
 def _(node: ir.FixedAffine, types: Types, tables: Tables) -> Type:
     d, m = whole_features(node, types), len(tables[node.bias])
     shapes(tables, weights=(node.weights, (m, d)), bias=(node.bias, (m,)))
-    bias = np.abs(whole_table(tables, node.bias))
-    reach = types[node.x].limit * sizes(whole_table(tables, node.weights)) + bias
-    return Type(Kind.SCORES, m, whole="i32", limit=fits(int(reach.max()), INT32, "a dot product"))
+    sound_shift(node.shift)
+    reach = types[node.x].limit * sizes(whole_table(tables, node.weights)) + ((1 << node.shift) >> 1)
+    fits(int(reach.max()), INT32, "a dot product")
+    scores = (reach >> node.shift) + np.abs(whole_table(tables, node.bias)) + (node.shift > 0)
+    return Type(Kind.SCORES, m, whole="i32", limit=fits(int(scores.max()), INT32, "a score"))
+
+
+@result_type.register
+def _(node: ir.FixedQuadratic, types: Types, tables: Tables) -> Type:
+    d, m = whole_features(node, types), len(tables[node.bias])
+    shapes(
+        tables,
+        squares=(node.squares, (m, d * (d + 1) // 2)),
+        weights=(node.weights, (m, d)),
+        bias=(node.bias, (m,)),
+    )
+    sound_shift(node.shift)
+    limit, weights = types[node.x].limit, np.abs(whole_table(tables, node.weights))
+    starts = np.concatenate([[0], np.cumsum(np.arange(d, 1, -1))])
+    slopes = limit * np.add.reduceat(np.abs(whole_table(tables, node.squares)), starts, axis=1) + weights
+    fits(int(slopes.max()), INT32, "a slope")
+    sums = fits(int(slopes.sum(axis=1).max()) * limit + ((1 << node.shift) >> 1), INT64, "a form")
+    bias = int(np.abs(whole_table(tables, node.bias)).max())
+    limit = fits((sums >> node.shift) + 1 + bias, INT32, "a score")
+    return Type(Kind.SCORES, m, whole="i32", limit=limit)
+
+
+@work.register
+def _(node: ir.FixedQuadratic, types: Types, tables: Tables, values: Values | None) -> Work:
+    m, d = tables[node.weights].shape
+    return Work(0, m * (d * (d + 1) + 2 * d))
 
 
 @result_type.register

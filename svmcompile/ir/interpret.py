@@ -339,7 +339,7 @@ def margins(scores: Floats, rule: str) -> Floats:
         return np.asarray(top[:, -1] - top[:, -2])
     n_classes = classes_of(scores.shape[1])
     winner = vote(scores, n_classes)
-    margin = np.full(len(scores), np.inf, dtype=scores.dtype)
+    margin = np.full(len(scores), np.inf, dtype=np.result_type(scores.dtype, np.float32))
     for column, (i, j) in enumerate(pair_indices(n_classes)):
         value = scores[:, column]
         own = np.where(winner == i, value, np.where(winner == j, -value, margin))
@@ -387,4 +387,4 @@ def _(node: ir.Threshold, env: Env, tables: Tables) -> NDArray[Any]:
     return np.where(score > 0 if node.positive else score < 0, node.hit, node.miss)
 
 
-from svmcompile.ir import leaf_meaning  # noqa: E402, F401  registers its nodes
+from svmcompile.ir import fixed_tree_meaning, leaf_meaning  # noqa: E402, F401  register their nodes

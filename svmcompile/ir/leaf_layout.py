@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.fixed_trees import FixedLeafSums
 from svmcompile.ir.leaf_sums import LeafSums, PackedLeaves
 
 Tables = Mapping[str, NDArray[Any]]
@@ -60,7 +61,7 @@ class Leaf:
         return len(self.members) > 1
 
 
-def leaves(node: LeafSums, tables: Tables) -> Iterator[Leaf]:
+def leaves(node: LeafSums | FixedLeafSums, tables: Tables) -> Iterator[Leaf]:
     """The leaves of a math node, in order."""
     starts, firsts = whole(tables[node.starts]), whole(tables[node.firsts])
     classes = np.diff(firsts)

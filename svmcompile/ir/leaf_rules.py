@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmcompile.ir.fixed_trees import FixedLeafSums
 from svmcompile.ir.kinds import Kind, Type
 from svmcompile.ir.leaf_layout import (
     Indices,
@@ -36,6 +37,15 @@ MOST_CLASSES = 1 << 15  # pairs of them are counted in 32 bits
 def _(node: LeafSums, types: Types, tables: Tables) -> Type:
     need(node.kernel.kind != "precomputed", "leaves have vectors, which a precomputed kernel has not")
     sound_kernel(node.kernel)
+    vectors, classes = sound_leaves(node, types, tables)
+    coefficients = int((vectors * columns_of(node.rule, classes)).sum())
+    sums = int(sums_of(node.rule, classes).sum())
+    shapes(tables, weights=(node.weights, (coefficients,)), bias=(node.bias, (sums,)))
+    return _scores(node)
+
+
+def sound_leaves(node: LeafSums | FixedLeafSums, types: Types, tables: Tables) -> tuple[Indices, Indices]:
+    """How many vectors and classes each leaf has."""
     n_leaves, classes = _leaf_classes(node, types, tables)
     starts, counts = tables[node.starts], tables[node.counts]
     n = len(tables[node.vectors])
@@ -53,13 +63,12 @@ def _(node: LeafSums, types: Types, tables: Tables) -> Type:
         "counts of classes do not make up the vectors of their leaf",
     )
     need(not vectors[classes == 1].any(), "a leaf of one class has vectors")
-    coefficients = int((vectors * columns_of(node.rule, classes)).sum())
-    sums = int(sums_of(node.rule, classes).sum())
-    shapes(tables, weights=(node.weights, (coefficients,)), bias=(node.bias, (sums,)))
-    return _scores(node)
+    return vectors, classes
 
 
-def _leaf_classes(node: LeafSums | PackedLeaves, types: Types, tables: Tables) -> tuple[int, Indices]:
+def _leaf_classes(
+    node: LeafSums | PackedLeaves | FixedLeafSums, types: Types, tables: Tables
+) -> tuple[int, Indices]:
     """How many leaves there are, and how many classes each has."""
     need(types[node.leaf].kind is Kind.INDEX, f"%{node.leaf} is not an index")
     need(2 <= node.classes <= MOST_CLASSES, f"{node.classes} classes are too few or too many")

@@ -10,7 +10,8 @@ layout is already fixed stand on both levels. Machine nodes of kernel sums are i
 `machine.py`, sums that stop as soon as they are sure in `bounded.py` and
 `staged.py`, lists of half-spaces in `lists.py`, sums that belong to the leaves of a
 tree in `leaf_sums.py`, preprocessing in `features.py`, heads that give
-probabilities in `chances.py`, nodes in whole numbers in `fixed.py`. The ONNX backend
+probabilities in `chances.py`, nodes in whole numbers in `fixed.py` and
+`fixed_trees.py`. The ONNX backend
 emits from math nodes, the C backend from machine nodes.
 
 Shifts. Every `shift` and `centre` table holds float32 numbers, whatever the
@@ -62,8 +63,12 @@ from svmcompile.ir.features import Pick as Pick
 from svmcompile.ir.features import Powers as Powers
 from svmcompile.ir.fixed import Dequantise as Dequantise
 from svmcompile.ir.fixed import FixedAffine as FixedAffine
+from svmcompile.ir.fixed import FixedQuadratic as FixedQuadratic
 from svmcompile.ir.fixed import FixedSum as FixedSum
 from svmcompile.ir.fixed import Quantise as Quantise
+from svmcompile.ir.fixed_trees import FixedLeafSums as FixedLeafSums
+from svmcompile.ir.fixed_trees import FixedLeaves as FixedLeaves
+from svmcompile.ir.fixed_trees import FixedPath as FixedPath
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import LeafRule as LeafRule
@@ -335,10 +340,17 @@ Node = Union[
     TaylorVote, TiledTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
-    Quantise, FixedSum, FixedAffine, Dequantise,
+    Quantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums, Dequantise,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
-FIXED_NODES = (FixedSum, FixedAffine)  # whose tables are whole numbers
+FIXED_NODES = (
+    FixedSum,
+    FixedAffine,
+    FixedQuadratic,
+    FixedLeaves,
+    FixedPath,
+    FixedLeafSums,
+)  # whose tables are whole numbers
 
 
 def operands(node: Node) -> tuple[Value, ...]:

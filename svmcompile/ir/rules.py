@@ -186,13 +186,13 @@ def _(node: ir.SparseSum, types: Types, tables: Tables) -> Type:
 
 def _tree(tables: Tables, children: str) -> Type:
     """The type of a route: every walk ends, and every leaf stands at the end of one."""
-    links = _links(tables, children)
+    links = links_of(tables, children)
     leaves = len(links) + 1
     need(np.array_equal(np.sort(~links[links < 0]), np.arange(leaves)), "a leaf has not one parent")
     return Type(Kind.INDEX, leaves)
 
 
-def _links(tables: Tables, children: str) -> NDArray[Any]:
+def links_of(tables: Tables, children: str) -> NDArray[Any]:
     """The children of a tree whose every walk ends."""
     links = tables[children]
     nodes = len(links)
@@ -261,7 +261,7 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
         width = 1 if node.shape == "given" else features(node, types)
         offsets = len(tables[node.vectors]) if node.shape == "exp2" else 1
         shapes(tables, offsets=(node.offsets, (offsets,)))
-    nodes, vectors = len(_links(tables, node.children)), len(tables[node.vectors])
+    nodes, vectors = len(links_of(tables, node.children)), len(tables[node.vectors])
     need(tables[node.bias].ndim == 2 and tables[node.bias].size > 0, "bias is missing")
     leaves, m = tables[node.bias].shape
     coefficients = len(tables[node.weights])
@@ -274,11 +274,11 @@ def _(node: ir.PathSum | ir.PackedPath, types: Types, tables: Tables) -> Type:
         weights=(node.weights, (coefficients, m)),
     )
     rising(tables[node.starts], coefficients)
-    _path(tables[node.children], tables[node.picks], tables[node.starts], vectors)
+    sound_path(tables[node.children], tables[node.picks], tables[node.starts], vectors)
     return Type(Kind.SCORES, int(m))
 
 
-def _path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
+def sound_path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
     """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
     leaves = len(starts) - 1
     ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]

@@ -66,7 +66,7 @@ class Rising:
 
 
 def rising(unit: float, cells: int, low: int, reach: int) -> Rising:
-    """tanh(unit (low + t)) for t from 0 to `reach`: the part of it that is met fills the range of points."""
+    """tanh(unit (low + t)) for t from 0 to `reach`: what is met of it fills the range of points."""
     found = (_rising(unit, bits, min(cells, _cells_to(reach, bits)), low, reach) for bits in BITS)
     return min(found, key=lambda one: (one.amplitude * one.curve.error, len(one.curve.points)))
 

@@ -18,6 +18,7 @@ from svmcompile.kernel import Array
 
 BITS: dict[Number, int] = {"q7": 8, "q15": 16}
 FLOAT_ROUNDING = 2.0**-22  # of the three float operations of quantising, as a share of the result
+STEPS_ROUNDING = 2.0**-14  # the same where steps of preprocessing come before
 GRID_TOLERANCE = 1e-6
 MOST_GRID_VALUES = 200_000
 INT32 = (1 << 31) - 1
@@ -66,11 +67,16 @@ class Row:
     factor: NDArray[np.float32]
     bits: int
     limit: int
+    made: bool = False  # by preprocessing in float, which rounds as well
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.shift.shape
 
     @property
     def error(self) -> float:
         """How far q can be off, in whole numbers."""
-        return 0.5 + FLOAT_ROUNDING * self.limit
+        return 0.5 + (STEPS_ROUNDING if self.made else FLOAT_ROUNDING) * self.limit
 
     def node(self) -> tuple[Quantise, dict[str, NDArray[Any]]]:
         names = f"{self.value}_shift", f"{self.value}_factor"
@@ -115,7 +121,7 @@ def common_row(value: str, view: View, span: Span, number: Number, share: float)
     most = limit / widest if widest > 0 else 1.0
     scale, middle = most * share, (span.low + span.high) / 2
     if share == 0:
-        scale, middle = _on_grid(span, most)
+        scale, middle = _on_grid(span, view, most)
     slope = np.broadcast_to(view.slope, (d,))
     still = slope == 0
     shift = np.where(still, 0.0, (middle - view.start) / np.where(still, 1.0, slope))
@@ -133,17 +139,25 @@ def _alike(span: Span, view: View) -> Span:
     return Span(low + start, high + start, span.rows)
 
 
-def has_grid(span: Span) -> bool:
-    """Whether all values seen are multiples of one step, counted from the least of each feature."""
-    return _grid(span) > 0
+def has_grid(span: Span, view: View) -> bool:
+    """Whether all values seen are multiples of one step, from some origin on."""
+    return _grid(span, view) is not None
 
 
-def _grid(span: Span) -> float:
+def _grid(span: Span, view: View) -> tuple[float, Array] | None:
+    """The step of a grid that holds all values seen and its origin, one for all features if that does."""
     if span.rows is None or span.rows.size > MOST_GRID_VALUES:
-        return 0.0
-    above = np.unique(span.rows - span.low)
-    least = 1e-9 * max(1.0, float(above.max(initial=0.0)))
-    above = above[above > least]
+        return None
+    start = np.broadcast_to(view.start, span.low.shape)
+    for origin in (start + (span.rows - start).min(), span.rows.min(axis=0)):
+        if step := _step(np.unique(span.rows - origin)):
+            return step, origin
+    return None
+
+
+def _step(above: Array) -> float:
+    """The number of which all others are multiples, zero if there is none."""
+    above = above[above > 1e-9 * max(1.0, float(above.max(initial=0.0)))]
     if not len(above):
         return 0.0
     step = float(above.min())
@@ -151,11 +165,14 @@ def _grid(span: Span) -> float:
     return step if bool((np.abs(times - np.round(times)) < GRID_TOLERANCE * times).all()) else 0.0
 
 
-def _on_grid(span: Span, most: float) -> tuple[float, Array]:
+def _on_grid(span: Span, view: View, most: float) -> tuple[float, Array]:
     """The largest scale that takes the grid to whole numbers, and middles on it."""
-    step = _grid(span)
-    scale = max(1.0, np.floor(most * step * (1 + 1e-9))) / step
-    return scale, span.low + np.round((span.high - span.low) / 2 * scale) / scale
+    found = _grid(span, view)
+    assert found, "asked for a grid that is not there"
+    step, origin = found
+    times = np.floor(most * step * (1 + 1e-9))
+    scale = (times if times >= 1 else most * step) / step
+    return scale, origin + np.round(((span.low + span.high) / 2 - origin) * scale) / scale
 
 
 def own_row(value: str, base: str, span: Span, number: Number) -> Row:

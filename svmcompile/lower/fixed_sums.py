@@ -32,12 +32,16 @@ NO_CURVE = Curve(np.zeros(1, np.int16), 0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """A node in whole numbers; scores are in `unit`s, off by at most `error`."""
+    """A node in whole numbers; scores are in `unit`s, off by at most `error`.
+
+    A test whose value is closer to its threshold than `slack`, in its own unit, may come out otherwise.
+    """
 
     node: Node
     tables: Tables
     unit: float
     error: float
+    slack: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +89,7 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Num
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error
     kind = np.uint16 if number == "q7" else np.int32
     return Values(
-        _whole(points, row.bits), stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP,
+        whole_rows(points, row.bits), stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP,
         np.ones(len(points)), error,
     )  # fmt: skip
 
@@ -112,7 +116,7 @@ def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Numb
     points, stored = np.round(parts / unit).astype(np.int64), np.round(offsets / unit).astype(np.int64)
     moved = row.error * np.abs(parts).sum(axis=1)
     moved += row.limit * np.abs(points * unit - parts).sum(axis=1) + np.abs(stored * unit - offsets)
-    tables = _whole(points, row.bits), stored.astype(np.int32)
+    tables = whole_rows(points, row.bits), stored.astype(np.int32)
     whole_reach = int((row.limit * np.abs(points).sum(axis=1) + np.abs(stored)).max(initial=0))
     if kernel.kind == "sigmoid":
         dots = row.limit * np.abs(points).sum(axis=1)
@@ -145,7 +149,8 @@ def _powers(
     )
 
 
-def _whole(numbers: NDArray[Any], bits: int) -> NDArray[Any]:
+def whole_rows(numbers: NDArray[Any], bits: int) -> NDArray[Any]:
+    """Whole numbers of as many bits as a row has."""
     return numbers.astype(np.int8 if bits == 8 else np.int16)
 
 
@@ -160,9 +165,9 @@ class Weights:
 
 
 def fixed_weights(
-    values: Values, weights: Array, bias: Array, counts: tuple[int, ...], number: Number
+    values: Values, weights: Array, bias: Array, counts: tuple[int, ...], number: Number, wanted: float
 ) -> Weights:
-    """Weights [n, m] as fine as sums allow: 32 bits where that does, else 64."""
+    """Weights [n, m] as fine as sums allow: 32 bits where that does, else 64; scores in the unit wanted."""
     largest = float(np.abs(weights).max(initial=0.0)) or 1.0
     most = values.unit * values.most
     size = float(_sums(np.full(len(weights), most), weights, counts).max(initial=0.0))
@@ -172,6 +177,9 @@ def fixed_weights(
         unit = largest / WEIGHT_TOP
         shift = max(0, math.ceil(math.log2(size / (unit * values.unit * SCORE_TOP))))
     unit = max(unit, largest / WEIGHT_TOP)
+    if wanted:
+        shift += max(0, math.floor(math.log2(wanted / (unit * values.unit * 2.0**shift))))
+        unit = wanted / (values.unit * 2.0**shift)
     whole = np.round(weights / unit).astype(np.int16)
     score = unit * values.unit * 2.0**shift
     return Weights(whole, np.round(bias / score).astype(np.int32), shift, unit)
@@ -183,21 +191,21 @@ def _sums(values: Array, weights: Array, counts: tuple[int, ...]) -> Array:
     return np.asarray(sums(values[None], np.abs(weights), counts)[0])
 
 
-def _signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
+def signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
     """Sums of the weights."""
     sums: Any = weighted
     return np.asarray(sums(np.ones((1, len(weights))), weights, counts)[0])
 
 
 def fixed_sum(
-    node: KernelSum | PairSum, math: Tables, row: Row, view: View, number: Number, name: str
+    node: KernelSum | PairSum, tables: Tables, row: Row, view: View, number: Number, wanted: float
 ) -> Fixed:
-    """A kernel sum over a row in whole numbers, from the tables of the math node."""
-    values = fixed_values(node.kernel, math[node.vectors], row, view, number)
+    """A kernel sum over a row in whole numbers; `wanted` is the unit of its scores, or 0 for the finest."""
+    values = fixed_values(node.kernel, tables[node.vectors], row, view, number)
     counts = node.counts if isinstance(node, PairSum) else ()
-    weights, bias = math[node.weights].T, math[node.bias]
-    bias = bias + values.middle * _signed_sums(weights, counts)
-    made = fixed_weights(values, weights, bias, counts, number)
+    weights, bias = tables[node.weights].T, tables[node.bias]
+    bias = bias + values.middle * signed_sums(weights, counts)
+    made = fixed_weights(values, weights, bias, counts, number, wanted)
     unit = float(np.float32(made.unit * values.unit * 2.0**made.shift))
     off = np.abs(weights - made.weights * made.unit)
     error = _sums(values.error, weights, counts) + _weight_error(values, off, counts)
@@ -207,7 +215,7 @@ def fixed_sum(
     )
     degree = node.kernel.degree if values.shape == "power" else 1
     fixed = FixedSum(
-        name, row.value, vectors, offsets, curve, kept, zero, counts, values.shape, degree,
+        node.out, row.value, vectors, offsets, curve, kept, zero, counts, values.shape, degree,
         values.curve.cell_bits, values.offset_shift, made.shift,
     )  # fmt: skip
     stored = values.tables(vectors, offsets, curve) | {kept: made.weights, zero: made.bias}
@@ -219,21 +227,23 @@ def _weight_error(values: Values, off: Array, counts: tuple[int, ...]) -> Array:
     return _sums(values.size + values.error, off, counts)
 
 
-def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, name: str) -> Fixed:
+def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
     """Affine functions of a row in whole numbers; weights have 16 bits whatever the row has."""
     slopes, start = row.seen(view)
     weights = tables[node.weights]
     parts, bias = weights * slopes, weights @ (start - tables[node.centre]) + tables[node.bias]
     reach = row.limit * np.abs(parts).sum(axis=1) + np.abs(bias)
-    unit = max(
+    own = max(
         float(np.abs(parts).max(initial=0.0)) / WEIGHT_TOP,
-        float(reach.max()) / (INT32 - row.limit * len(slopes) / 2 - 2),
+        float(reach.max()) / (INT32 // 2 - row.limit * len(slopes) / 2 - 2),
         np.finfo(np.float32).tiny,
     )
-    unit = float(np.nextafter(np.float32(unit), np.float32(np.inf)))
-    whole, whole_bias = np.round(parts / unit).astype(np.int16), np.round(bias / unit).astype(np.int32)
-    error = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(whole * unit - parts).sum(axis=1)
-    error += np.abs(whole_bias * unit - bias) + UNIT_ROUNDING * reach
+    unit = float(np.nextafter(np.float32(wanted or own), np.float32(np.inf)))
+    shift = max(0, min(30, math.floor(math.log2(unit / own))))
+    scale = unit / 2.0**shift
+    whole, whole_bias = np.round(parts / scale).astype(np.int16), np.round(bias / unit).astype(np.int32)
+    error = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(whole * scale - parts).sum(axis=1)
+    error += np.abs(whole_bias * unit - bias) + (shift > 0) * unit + UNIT_ROUNDING * reach
     names = f"{node.out}_weights", f"{node.out}_bias"
-    fixed = FixedAffine(name, row.value, *names)
+    fixed = FixedAffine(node.out, row.value, names[0], names[1], shift)
     return Fixed(fixed, dict(zip(names, (whole, whole_bias), strict=True)), unit, float(error.max()))

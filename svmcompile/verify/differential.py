@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.bounds import Bounds, error_bounds
-from svmcompile.ir.fixed_bounds import fixed_bounds
+from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import AsFeatures, Fill
 from svmcompile.ir.program import FIXED, Claim, Number, Program
@@ -178,7 +178,7 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
 
 def _own(bounds: Bounds, program: Program) -> Bounds:
     """How far a backend may be from the interpreter: in whole numbers nothing is rounded twice."""
-    if program.number not in FIXED:
+    if program.number not in FIXED or not is_exact(program):
         return bounds
     return Bounds(np.zeros_like(bounds.scores), np.zeros_like(bounds.unstable), bounds.probabilities)
 

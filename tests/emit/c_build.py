@@ -214,7 +214,7 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     write_all(programs, folder, precision, profile)
     (folder / "driver.c").write_text(DRIVER)
-    real = "float" if precision == "f32" else "double"
+    real = "double" if precision == "f64" else "float"
     tests = [f"-D{name.upper()}_SELF_TEST" for name in programs] if profile == "device" else []
     compile_c(command, folder, *flags, *tests, f"-DREAL={real}", "driver.c", "all.c", "-o", "driver")
     return folder / "driver"

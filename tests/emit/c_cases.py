@@ -118,7 +118,7 @@ def normal_rows(count: int, number: str, seed: int = 0) -> Any:
 
 
 def real_type(number: str) -> Any:
-    return np.float32 if number == "f32" else np.float64
+    return np.float64 if number == "f64" else np.float32
 
 
 def voting(

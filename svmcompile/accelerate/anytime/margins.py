@@ -111,9 +111,12 @@ class KernelError:
         return self.value <= LARGEST_ERROR
 
 
-def kernel_error(kernel: Kernel, vectors: Array, row: RowError) -> KernelError:
-    """The errors of kernel values with any of the vectors."""
-    d = vectors.shape[1]
+def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) -> KernelError:
+    """The errors of kernel values with any of the vectors.
+
+    `chain`: how many additions a square goes through at most on its way to the distance; 0: all.
+    """
+    d = chain or vectors.shape[1]
     longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     if kernel.kind == "poly":
         value = _poly_error(kernel, d, longest, row)

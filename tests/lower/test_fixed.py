@@ -1,0 +1,152 @@
+"""Fixed point: stated errors hold, nothing overflows, ranges are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fixed_programs import fixed_programs, math_programs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import svmcompile as sc
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import check
+from svmcompile.ir.fixed_bounds import within_range
+from svmcompile.ir.fixed_meaning import on_curve
+from svmcompile.ir.fixed_near import near_tests
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.lower.fixed_curve import TOP, falling, rising
+
+NUMBERS = ("q7", "q15")
+X, Y = load_iris(return_X_y=True)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.floats(1e-9, 0.5), st.integers(8, 300), st.integers(1, 2**31 - 1), st.randoms(use_true_random=False)
+)
+def test_a_falling_curve_is_within_its_error(rate: float, cells: int, reach: int, random: Any) -> None:
+    curve = falling(rate, cells, reach)
+    t = np.array([0, reach, *(random.randint(0, reach) for _ in range(200)), *range(min(50, reach))])
+    found = on_curve(t, curve.points.astype(np.int64), curve.cell_bits) / TOP
+    assert np.abs(found - np.exp(-rate * t)).max() <= curve.error
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.floats(1e-9, 0.5), st.integers(8, 300), st.integers(-(2**30), 2**30), st.integers(1, 2**30),
+    st.randoms(use_true_random=False),
+)  # fmt: skip
+def test_a_rising_curve_is_within_its_error(
+    unit: float, cells: int, low: int, reach: int, random: Any
+) -> None:
+    made = rising(unit, cells, low, reach)
+    t = np.array([0, reach, *(random.randint(0, reach) for _ in range(200))])
+    curve = on_curve(t, made.curve.points.astype(np.int64), made.curve.cell_bits) / TOP
+    found = made.middle + made.amplitude * curve
+    assert np.abs(found - np.tanh(unit * (low + t))).max() <= made.amplitude * made.curve.error
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("name", math_programs())
+def test_the_stated_error_holds_within_range(name: str, number: str) -> None:
+    program, fixed = math_programs()[name], fixed_programs(number)[name]
+    rows = rows_in_range(fixed, 10_000)
+    for value, made in stated_scores(program, fixed).items():
+        usable = within_range(fixed, rows) & ~near_tests(fixed, rows)
+        meant = interpret_values(program, rows, {value})[value][usable]
+        found = interpret_values(fixed, rows, {made})[made][usable] * stated(fixed)["units"][value]
+        error = np.abs(found - meant)
+        assert error.max(initial=0.0) <= stated(fixed)["error"]
+        assert usable.any() or number == "q7"  # whose tests may all be closer than their error
+
+
+def stated(fixed: sc.Program) -> dict[str, Any]:
+    return dict(fixed.origin.details["fixed"])
+
+
+def stated_scores(program: sc.Program, fixed: sc.Program) -> dict[str, str]:
+    """Values of the math program that the fixed one has in whole numbers; votes of leaves are no sums."""
+    votes = {node.out for node in fixed.body if getattr(node, "rule", "") in ("vote", "ovr")}
+    return {
+        node.out: node.out
+        for node in program.body
+        if node.out in stated(fixed)["units"] and any(made.out == node.out for made in fixed.body)
+        and node.out not in votes
+    }  # fmt: skip
+
+
+def rows_in_range(fixed: sc.Program, count: int) -> Any:
+    """Rows all over the range and in its corners."""
+    rng, told = np.random.default_rng(3), stated(fixed)
+    if "low" not in told:
+        return rng.normal(size=(count, fixed.n_features))
+    low, high = np.asarray(told["low"]), np.asarray(told["high"])
+    rows = low + (high - low) * rng.random((count, fixed.n_features))
+    corners = np.where(rng.random((count // 4, fixed.n_features)) < 0.5, low, high)
+    inside = np.vstack([rows, corners]).astype(np.float32).astype(np.float64)
+    return np.clip(inside, low, high)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_rows_beyond_the_range_count_as_its_ends(number: str) -> None:
+    fixed = sc.quantise(sc.compile(SVC().fit(X, Y)), number, X)
+    told = stated(fixed)
+    rows = np.vstack([X * 3 - 5, np.full((1, 4), np.inf), np.full((1, 4), -1e30)])
+    held = np.clip(rows, told["low"], told["high"])
+    assert not within_range(fixed, rows).all()
+    assert np.array_equal(fixed.decision_function(rows), fixed.decision_function(held))
+    nothing = fixed.decision_function(np.full((1, 4), np.nan))
+    assert np.array_equal(nothing, fixed.decision_function(np.array([told["low"]])))
+
+
+def test_a_program_that_could_overflow_is_refused() -> None:
+    fixed = sc.quantise(sc.compile(SVC(gamma=0.5).fit(X, Y)), "q15", X)
+    quantise, node = fixed.body[0], fixed.body[1]
+    assert isinstance(quantise, ir.Quantise) and isinstance(node, ir.FixedSum)
+    wide = fixed.replace(body=(replace(quantise, limit=32767), *fixed.body[1:]))
+    with pytest.raises(sc.CheckError, match="beyond 32 bits"):
+        check(wide)
+    with pytest.raises(sc.CheckError, match="beyond 32 bits"):
+        check(fixed.replace(body=(quantise, replace(node, shift=0), *fixed.body[2:])))
+
+
+def test_ranges_are_asked_for_and_may_be_given() -> None:
+    program = sc.compile(SVC().fit(X, Y))
+    with pytest.raises(sc.OptionError, match="--ranges"):
+        sc.emit(program, precision="q7")
+    fixed = sc.quantise(program, "q15", ranges=(0.0, 8.0))
+    assert (fixed.predict(X) == program.predict(X)).all()
+    each = sc.quantise(program, "q15", X, ranges=(X.min(axis=0), X.max(axis=0)))
+    assert (each.predict(X) == program.predict(X)).all()
+    with pytest.raises(sc.OptionError, match="lower to a higher"):
+        sc.quantise(program, "q15", ranges=(1.0, 0.0))
+    with pytest.raises(sc.OptionError, match="target c"):
+        sc.emit(program, "onnx", precision="q7", X=X)
+
+
+def test_probabilities_are_left_out_and_said_so() -> None:
+    program = sc.compile(SVC(probability=True, random_state=0).fit(X, Y))
+    fixed = sc.quantise(program, "q15", X)
+    assert fixed.output("probabilities") is None
+    assert any("probabilities" in note for note in fixed.origin.notes)
+
+
+def test_verify_holds_c_to_the_stated_error(tmp_path: Path) -> None:
+    model = make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, Y)
+    files = sc.emit(sc.compile(model, X=X), name="iris", precision="q15", X=X)
+    sc.write(files, tmp_path)
+    report = sc.verify(tmp_path, model, X, Y)
+    assert report.ok and {one.precision for one in report.comparisons} == {"q15"}
+    assert all(one.labels_off_program == 0 for one in report.comparisons)
+    assert sc.Program.load(tmp_path / "iris.svmc").number == "q15"
+    header = str(files["iris.h"])
+    assert "iris_predict_q(const int16_t q[4])" in header and "Decision values are within" in header
