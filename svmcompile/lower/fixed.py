@@ -20,10 +20,21 @@ from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.own import fresh, own_tables
-from svmcompile.ir.program import Claim, Number, Output, Program
+from svmcompile.ir.program import Claim, Number, Output, Program, WholeInput
 from svmcompile.lower import cast_tables
 from svmcompile.lower.fixed_quadratic import fixed_quadratic
-from svmcompile.lower.fixed_rows import INT32, Row, Span, View, common_row, has_grid, own_row, view_of
+from svmcompile.lower.fixed_rows import (
+    INT32,
+    Row,
+    Span,
+    View,
+    common_row,
+    from_whole,
+    has_grid,
+    input_row,
+    own_row,
+    view_of,
+)
 from svmcompile.lower.fixed_sums import Fixed, fixed_affine, fixed_sum
 from svmcompile.lower.fixed_trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
 
@@ -39,11 +50,15 @@ JOINED = (ir.Add, ir.Guard)  # whose operands must be in one unit
 WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole numbers as they are
 
 
-def fix(program: Program, number: Number, span: Span) -> Program:
-    """The program in whole numbers whose labels differ least from the program's on the rows of the span."""
+def fix(program: Program, number: Number, span: Span, given: WholeInput = "") -> Program:
+    """The program in whole numbers whose labels differ least from the program's on the rows of the span.
+
+    Rows are floats, or whole numbers of the type `given`.
+    """
     program = _plain(own_tables(program))
     spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
+    program = program.replace(input=replace(program.input, number=given))
     found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
     best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
     return judged.noted(best, badness)
@@ -270,7 +285,8 @@ class Fixer:
             own = view_of(self.program, other.x)
             if _by_distance(other) and _alike(view, own):
                 span = span.and_also(self.program.tables[other.vectors] - own.start + view.start)
-        self._add_row(view, common_row(self._row_name(view), view, span, self.number, self.share))
+        row = common_row(self._row_name(view), view, span, self.number, self.share)
+        self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
     def _row(self, view: View, distances: bool) -> Row:
         """The quantised row a node reads."""
@@ -278,14 +294,29 @@ class Fixer:
             if _alike(view, other) if distances else view.base == other.base:
                 return row
         row = own_row(self._row_name(view), view.base, self.spans[view.base], self.number)
+        if self._takes_bytes(View(view.base, np.ones(1), np.zeros(1))):
+            row = self._bytes(view)
         return self._add_row(View(view.base, np.zeros(0), np.zeros(0)), row)
+
+    def _takes_bytes(self, view: View) -> bool:
+        """Whether bytes can be taken as they come: all features count alike, and upwards."""
+        given = self.program.input
+        alike = bool((view.slope == view.slope[0]).all()) and bool(view.slope[0] > 0)
+        return given.number == "u8" and view.base == given.name and alike
+
+    def _bytes(self, view: View) -> Row:
+        return input_row(view.base, self.program.n_features, self.number)
 
     def _row_name(self, view: View) -> str:
         return fresh(view.base, "q", [item.out for item in (*self.program.body, *self.body)])
 
     def _add_row(self, view: View, row: Row) -> Row:
         row = replace(row, made=row.base != self.program.input.name)
+        if self.program.input.number and not row.made and not row.as_it_is:
+            row = from_whole(row, self.program.input.number)
         self.rows.append((view, row))
+        if row.as_it_is:
+            return row
         quantise, tables = row.node()
         self.body.append(quantise)
         self.tables |= tables
