@@ -153,9 +153,9 @@ def compile(
     profile = profile or ("device" if cpu else default_profile(kit or ()))
     wanted = jobs.CompileOptions(
         method=method, options=_settings(set_ or []), targets=tuple(target or ["c"]), kits=tuple(kit or ()),
-        precision=precision, ranges=ranges, given=given, profile=profile, tables=tables,
-        soft_double=soft_double, name=name, trust_pickle=trust_pickle, n_features=features, most_probable=most_probable,
-        dump_ir=dump_ir, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+        precision=precision, ranges=ranges, given=given, profile=profile, tables=tables, name=name,
+        soft_double=soft_double, trust_pickle=trust_pickle, n_features=features, dump_ir=dump_ir,
+        most_probable=most_probable, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
     )  # fmt: skip
     with showing_progress(as_json):
         report, files = jobs.compile_model(
