@@ -200,8 +200,8 @@ def quantised_functions(program: Program, types: Types, name: str, symbols: Name
     if node is None:
         return Quantised([], [])
     d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
-    row = f"const {kind} q[{d}]"
-    start = (node.out, "q")
+    row = f"const {kind} x[{d}]"
+    start = (node.out, "x")
     declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
     call = f"{symbols(f'%{node.out}', node.out)}(x, q)"
     api = [Function("The row in whole numbers, as the next functions take it.", declaration)]
