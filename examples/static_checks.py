@@ -1,6 +1,7 @@
 """Static checks of generated C, and the tables of docs/static-checks.md.
 
-    python examples/static_checks.py
+    python examples/static_checks.py                   all models (a few minutes)
+    python examples/static_checks.py metric_tree       some of them, by name
 
 Models of several kinds are compiled; Frama-C's Eva looks for run-time errors with every feature anywhere
 in a range, gcc's analyzer for its own list, and cppcheck for departures from MISRA C:2012. A tool that is
@@ -13,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,8 +27,11 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.program import FIXED
 from svmcompile.pipeline import PROFILES
 
+IN_WHOLE_NUMBERS = ("exact_rbf", "exact_linear", "exact_two_classes")
+RANGE = (0.0, 8.0)  # of features in whole numbers; what lies beyond counts as its nearest end
 LIMIT = 1e6  # features of a proof lie between minus this and this
 EVA = (
     "frama-c", "-eva", "-eva-precision", "3", "-eva-auto-loop-unroll", "4096",
@@ -55,8 +60,10 @@ int main(void)
 REASONS = {
     "2.2": "a width that is one stands in products, as other widths would",
     "2.4": "the enumeration holds constants and has no name to be used",
+    "2.5": "of the macros that guide loops, a model may need only one",
     "8.7": "the functions of a header are for other files",
     "8.9": "tables stand at the top of the file, so that the functions below can be read",
+    "10.1": "signed numbers are shifted right, which compilers for devices do with their sign",
     "10.3": "a comparison is kept as 0 or 1, to be counted",
     "10.4": "sizes meet small constants, which are plain integers",
     "10.8": "the exponent of a float is computed as an integer, then put in its place",
@@ -73,15 +80,20 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One model, in C for one profile."""
+    """One model, in C for one profile and precision."""
 
     name: str
     program: sc.Program
     profile: str
+    precision: str = "f32"
+
+    @property
+    def kind(self) -> str:
+        return self.profile if self.precision == "f32" else f"{self.profile} {self.precision}"
 
     @property
     def title(self) -> str:
-        return f"{self.name.replace('_', ' ')}, {self.profile}"
+        return f"{self.name.replace('_', ' ')}, {self.kind}"
 
 
 def programs() -> dict[str, sc.Program]:
@@ -98,13 +110,18 @@ def programs() -> dict[str, sc.Program]:
 
 def cases() -> list[Case]:
     """Every program in every profile without vector extensions, which no checker here reads."""
+    found = programs()
     profiles = [profile for profile in PROFILES if profile != "host"]
-    return [Case(name, program, profile) for profile in profiles for name, program in programs().items()]
+    floats = [Case(name, program, profile) for profile in profiles for name, program in found.items()]
+    whole = [
+        Case(name, found[name], "device", precision) for precision in FIXED for name in IN_WHOLE_NUMBERS
+    ]
+    return floats + whole
 
 
 def write_case(case: Case, folder: Path) -> None:
     """NAME.c, NAME.h and the driver of the proof."""
-    files = sc.emit(case.program, "c", case.name, profile=case.profile)
+    files = sc.emit(case.program, "c", case.name, case.precision, case.profile, ranges=RANGE)
     sc.write({name: files[name] for name in files if name.endswith((".c", ".h"))}, folder)
     (folder / "driver.c").write_text(driver(case.program, case.name))
 
@@ -178,13 +195,13 @@ def analyzer_table(folders: dict[Case, Path]) -> list[str]:
 
 
 def misra_table(folders: dict[Case, Path]) -> list[str]:
-    profiles = list(dict.fromkeys(case.profile for case in folders))
-    counts = {profile: Counter[str]() for profile in profiles}
+    kinds = list(dict.fromkeys(case.kind for case in folders))
+    counts = {kind: Counter[str]() for kind in kinds}
     for case, folder in folders.items():
-        counts[case.profile] += departures(folder, case.name)
+        counts[case.kind] += departures(folder, case.name)
     rules = sorted({rule for found in counts.values() for rule in found}, key=_order)
-    head = ["| rule | " + " | ".join(profiles) + " | why |", "|---" * (len(profiles) + 2) + "|"]
-    rows = [[rule, *(str(counts[p][rule]) for p in profiles), REASONS.get(rule, "?")] for rule in rules]
+    head = ["| rule | " + " | ".join(kinds) + " | why |", "|---" * (len(kinds) + 2) + "|"]
+    rows = [[rule, *(str(counts[kind][rule]) for kind in kinds), REASONS.get(rule, "?")] for rule in rules]
     return head + [f"| {' | '.join(row)} |" for row in rows]
 
 
@@ -201,7 +218,8 @@ TABLES: tuple[tuple[str, Callable[[], bool], Callable[[dict[Case, Path]], list[s
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        folders = {case: Path(temporary) / f"{case.profile}-{case.name}" for case in cases()}
+        wanted = [case for case in cases() if case.name in sys.argv[1:] or not sys.argv[1:]]
+        folders = {case: Path(temporary) / f"{case.kind}-{case.name}" for case in wanted}
         for case, folder in folders.items():
             write_case(case, folder)
         for title, installed, table in TABLES:

@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 del emit, load, verify  # noqa: F821
 
 if TYPE_CHECKING:
+    from svmcompile.device_job import device_cost
     from svmcompile.errors import (
         CheckError,
         EmitError,
@@ -51,6 +52,7 @@ _HOMES = {
         "write",
     ),
     "svmcompile.ir.program": ("Claim", "Program"),
+    "svmcompile.device_job": ("device_cost",),
     "svmcompile.estimator": ("DTSVMClassifier",),
     "svmcompile.errors": (
         "CheckError",
@@ -78,6 +80,7 @@ __all__ = [
     "__version__",
     "check_certificate",
     "compile",
+    "device_cost",
     "emit",
     "load",
     "quantise",

@@ -74,10 +74,8 @@ def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Opti
 
 
 def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Iterator[Change]:
-    options = dict(asked.program.origin.options) if asked.svm else {}
-    if asked.precision in ("f32", "f64") and asked.data is not None:
-        chosen = {key: value for key, value in options.items() if key in _given(asked)}
-        yield from (Change(asked.method, number, chosen) for number in ("q15", "q7"))
+    if asked.precision not in FIXED and asked.data is not None:
+        yield from (Change(asked.method, number) for number in FIXED)
     if asked.svm is None:
         return
     most = _room(asked, cost, wanted)
@@ -85,14 +83,6 @@ def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> It
     yield from (Change("reduced-set", asked.precision, {"budget": budget}) for budget in budgets)
     if asked.data is not None and asked.method != "metric-tree":
         yield Change("metric-tree", asked.precision)
-
-
-def _given(asked: Asked) -> set[str]:
-    """Options of the method that are not at their defaults."""
-    from svmcompile.accelerate import method
-
-    defaults = {option.name: option.default for option in method(asked.method).option_list}
-    return {key for key, value in asked.program.origin.options if defaults.get(key) != value}
 
 
 def _room(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:

@@ -1,4 +1,4 @@
-"""The flow: read, accelerate, optimise, lower, emit, verify. Stages come together here and in `emission`."""
+"""The flow: read, accelerate, optimise, lower, emit, verify. Stages meet here and in `emission`."""
 
 from __future__ import annotations
 

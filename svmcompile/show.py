@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 console = Console(highlight=False)
+BAR = 12  # characters of a bar
 
 
 @contextmanager
@@ -76,6 +77,7 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
                 f"{size(tables['before'])} -> {size(tables['after'])} in float64",
             )
     _leaves(table, report["details"])
+    _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
@@ -96,6 +98,21 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         console.print(f"note: {escape(note)}")
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
+
+
+def _stages(table: Table, details: dict[str, Any]) -> None:
+    """Of a program that decides in stages: what share of the sample rows each decides, and its cost."""
+    stages = details.get("stages", ())
+    total = sum(stage["cost"] for stage in stages) or 1.0
+    for stage in stages:
+        rows, cost = stage["share"], stage["cost"] / total
+        bars = f"{_bar(rows)} {rows:6.1%} of rows   {_bar(cost)} {cost:6.1%} of the cost"
+        table.add_row(stage["stage"], bars)
+
+
+def _bar(share: float) -> str:
+    filled = round(share * BAR)
+    return "\u2588" * filled + "\u2591" * (BAR - filled)
 
 
 def _leaves(table: Table, details: dict[str, Any]) -> None:

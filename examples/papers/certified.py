@@ -1,4 +1,4 @@
-"""What certified Taylor polynomials save: shares of rows by stage, and the emitted C beside the exact sum's.
+"""What certified polynomials save: shares of rows by stage, and emitted C beside that of the exact sum.
 
     SVMCOMPILE_DATA=FOLDER python examples/papers/certified.py                    all sets
     SVMCOMPILE_DATA=FOLDER python examples/papers/certified.py heart banana       some
@@ -6,19 +6,21 @@
     ... --flops           tuned for operations, without the C
     ... --figure FILE     a picture: shares of rows by stage, and what they cost
 
-Held-out rows; everything is chosen by the compiler from training rows. Times are those of one row per call and
-of calls with 2000 rows, in the profile host; instructions are those of the profile portable (valgrind). Each is
-the exact program's over the certified one's. "emitted" tells where the compiler takes the exact sum instead.
+Held-out rows; everything is chosen by the compiler from training rows. Times are those of one row per call
+and of calls with 2000 rows, in the profile host; instructions are those of the profile portable (valgrind).
+Each is the exact program's over the certified one's. "exact" tells that the compiler emits the exact sum.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from c_cost import c_cost
+from certified_figure import draw
 from certified_sets import CASES, Case
 from common import table
 from metric_tree import progress
@@ -104,11 +106,17 @@ def lines(words: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--flops", action="store_true")
+    parser.add_argument("--figure", type=Path)
     words = parser.parse_args()
+    if words.figure:
+        print(draw(words.figure, words.memory))
+        return
     print(table("Exact over certified", HEAD, progress(lines(words), lambda done: done)))
 
 

@@ -49,8 +49,9 @@ def measure(
     optimise: str = "-O2",
     flags: Iterable[str] = (),
 ) -> Measured:
-    """Build NAME.c of `files` for one function, and run it on every row."""
+    """Build NAME.c of `files` for one function, with the headers among them, and run it on every row."""
     sources = {f"{name}.{end}": str(files[f"{name}.{end}"]) for end in ("c", "h")}
+    sources |= {file: str(text) for file, text in files.items() if file.endswith(".h") and "/" not in file}
     found = row_functions(name, sources[f"{name}.h"]).get(function)
     if found is None:
         raise OptionError(f"{name}.h declares no {name}_{function} of one row")

@@ -77,6 +77,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.TiledSum: ("ends", "input"),
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
+    ir.TaylorSum: ("form",),
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),

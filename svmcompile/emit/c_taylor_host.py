@@ -22,6 +22,7 @@ MOST_ROWS_UNROLLED = 96  # vectors of a square that do
 MOST_SUMS = 4  # that are added to without waiting for each other
 FEW_BYTES = 16
 CHUNK = 1024  # rows
+TILES = 2  # such vectors that coefficients are multiplied with
 ROW_BYTES = 32  # of a vector with a number from each of several rows
 
 
@@ -126,6 +127,10 @@ def _vectors(
         "rows_v": isa["v"] + "_rows",
         "rows_u": isa["u"] + "_rows",
         "rows_i": isa["v"] + "_rows_i",
+        "tiles": TILES,
+        "tile_rows": TILES * row_bytes // size,
+        "by_eight": bytes_of == row_bytes == 32 and size == 4,
+        "tiled": not node.rank and len(program.tables[node.centres]) == 1 and count <= MOST_UNROLLED,
         "wide": bytes_of > FEW_BYTES,
         "bytes": bytes_of,
         "lanes": lanes,

@@ -1,7 +1,8 @@
 """Error bounds of the nodes of preprocessing; cases of `propagate`.
 
-Backends compute norms in double whatever the number type, and cosines of turns
-whose whole part they take off exactly.
+Backends compute norms in double whatever the number type, or in float with sums in two
+numbers, after a division by the largest feature; and cosines of turns whose whole part they take
+off exactly.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from svmcompile.ir.propagate import (
 )
 from svmcompile.ir.row_functions import missing, norms
 from svmcompile.kernel import Array
+
+NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 
 
 @propagate.register
@@ -47,7 +50,7 @@ def _(node: ir.Normalize, env: Env, tables: Tables, a: Arithmetic) -> Result:
     error = (x.error + np.abs(value) * np.where(small, 0.0, moved)[:, None]) / divisor
     error = np.where(small[:, None], error, np.fmin(error, 2.0))  # no feature is above its row's norm
     unstable = ~(np.abs(size - node.least) > moved) & np.isfinite(size)
-    return value, error + 2 * a.u * np.abs(value) + a.tiny, unstable
+    return value, error + NORM_ROUNDINGS * a.u * np.abs(value) + a.tiny, unstable
 
 
 @propagate.register

@@ -86,7 +86,7 @@ def test_lemma_2_remainder_of_every_order(p: int) -> None:
 @pytest.mark.parametrize("n", range(2, ORDERS + 1))
 def test_lemma_3_windows_hold_what_climbing_finds(d: int, m: int, n: int) -> None:
     points, weights = points_and_weights(d, m)
-    plain = spectra(points, weights, norm_of(points, weights), ORDERS, sharpen=False)
+    plain = spectra(points, weights, norm_of(points, weights), ORDERS, sharpen=0)
     values = climbed(points, weights, n)
     assert plain.low[n] <= values.min() and values.max() <= plain.high[n]
 

@@ -147,7 +147,9 @@ def test_a_bad_guess_costs_but_changes_nothing() -> None:
 
 def test_the_bytes_bound_the_layout() -> None:
     X, _, model = digits()
-    least, more = (made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=size) for size in (40_000, 200_000))
+    least, more = (
+        made(model, X[:600], leaves=0, order=0, rank=-1, max_bytes=size) for size in (40_000, 200_000)
+    )
     sizes = [one.origin.details["choice"]["bytes"] for one in (least, more)]
     assert sizes[0] <= 40_000 < sizes[1] <= 200_000
     costs = [one.origin.details["choice"]["cost"] for one in (least, more)]

@@ -138,7 +138,9 @@ def test_float_code_has_no_double_and_two_headers() -> None:
 
 def test_wide_sums_are_refused_unless_asked_for() -> None:
     program = chance_programs.PROGRAMS["coupled-3"]
-    with pytest.raises(EmitError, match=r"coupling of probabilities rests on sums in double.*--soft-double"):
+    with pytest.raises(
+        EmitError, match=r"coupling of probabilities rests on sums in double.*--soft-double"
+    ):
         sc.emit(program, "c", "m", "f32", "device")
     files = sc.emit(program, "c", "m", "f32", "device", soft_double=True)
     assert "an AVR does not have" in str(files["m.c"])

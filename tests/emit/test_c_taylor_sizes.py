@@ -28,10 +28,8 @@ from svmcompile.lower import lower
 
 pytestmark = pytest.mark.compile
 
-MANY = 1300  # rows, more than go through a batch at once
-COMPILED = (
-    "d1_leaves", "d2", "d5_axes", "d8", "d17_walk", "d22", "d47_walk", "d61", "d784",
-)  # fmt: skip
+MANY = 1000  # rows, which with those near the boundary are more than go through a batch at once
+COMPILED = ("d1", "d2", "d5_axes", "d13", "d17_walk", "d22", "d61")
 
 
 @cache
@@ -65,7 +63,15 @@ def test_no_label_changes(number: Any, level: str, tmp_path: Path) -> None:
     profile = "portable" if level == "portable" else "host"
     without = [f"-D{name.upper()}_NO_{isa}" for name in SIZES for isa in LEVELS.get(level, [])]
     compiler = [*compilers().values()][-1 if level == "avx2" else 0]
-    binary = build(programs(), tmp_path, number, compiler, "-O1", *without, profile=profile)
+    binary = build(
+        programs(),
+        tmp_path,
+        number,
+        compiler,
+        "-O0" if level == "portable" else "-O1",
+        *without,
+        profile=profile,
+    )
     for name, program in programs().items():
         rows, expected = rows_of(name)
         found = run(binary, name, program, rows.astype(real_type(number)), number).labels
@@ -89,7 +95,7 @@ def test_no_compiler_complains(compiler: str, number: Any, profile: str, tmp_pat
     compile_c(compilers()[compiler], tmp_path, "-std=c99", *WARNINGS, "-c", "all.c", "-o", "all.o")
 
 
-@pytest.mark.parametrize("level", ["portable", next(iter(LEVELS)), "base"])
+@pytest.mark.parametrize("level", ["portable", next(iter(LEVELS))])
 def test_no_step_is_undefined(level: str, tmp_path: Path) -> None:
     profile = "portable" if level == "portable" else "host"
     without = [f"-D{name.upper()}_NO_{isa}" for name in SIZES for isa in LEVELS.get(level, [])]

@@ -11,10 +11,17 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # One model each; test_agreement.py and test_preprocessing.py take them all.
-ARGUMENTS = {"agreement.py": ["linearsvr"], "preprocessing.py": ["maxabs"]}
+ARGUMENTS = {
+    "agreement.py": ["linearsvr"],
+    "preprocessing.py": ["maxabs"],
+    "devices.py": ["cortex-m4f", "exact"],
+    "static_checks.py": ["metric_tree"],
+}
 PRINTED = {
     "anytime_trace.py": "certain after",
+    "devices.py": "| 143 of 143 |",
     "preprocessing.py": "broken claims: 0",
+    "static_checks.py": "Frama-C Eva:",
     "quickstart.py": "labels that differ: 0",
     "use_from_c.py": "virginica (scores",
     "agreement.py": "broken claims: 0",

@@ -50,7 +50,7 @@ EXP_ERROR = ARITHMETIC["f32"].exp_error
 SECOND_ORDER = 1.01
 TEST_ROUNDING = 1 + 16 * U  # of the tables of a test, and of the few operations in it
 BLOCK = 32  # kernel values that are added up in float32
-CUT = 10.0  # T
+CUT = 3.0  # T: values of t beyond it are rare in sums that are close to zero
 SMALLEST_GAMMA = 1e-30  # below, a squared distance may overflow float32 while its kernel is not zero
 LARGEST_ERROR = 2e-3  # of a kernel value; above, products of errors matter
 TINY = 1e-36  # what numbers below float32's normal range may lose, generously
@@ -111,9 +111,12 @@ class KernelError:
         return self.value <= LARGEST_ERROR
 
 
-def kernel_error(kernel: Kernel, vectors: Array, row: RowError) -> KernelError:
-    """The errors of kernel values with any of the vectors."""
-    d = vectors.shape[1]
+def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) -> KernelError:
+    """The errors of kernel values with any of the vectors.
+
+    `chain`: how many additions a square goes through at most on its way to the distance; 0: all.
+    """
+    d = chain or vectors.shape[1]
     longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     if kernel.kind == "poly":
         value = _poly_error(kernel, d, longest, row)

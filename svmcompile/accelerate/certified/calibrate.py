@@ -25,8 +25,8 @@ def calibrated(found: Expansion, whole: RbfSum, rows: Array, values: Array) -> E
         return found
     node, tables = taylor_node(whole, [found])
     seen = taylor_scores(node, 0, rows, tables)
-    error = np.abs(values[:, None] - seen.scores)
-    bound = seen.gaps.min(axis=2) + seen.loose
-    share = np.minimum(BEYOND * (error / np.maximum(bound, 1e-300)).max(axis=0), 1.0)
+    error = values[:, None] - seen.scores
+    bound = np.where(error > 0, seen.gaps[:, :, 1], seen.gaps[:, :, 0]) + seen.loose
+    share = np.minimum(BEYOND * np.abs(error / np.maximum(bound, 1e-300)).max(axis=0), 1.0)
     gaps = found.gaps * share[:, None, None]
     return replace(found, gaps=gaps, loose=found.loose * share[1:, None])

@@ -154,6 +154,7 @@ def judged(
             [leaf.depth for leaf in grown.leaves], [len(leaf.sample) for leaf in grown.leaves]
         )
         upto = price.upto(order, d, own.rank)
-        cost = price.route(depth, d) + upto[np.minimum(settled, order - 1)] + (settled == order) * rest
+        way = price.route(depth, d, len(grown.leaves))
+        cost = way + upto[np.minimum(settled, order - 1)] + (settled == order) * rest
         shares = [float((settled == at).mean()) for at in range(order + 1)]
         yield Choice(grown, own, float(cost.mean()), size, shares)

@@ -9,6 +9,10 @@ import numpy as np
 from svmcompile.kernel import Array
 
 
+# Trees up to this size have all their planes looked at together, in groups.
+MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8
+
+
 @dataclass(frozen=True, slots=True)
 class TaylorPrices:
     """(for each, and once): nanoseconds of emitted float32 C, one row per call, or flops."""
@@ -19,12 +23,16 @@ class TaylorPrices:
     third: tuple[float, float]  # order 3: per product of three, and once
     axis: tuple[float, float]  # a coordinate: per feature, and each
     lanes: int = 1  # features and products come in groups of so many
+    beside: tuple[float, float] = (0.0, 0.0)  # all planes of a small tree at once: per product, and once
 
     def _of(self, price: tuple[float, float], count: int) -> float:
         return price[0] * (-(-count // self.lanes) * self.lanes) + price[1]
 
-    def route(self, depth: Array, d: int) -> Array:
-        """So many tests on the way."""
+    def route(self, depth: Array, d: int, leaves: int) -> Array:
+        """So many tests on the way in a tree of so many leaves."""
+        products = -(-(leaves - 1) // PLANES) * PLANES * d
+        if 1 < leaves <= MOST_LEAVES and products <= MOST_PRODUCTS and self.beside[1]:
+            return np.full(len(depth), self.beside[0] * products + self.beside[1])
         return depth * self._of(self.plane, d)
 
     def upto(self, order: int, d: int, rank: int) -> Array:
@@ -44,10 +52,10 @@ PRICES = {
         plane=(2.0, 2.0), first=(5.0, 24.0), second=(2.0, 6.0), third=(2.0, 6.0), axis=(2.0, 2.0)
     ),
     "host": TaylorPrices(
-        plane=(0.03, 3.0), first=(0.1, 14.0), second=(0.05, 6.0), third=(0.05, 8.0),
-        axis=(0.04, 1.0), lanes=16,
+        plane=(0.03, 6.0), first=(0.12, 8.0), second=(0.05, 6.0), third=(0.05, 8.0),
+        axis=(0.04, 1.0), lanes=16, beside=(0.02, 3.5),
     ),
     "portable": TaylorPrices(
-        plane=(0.3, 4.0), first=(0.9, 20.0), second=(0.35, 10.0), third=(0.35, 10.0), axis=(0.3, 3.0)
+        plane=(0.3, 4.0), first=(0.8, 16.0), second=(0.3, 8.0), third=(0.3, 10.0), axis=(0.25, 2.0)
     ),
 }  # fmt: skip

@@ -45,9 +45,8 @@ class Fallback:
         upto = own.upto(order, d, choice.form.rank)
         depth = np.array([one.depth for one in choice.leaves], dtype=np.float64)[leaf]
         spent = np.diff(upto, prepend=0.0)
-        stages: list[dict[str, Any]] = [
-            {"stage": "route", "share": 0.0, "cost": float(own.route(depth, d).mean())}
-        ]
+        way = own.route(depth, d, len(choice.leaves))
+        stages: list[dict[str, Any]] = [{"stage": "route", "share": 0.0, "cost": float(way.mean())}]
         for at in range(order):
             share, came = float((found.settled == at).mean()), float((found.last >= at).mean())
             stages.append({"stage": f"order {at + 1}", "share": share, "cost": came * float(spent[at])})

@@ -16,6 +16,8 @@ import numpy as np
 from svmcompile.accelerate.anytime.costs import Prices, prices
 from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.margins import row_error
+from svmcompile.accelerate.anytime.method import anytime
+from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged
@@ -48,6 +50,8 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     reason = needless(svm)
     if reason:
         return exact_instead(svm, reason, {})
+    if svm.kernel.kind == "poly":
+        return bounded_polynomial(svm, data, options)
     own = centred(merged(svm))
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
@@ -56,6 +60,14 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     else:
         made = single(svm, own, rows, sample, options)
     return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
+
+
+def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
+    """A polynomial kernel is its own Taylor series; bounds of kernel values keep its labels."""
+    program = anytime(svm, data, AnytimeOptions(tune=options.tune, force=options.force, seed=options.seed))
+    note = "a polynomial kernel has no front end of polynomials: certified emits what anytime makes"
+    origin = replace(program.origin, method="certified", notes=(*program.origin.notes, note))
+    return program.replace(origin=origin)
 
 
 def vote_options(own: SVM, options: CertifiedOptions) -> CertifiedOptions:

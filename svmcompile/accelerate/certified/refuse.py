@@ -30,10 +30,9 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
             "certified: mode calibrated is for models with one decision value; leave it out, or use "
             "method metric-tree"
         )
-    if svm.kernel.kind not in ("rbf", "linear"):
+    if svm.kernel.kind not in ("rbf", "linear", "poly"):
         raise UnsupportedError(
-            f"certified: Taylor polynomials are those of an RBF kernel, and this one is {svm.kernel.kind}; "
-            "use method anytime or exact"
+            f"certified: no bound holds for a {svm.kernel.kind} kernel; use method exact or metric-tree"
         )
     if svm.kernel.kind == "rbf" and not svm.kernel.gamma > 0:
         raise UnsupportedError(
@@ -44,4 +43,6 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
 
 def needless(svm: SVM) -> str:
     """Why the exact sum is all that is needed; empty where it is not."""
+    if svm.kernel.kind == "poly" and svm.kernel.degree <= 2 and not svm.counts:
+        return "with a polynomial kernel of degree 2 it is one quadratic function"
     return anytime_needless(svm)
