@@ -19,6 +19,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.fixed_rules import needs_int64
 from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.leaf_layout import sums_of, whole
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
@@ -86,6 +87,17 @@ def _(node: ir.PackedSum, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.FixedSum, program: Program, types: Types) -> int:
     return (8 if needs_int64(node, types, program.tables) else 4) * types[node.out].width
+
+
+@own_arrays.register
+def _(node: ir.FixedPath, program: Program, types: Types) -> int:
+    return INT * int(leaf_depths(program.tables[node.children]).max())
+
+
+@own_arrays.register
+def _(node: ir.FixedLeafSums, program: Program, types: Types) -> int:
+    classes = np.diff(whole(program.tables[node.firsts]))
+    return 8 * max(1, int(sums_of(node.rule, classes).max()))
 
 
 @own_arrays.register
