@@ -56,7 +56,8 @@ def triangle_places(size: int, lanes: int) -> NDArray[np.intp]:
 _TABLES = (
     "guess_weights", "guess_bias",
     "roots", "planes", "thresholds", "children", "centres", "steps", "offsets", "constants", "slopes",
-    "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "closer", "vectors",
+    "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "closer",
+    "vectors",
 )  # fmt: skip
 
 
