@@ -53,6 +53,9 @@ Settings = Annotated[
 Ranges = Annotated[
     str | None, typer.Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
 ]
+Given = Annotated[
+    str | None, typer.Option("--input", help="q15, q7: rows of whole numbers, u8 or i16  [default: float]")
+]
 Cluster = Annotated[
     str | None, typer.Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
@@ -127,6 +130,7 @@ def compile(
     kit: Kits = None,
     precision: Annotated[str, typer.Option(help="f32, f64; in whole numbers q15, q7")] = "f32",
     ranges: Ranges = None,
+    given: Given = None,
     profile: Profile = None,
     tables: Tables = None,
     name: Prefix = None,
@@ -149,9 +153,9 @@ def compile(
     profile = profile or ("device" if cpu else default_profile(kit or ()))
     wanted = jobs.CompileOptions(
         method=method, options=_settings(set_ or []), targets=tuple(target or ["c"]), kits=tuple(kit or ()),
-        precision=precision, ranges=ranges, profile=profile, tables=tables, soft_double=soft_double,
-        name=name, trust_pickle=trust_pickle, n_features=features, most_probable=most_probable,
-        dump_ir=dump_ir, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+        precision=precision, ranges=ranges, given=given, profile=profile, tables=tables, name=name,
+        soft_double=soft_double, trust_pickle=trust_pickle, n_features=features, dump_ir=dump_ir,
+        most_probable=most_probable, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
     )  # fmt: skip
     with showing_progress(as_json):
         report, files = jobs.compile_model(

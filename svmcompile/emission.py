@@ -9,7 +9,7 @@ from typing import Any
 from svmcompile.emit.names import check_name, name_from
 from svmcompile.errors import OptionError
 from svmcompile.ir.check import check
-from svmcompile.ir.program import FIXED, Number, Program
+from svmcompile.ir.program import FIXED, INPUT_LIMITS, Number, Program
 from svmcompile.ir.store import to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors
@@ -39,6 +39,7 @@ def emit(
     kit: str | Iterable[str] = (),
     *,
     ranges: Any = None,
+    given: str | None = None,
     soft_double: bool = False,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
@@ -52,13 +53,12 @@ def emit(
     `figures` are added to the report, such as the agreement on data. `X` are rows like those to come: they
     tell the page of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
     esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
-    Precisions q15 and q7 need rows `X` or `ranges`, see `quantise`.
+    Precisions q15 and q7 need rows `X` or `ranges`, and take rows as they are `given`; see `quantise`.
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = name_from(program.origin.source.split()[-1].split("(")[0].lower()) if name is None else name
-    check_name(name)
-    number = checked_precision(precision)
-    program, profile = _prepared(program, targets, number, profile, tables, X, ranges)
+    name, number = check_name(name), checked_precision(precision)
+    program, profile = _prepared(program, targets, number, profile, tables, X, ranges, given)
     makers: dict[str, Callable[[], tuple[Files, Program | None]]] = {
         "c": lambda: _emit_c(program, name, number, profile, tables, watch, soft_double),
         "onnx": lambda: (_emit_onnx(program, name, number), None),
@@ -80,12 +80,12 @@ def emit(
 
 def _prepared(
     program: Program, targets: tuple[str, ...], number: Number, profile: str, tables: str | None,
-    X: Any, ranges: Any,
+    X: Any, ranges: Any, given: str | None,
 ) -> tuple[Program, str]:  # fmt: skip
     """The program as the number type, the profile and the tables want it, and the profile of its C."""
     _choice(profile, PROFILES, "profile")
     if number in FIXED or program.number:
-        program = quantise(program, number, X, ranges)
+        program = quantise(program, number, X, ranges, given)
         _only_c(targets, tables)
         profile = "device" if profile == "device" else "portable"
     elif profile == "device":
@@ -108,12 +108,15 @@ def _details(
     return found | ({"fixed_error": program.origin.details["fixed"]["error"]} if fixed else {})
 
 
-def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None) -> Program:
+def quantise(
+    program: Program, precision: str, X: Any = None, ranges: Any = None, given: str | None = None
+) -> Program:
     """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
 
     The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
-    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. A
-    program in whole numbers already is returned as it is.
+    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. Rows are
+    of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
+    as it is.
     """
     from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
 
@@ -124,6 +127,10 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
         raise OptionError(
             f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
         )
+    if given is not None and given not in INPUT_LIMITS:
+        raise OptionError(f"no rows of {given!r}; whole numbers are given as: {', '.join(INPUT_LIMITS)}")
+    if X is None and ranges is None and given == "u8":
+        ranges = INPUT_LIMITS[given]
     if X is None and ranges is None:
         raise OptionError(
             f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
@@ -136,7 +143,8 @@ def quantise(program: Program, precision: str, X: Any = None, ranges: Any = None
     elif span is not None:
         span = widened(span, number)
     assert span is not None
-    return fix(program, number, span)
+    whole: Any = given or ""
+    return fix(program, number, span, whole)
 
 
 def _only_c(targets: tuple[str, ...], tables: str | None) -> None:

@@ -52,6 +52,7 @@ class CompileOptions:
     dump_ir: Path | None
     kits: tuple[str, ...] = ()
     ranges: str | None = None
+    given: str | None = None
     soft_double: bool = False
     device: DeviceOptions | None = None
 
@@ -127,11 +128,12 @@ def _quantised(
 ) -> Program:
     """The program in whole numbers, where that is the precision."""
     if wanted.precision not in FIXED:
-        if wanted.ranges:
-            raise OptionError("--ranges is for precisions q15 and q7")
+        if wanted.ranges or wanted.given:
+            raise OptionError("--ranges and --input are for precisions q15 and q7")
         return program
     ranges = _ranges(wanted.ranges, program) if wanted.ranges else None
-    return pipeline.quantise(program, wanted.precision, None if data is None else data.X, ranges)
+    rows = None if data is None else data.X
+    return pipeline.quantise(program, wanted.precision, rows, ranges, wanted.given)
 
 
 def _ranges(text: str, program: Program) -> tuple[Any, Any]:

@@ -44,21 +44,21 @@ def row_parameters(program: Program, name: str) -> str:
     """How the nodes are given a row: its features, or a query and the kernel to ask."""
     if takes_kernel(program):
         return f"{name}_kernel *kernel, const void *query"
-    return f"const {real_of(program)} *x"
+    return f"const {row_type(program)} *x"
 
 
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
-    d, real = program.n_features, real_of(program)
+    d, real, kind = program.n_features, real_of(program), row_type(program)
     row = item("x", d)
     if program.labels is None:
-        batch = f"void {name}_predict_batch(const {real} *x, size_t rows, {real} *values)"
+        batch = f"void {name}_predict_batch(const {kind} *x, size_t rows, {real} *values)"
         return [
             Function(f"The value for one row of {d} features.", predict_of(program, name)),
             Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
             _self_test(name),
         ]
-    many = f"const {real} *x, size_t rows"
+    many = f"const {kind} *x, size_t rows"
     found = [
         Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name)),
         Function(
@@ -104,7 +104,7 @@ class Result:
 
     def declaration(self, program: Program, name: str, row: str = "", suffix: str = "") -> str:
         real = real_of(program)
-        row = row or f"const {real} x[{program.n_features}]"
+        row = row or f"const {row_type(program)} x[{program.n_features}]"
         if self.alone:
             return f"{real} {name}_{self.function}{suffix}({row})"
         return f"void {name}_{self.function}{suffix}({row}, {real} {self.target}[{self.width}])"
@@ -133,6 +133,11 @@ def real_of(program: Program) -> str:
     return c_real(program.number or "f64")
 
 
+def row_type(program: Program) -> str:
+    """The C type of the features as they come."""
+    return c_real(program.input.number or program.number or "f64")
+
+
 def c_real(number: Number) -> str:
     """The C type of a number type."""
     return C_TYPES[number]
@@ -140,7 +145,7 @@ def c_real(number: Number) -> str:
 
 def predict_of(program: Program, name: str) -> str:
     result = "int" if program.labels else real_of(program)
-    return f"{result} {name}_predict(const {real_of(program)} x[{program.n_features}])"
+    return f"{result} {name}_predict(const {row_type(program)} x[{program.n_features}])"
 
 
 def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:

@@ -50,6 +50,11 @@ class Style:
         """Stands before the type of a table, and of what a pointer into one points to."""
         return f"{self.name.upper()}_FLASH " if self.device else ""
 
+    @property
+    def rolled(self) -> str:
+        """Stands before loops that are not worth the flash of being unrolled."""
+        return f"{self.name.upper()}_ROLLED" if self.device else ""
+
     def file_fields(self, program: Program, types: Types) -> dict[str, Any]:
         """What the two files read, beside their nodes."""
         has_double = program.number == "f64" or any(found.wide for found in types.values())

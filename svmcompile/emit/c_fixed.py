@@ -23,7 +23,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
 
-FIXED = (ir.Quantise, ir.FixedSum, ir.FixedAffine, ir.FixedQuadratic, ir.Dequantise)
+FIXED = (ir.Quantise, ir.Requantise, ir.FixedSum, ir.FixedAffine, ir.FixedQuadratic, ir.Dequantise)
 FIXED_TREES = (ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums)
 MOST_RANGES = 16  # that a file lists
 
@@ -42,6 +42,9 @@ def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict
             "one_factor": _alone(program.tables[node.factor]),
         }
     found["row_type"] = c_real(types[node.x].whole or "f32")  # type: ignore[union-attr]
+    if isinstance(node, ir.Requantise):
+        found["out_type"] = c_real(types[node.out].whole or "i8")
+        return found | {"limit": node.limit, "scale_bits": node.scale_bits} | _halves(node.scale_bits)
     if isinstance(node, ir.Dequantise):
         return found | {"unit": real(node.unit, "f32")}
     if isinstance(node, (ir.FixedAffine, ir.FixedLeaves)):
@@ -100,7 +103,11 @@ def _sums(node: ir.FixedSum, program: Program, types: Types) -> dict[str, Any]:
 
 
 def _shift(node: Any) -> dict[str, Any]:
-    return {"shift": node.shift, "half": (1 << node.shift) >> 1}
+    return {"shift": node.shift} | _halves(node.shift)
+
+
+def _halves(bits: int) -> dict[str, Any]:
+    return {"half": (1 << bits) >> 1}
 
 
 def _path(node: ir.FixedPath, program: Program) -> dict[str, Any]:
@@ -187,12 +194,14 @@ class Quantised:
 
 def quantised_functions(program: Program, types: Types, name: str, symbols: Names) -> Quantised:
     """Functions for rows in whole numbers, where the row is needed for nothing else."""
+    if program.input.number:
+        return _of_whole_input(program, types, name, symbols)
     node = quantiser(program)
     if node is None:
         return Quantised([], [])
     d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
-    row = f"const {kind} q[{d}]"
-    start = (node.out, "q")
+    row = f"const {kind} x[{d}]"
+    start = (node.out, "x")
     declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
     call = f"{symbols(f'%{node.out}', node.out)}(x, q)"
     api = [Function("The row in whole numbers, as the next functions take it.", declaration)]
@@ -213,6 +222,23 @@ def quantised_functions(program: Program, types: Types, name: str, symbols: Name
             api.append(Function(f"The decision values of such a row, {unit}.", declaration))
             bodies.append(body(program, types, symbols, scores[0], declaration, "scores", start))
     return Quantised(api, bodies)
+
+
+def _of_whole_input(program: Program, types: Types, name: str, symbols: Names) -> Quantised:
+    """Scores in whole numbers from rows of such: no float at all."""
+    scores = whole_scores(program)
+    if not scores:
+        return Quantised([], [])
+    value, unit = scores
+    row = f"const {c_real(program.input.number or 'u8')} x[{program.n_features}]"
+    text = f"in units of {real(unit, 'f32')}; no float is touched."
+    if program.labels is None:
+        declaration = f"int32_t {name}_predict_q({row})"
+        made = body(program, types, symbols, value, declaration)
+        return Quantised([Function(f"The value of one row, {text}", declaration)], [made])
+    declaration = f"void {name}_decision_function_q({row}, int32_t scores[{types[value].width}])"
+    made = body(program, types, symbols, value, declaration, "scores")
+    return Quantised([Function(f"The decision values of one row, {text}", declaration)], [made])
 
 
 def fixed_banner(program: Program) -> list[str]:

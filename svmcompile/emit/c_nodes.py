@@ -81,7 +81,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
-    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
     ir.FixedSum: ("kernel", "curve_of"),
@@ -129,6 +129,7 @@ def context(
         "one": real(1.0, number),
         "three": real(3.0, number),
         **style.fields(node, number, helper),
+        "rolled": style.rolled,
     }
     if isinstance(node, KERNEL_SUMS):
         known |= row_fields(node, program, types, made, helper)
@@ -383,7 +384,8 @@ def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[st
 def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     number = node_number(node, program, types)
     prefix = helper_prefix(name, number, program)
-    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
+    own = {"lowest": LOWEST[number], "wide_exp2": f"{helper_prefix(name, 'f64', program)}_exp2"}
+    return taylor_vote_context(node, program, number, prefix) | own
 
 
 @_own.register

@@ -12,12 +12,14 @@ from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
+from svmcompile.emit.c_taylor_host import taylor_chunk, taylor_rows, taylor_tile
 from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.fixed_rules import needs_int64
 from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.leaf_layout import sums_of, whole
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types, classes_of
@@ -41,6 +43,10 @@ def scratch_bytes(program: Program) -> int:
     for node in program.body:
         if isinstance(node, ir.PackedLeaves):
             found = max(found, batch_scratch(node, program, types))
+        if isinstance(node, ir.TiledTaylor) and taylor_chunk(node, program):
+            tile, exact = taylor_tile(node, program, types), _deepest(program, types, node.exact)
+            below = max(own_arrays(node, program, types), tile, exact)
+            found = max(found, taylor_rows(node, program) + below)
     return found
 
 
@@ -81,6 +87,17 @@ def _(node: ir.PackedSum, program: Program, types: Types) -> int:
 @own_arrays.register
 def _(node: ir.FixedSum, program: Program, types: Types) -> int:
     return (8 if needs_int64(node, types, program.tables) else 4) * types[node.out].width
+
+
+@own_arrays.register
+def _(node: ir.FixedPath, program: Program, types: Types) -> int:
+    return INT * int(leaf_depths(program.tables[node.children]).max())
+
+
+@own_arrays.register
+def _(node: ir.FixedLeafSums, program: Program, types: Types) -> int:
+    classes = np.diff(whole(program.tables[node.firsts]))
+    return 8 * max(1, int(sums_of(node.rule, classes).max()))
 
 
 @own_arrays.register

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.emit.c_api import row_type
 from svmcompile.emit.literals import real, wrap
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
-from svmcompile.ir.interpret import interpret
+from svmcompile.ir.interpret import entering, interpret
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import float_number
 
@@ -54,6 +55,7 @@ class SelfTest:
     @classmethod
     def _of_whole(cls, program: Program, rows: NDArray[np.float64]) -> SelfTest:
         """In whole numbers what comes out is known to the last bit, unless float steps come before."""
+        rows = entering(program, rows, np.float64).astype(np.float64)
         bounds, exact = fixed_bounds(program, rows), is_exact(program)
         usable = np.full(len(rows), True) if exact else ~bounds.unstable
         outputs = {name: value[usable] for name, value in interpret(program, rows).items()}
@@ -80,7 +82,8 @@ class SelfTest:
             "rows": len(self.rows),
             "width": program.n_features,
             "outputs": width,
-            "inputs": "" if by_feature else _rows(self.rows, number),
+            "inputs": "" if by_feature else _rows(self.rows, program.input.number or number),
+            "row_type": row_type(program),
             "by_feature": self._by_feature(number) if by_feature else None,
             "predict": f"{name}_predict{suffix}({row})",
             "expected": _rows(self.expected, number),

@@ -23,7 +23,7 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.fixed_tree_rules import whole_result
 from svmcompile.ir.nodes import Kind, Level, Node, Type
-from svmcompile.ir.program import FIXED, Program
+from svmcompile.ir.program import FIXED, INPUT_LIMITS, Program
 from svmcompile.ir.rules import Types, result_type
 
 MAX_NAME = 40
@@ -52,7 +52,7 @@ def _names(program: Program) -> list[str]:
 def infer_types(program: Program, problems: list[str] | None = None) -> Types:
     """The type of every value; problems met on the way are appended."""
     found: list[str] = [] if problems is None else problems
-    types: Types = {program.input.name: Type(Kind.FEATURES, program.input.width)}
+    types: Types = {program.input.name: input_type(program)}
     level = Level.MACHINE if program.number else Level.MATH
     for node in program.body:
         where = f"{type(node).__name__} %{node.out}"
@@ -74,6 +74,13 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
     return types
 
 
+def input_type(program: Program) -> Type:
+    """The type of the row as it comes."""
+    number = program.input.number
+    limit = INPUT_LIMITS.get(number, (0, 0))
+    return Type(Kind.FEATURES, program.input.width, whole=number, limit=max(-limit[0], limit[1]))
+
+
 def _widened(node: Node, types: Types, found: Type) -> Type:
     """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
     wide = isinstance(node, ir.Widen) or in_double(node, types)
@@ -92,6 +99,8 @@ def wide_tables(program: Program, types: Types) -> set[str]:
 
 def _check_input(program: Program, problems: list[str]) -> None:
     width, names = program.input.width, program.input.feature_names
+    if program.input.number and program.number not in FIXED:
+        problems.append("rows of whole numbers are for programs in whole numbers")
     if width < 1:
         problems.append(f"the input has {width} features")
     if names and len(names) != width:

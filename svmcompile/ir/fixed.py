@@ -28,6 +28,20 @@ class Quantise:
 
 
 @dataclass(frozen=True, slots=True)
+class Requantise:
+    """out = ((x - shift) * factor) / 2^scale_bits to the nearest, held within +-limit; x is whole."""
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    shift: Table  # [d]
+    factor: Table  # [d]
+    scale_bits: int
+    bits: int  # of the result: 8 or 16
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class FixedSum:
     """Kernel sums in whole numbers: t_i from x . vectors[i], k_i from t_i, then weighted sums.
 

@@ -15,7 +15,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.fixed_near import near_tests
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import INPUT_LIMITS, Program
 
 AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
 
@@ -42,7 +42,7 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
 def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
-    return all(isinstance(node, ir.Quantise) for node in readers)
+    return bool(program.input.number) or all(isinstance(node, ir.Quantise) for node in readers)
 
 
 def _width(program: Program) -> int:
@@ -54,11 +54,20 @@ def _width(program: Program) -> int:
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of which nothing is cut off, neither of the features nor of what preprocessing makes of them."""
-    found = np.ones(len(rows), dtype=bool)
+    found = _of_input_type(program, rows)
     for node in program.body:
-        if isinstance(node, ir.Quantise):
+        if isinstance(node, (ir.Quantise, ir.Requantise)):
             x = interpret_values(program, rows, {node.x})[node.x].astype(np.float64)
             with np.errstate(all="ignore"):
                 t = (x - program.tables[node.shift]) * program.tables[node.factor]
+            t = t / 2.0**node.scale_bits if isinstance(node, ir.Requantise) else t
             found &= (np.abs(t) <= node.limit + AT_THE_END).all(axis=1)
     return found
+
+
+def _of_input_type(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows that the input's number type holds as they are."""
+    if not program.input.number:
+        return np.ones(len(rows), dtype=bool)
+    low, high = INPUT_LIMITS[program.input.number]
+    return np.asarray(((rows >= low) & (rows <= high) & (rows == np.rint(rows))).all(axis=1))

@@ -35,6 +35,12 @@ def _(node: ir.Quantise, env: Env, tables: Tables) -> NDArray[Any]:
 
 
 @run.register
+def _(node: ir.Requantise, env: Env, tables: Tables) -> NDArray[Any]:
+    t = (env[node.x] - whole_table(tables, node.shift)) * whole_table(tables, node.factor)
+    return np.clip(rounded_shift(t, node.scale_bits), -node.limit, node.limit)
+
+
+@run.register
 def _(node: ir.FixedSum, env: Env, tables: Tables) -> NDArray[Any]:
     values = fixed_kernel(node, env[node.x].astype(np.int64), tables)
     sums = weighted(values, whole_table(tables, node.weights), node.counts)

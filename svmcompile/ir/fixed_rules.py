@@ -52,6 +52,19 @@ def _(node: ir.Quantise, types: Types, tables: Tables) -> Type:
 
 
 @result_type.register
+def _(node: ir.Requantise, types: Types, tables: Tables) -> Type:
+    width = whole_features(node, types)
+    shapes(tables, shift=(node.shift, (width,)), factor=(node.factor, (width,)))
+    need(node.bits in (8, 16), f"no whole numbers of {node.bits} bits")
+    need(0 < node.limit < 1 << (node.bits - 1), f"limit {node.limit} does not fit {node.bits} bits")
+    sound_shift(node.scale_bits)
+    reach = types[node.x].limit + np.abs(whole_table(tables, node.shift))
+    sizes = reach * np.abs(whole_table(tables, node.factor)) + ((1 << node.scale_bits) >> 1)
+    fits(int(sizes.max()), INT32, "a scaled feature")
+    return Type(Kind.FEATURES, width, whole="i8" if node.bits == 8 else "i16", limit=node.limit)
+
+
+@result_type.register
 def _(node: ir.FixedSum, types: Types, tables: Tables) -> Type:
     need(tables[node.bias].ndim == 1, "bias has not one number per sum")
     sums, k = tables[node.bias].shape[0], len(node.counts)
@@ -157,8 +170,11 @@ def _(node: ir.Dequantise, types: Types, tables: Tables) -> Type:
 
 
 @work.register(ir.Quantise)
+@work.register(ir.Requantise)
 @work.register(ir.Dequantise)
-def _(node: ir.Quantise | ir.Dequantise, types: Types, tables: Tables, values: Values | None) -> Work:
+def _(
+    node: ir.Quantise | ir.Requantise | ir.Dequantise, types: Types, tables: Tables, values: Values | None
+) -> Work:
     return Work(0, 3 * types[node.out].width)
 
 

@@ -25,7 +25,7 @@ from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
 from svmcompile.ir.meaning import Env, Floats, Tables
 from svmcompile.ir.meaning import run as run
 from svmcompile.ir.paths import Paths, path_sums, paths
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import INPUT_LIMITS, Program
 from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
 from svmcompile.kernel import Array, power
@@ -59,10 +59,18 @@ def _interpret_chunk(
 ) -> dict[str, NDArray[Any]]:
     dtype = np.float64 if program.number in (None, "f64") else np.float32
     with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
-        env: dict[str, NDArray[Any]] = {program.input.name: rows.astype(dtype)}
+        env: dict[str, NDArray[Any]] = {program.input.name: entering(program, rows, dtype)}
         for node in program.body:
             env[node.out] = run(node, env, program.tables)
     return {name: env[name] for name in names}
+
+
+def entering(program: Program, rows: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """The rows in the number type of the input; whole numbers saturate."""
+    if program.input.number:
+        low, high = INPUT_LIMITS[program.input.number]
+        return np.asarray(np.clip(np.nan_to_num(np.rint(rows), nan=low), low, high), dtype=np.int64)
+    return rows.astype(dtype)
 
 
 def predict(program: Program, data: Any) -> NDArray[Any]:

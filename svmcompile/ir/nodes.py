@@ -66,6 +66,7 @@ from svmcompile.ir.fixed import FixedAffine as FixedAffine
 from svmcompile.ir.fixed import FixedQuadratic as FixedQuadratic
 from svmcompile.ir.fixed import FixedSum as FixedSum
 from svmcompile.ir.fixed import Quantise as Quantise
+from svmcompile.ir.fixed import Requantise as Requantise
 from svmcompile.ir.fixed_trees import FixedLeafSums as FixedLeafSums
 from svmcompile.ir.fixed_trees import FixedLeaves as FixedLeaves
 from svmcompile.ir.fixed_trees import FixedPath as FixedPath
@@ -340,17 +341,13 @@ Node = Union[
     TaylorVote, TiledTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
-    Quantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums, Dequantise,
+    Quantise, Requantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums,
+    Dequantise,
 ]  # fmt: skip
 NODES: tuple[type[Node], ...] = get_args(Node)
-FIXED_NODES = (
-    FixedSum,
-    FixedAffine,
-    FixedQuadratic,
-    FixedLeaves,
-    FixedPath,
-    FixedLeafSums,
-)  # whose tables are whole numbers
+FIXED_NODES = (  # whose tables are whole numbers
+    Requantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums,
+)  # fmt: skip
 
 
 def operands(node: Node) -> tuple[Value, ...]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Floats; programs in whole numbers, whose floats are f32; and types of whole numbers within these.
 Number = Literal["f32", "f64", "q15", "q7", "u8", "i8", "i16", "i32"]
 FIXED: tuple[Number, ...] = ("q15", "q7")
+INPUT_LIMITS: dict[str, tuple[int, int]] = {"u8": (0, 255), "i16": (-32768, 32767)}
+WholeInput = Literal["", "u8", "i16"]
 OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
 
 
@@ -36,11 +38,15 @@ class Claim(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The row that enters: its width and, where known, its features' names."""
+    """The row that enters: its width and, where known, its features' names.
+
+    A program in whole numbers may take rows of such: "u8" or "i16".
+    """
 
     width: int
     name: Value = "x"
     feature_names: tuple[str, ...] = ()
+    number: WholeInput = ""
 
 
 @dataclass(frozen=True, slots=True)

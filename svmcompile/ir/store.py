@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.check import check
 from svmcompile.ir.nodes import NODES, LeafRule, Node, Norm, Order, Rule, Shape
-from svmcompile.ir.program import FIXED, Claim, Input, Origin, Output, Program, Saving
+from svmcompile.ir.program import FIXED, Claim, Input, Origin, Output, Program, Saving, WholeInput
 from svmcompile.kernel import KERNEL_KINDS, Kernel
 from svmcompile.labels import Labels, Scalar
 
@@ -137,13 +137,18 @@ def _array(content: bytes) -> NDArray[Any]:
 def _describe(program: Program) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "input": asdict(program.input),
+        "input": _input(program.input),
         "body": [{"node": type(node).__name__, **asdict(node)} for node in program.body],
         "outputs": [asdict(output) for output in program.outputs],
         "labels": asdict(program.labels) if program.labels else None,
         "origin": asdict(program.origin),
         "number": program.number,
     }
+
+
+def _input(described: Input) -> dict[str, Any]:
+    """The input; its number type only where it is not that of the program."""
+    return {key: value for key, value in asdict(described).items() if key != "number" or value}
 
 
 def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +166,12 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pr
     if description["number"] not in (None, "f32", "f64", *FIXED):
         raise ValueError(f"number type {description['number']!r}")
     return Program(
-        input=Input(int(source["width"]), str(source["name"]), tuple(map(str, source["feature_names"]))),
+        input=Input(
+            int(source["width"]),
+            str(source["name"]),
+            tuple(map(str, source["feature_names"])),
+            _one_of(get_args(WholeInput), source.get("number", "")),  # type: ignore[arg-type]
+        ),
         body=tuple(_node(item) for item in description["body"]),
         outputs=tuple(Output(**output) for output in description["outputs"]),
         tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},

@@ -15,10 +15,13 @@ from svmcompile.errors import OptionError, ReadError, ToolchainError
 from svmcompile.labels import Labels
 from svmcompile.load.batches import BatchModel
 from svmcompile.load.toolchain import build_library
+from svmcompile.rows import as_rows
 
 DECLARATIONS = re.compile(
     r"/\* svmcompile: declarations begin \*/\n(.*)/\* svmcompile: declarations end \*/", re.DOTALL
 )
+
+WHOLE_ROWS = {"_predict_batch(const uint8_t *x": "uint8", "_predict_batch(const int16_t *x": "int16"}
 
 
 def _declarations(name: str, header: str) -> str:
@@ -84,8 +87,9 @@ class CModel(BatchModel):
         n_jobs: int = 1,
     ) -> None:
         self._declarations = declarations = _declarations(name, header)
-        real = np.dtype(np.float32 if "const float *" in declarations else np.float64)
-        super().__init__(name, labels, feature_names, real)
+        self._whole = next((kind for text, kind in WHOLE_ROWS.items() if text in declarations), None)
+        single = "const float *" in declarations or self._whole is not None
+        super().__init__(name, labels, feature_names, np.dtype(np.float32 if single else np.float64))
         self.n_jobs = check_jobs(n_jobs)
         self._ffi = _interface(name, declarations)
         self._library = self._open(source, header)
@@ -93,6 +97,7 @@ class CModel(BatchModel):
         self.n_scores = self._constant("N_SCORES", 0)
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
+        self._row_pointer = self._ffi.typeof(f"{self._whole}_t[]") if self._whole else self._pointer
         self._view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
         self._functions: dict[str, Any] = {}
         self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
@@ -108,7 +113,7 @@ class CModel(BatchModel):
 
     def _predict_one(self, row: NDArray[Any]) -> NDArray[Any]:
         """A row alone needs no array for C to write to, which would take longer than many models."""
-        answer = self._function("predict")(self._view(self._pointer, row))
+        answer = self._function("predict")(self._view(self._row_pointer, row))
         if self._classes is None:
             return np.array([answer], dtype=np.float64)
         label: NDArray[Any] = self._classes[answer : answer + 1].copy()
@@ -123,6 +128,8 @@ class CModel(BatchModel):
         return failed
 
     def _rows(self, data: Any) -> Any:
+        if self._whole:
+            return self._whole_rows(data)
         if isinstance(data, SparseRows):
             return data
         if self._takes_sparse and hasattr(data, "tocsr") and data.ndim == 2:
@@ -140,6 +147,13 @@ class CModel(BatchModel):
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(csr.data, dtype=self._real)
         return SparseRows(csr.indptr.astype(np.uintp), csr.indices.astype(np.int32), values)
+
+    def _whole_rows(self, data: Any) -> NDArray[Any]:
+        """Rows for code that takes whole numbers, which saturate."""
+        kind = np.dtype(self._whole)
+        limits = np.iinfo(kind)
+        rows = np.nan_to_num(np.rint(as_rows(data, self.n_features, self.feature_names)), nan=limits.min)
+        return np.ascontiguousarray(np.clip(rows, limits.min, limits.max), dtype=kind)
 
     def _open(self, source: str, header: str) -> Any:
         """The library; one that a crash has left damaged in the cache is built again."""
@@ -182,4 +196,4 @@ class CModel(BatchModel):
             values = view(self._pointer, rows.values)
             self._function(f"{name}_sparse_batch")(starts, indices, values, len(rows), target)
         else:
-            self._function(f"{name}_batch")(view(self._pointer, rows), len(rows), target)
+            self._function(f"{name}_batch")(view(self._row_pointer, rows), len(rows), target)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOP = 32767  # the point that stands for one
-CELLS = {"q7": 96, "q15": 256}  # at most; each takes two bytes
+CELLS = {"q7": 70, "q15": 256}  # at most; each takes two bytes
 # Off the straight line by rounding of two points and of the place between them, in units of 1 / TOP.
 ROUNDING = 2.5 / TOP
 STEEPEST_TURN = 4 / (3 * math.sqrt(3))  # largest second derivative of tanh

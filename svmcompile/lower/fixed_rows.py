@@ -6,13 +6,13 @@ each feature then fills the whole range of its type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import Quantise, Scale
+from svmcompile.ir.nodes import Quantise, Requantise, Scale
 from svmcompile.ir.program import Number, Program
 from svmcompile.kernel import Array
 
@@ -22,6 +22,8 @@ STEPS_ROUNDING = 2.0**-14  # the same where steps of preprocessing come before
 GRID_TOLERANCE = 1e-6
 MOST_GRID_VALUES = 200_000
 INT32 = (1 << 31) - 1
+# Of what whole features are multiplied by, so that 32 bits hold the product.
+FACTOR_BITS = {"u8": 21, "i16": 13}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,8 @@ class Row:
     bits: int
     limit: int
     made: bool = False  # by preprocessing in float, which rounds as well
+    scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
+    as_it_is: bool = False  # the row is the input, without a sign
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,12 +80,22 @@ class Row:
     @property
     def error(self) -> float:
         """How far q can be off, in whole numbers."""
+        if self.as_it_is:
+            return 0.0
         return 0.5 + (STEPS_ROUNDING if self.made else FLOAT_ROUNDING) * self.limit
 
-    def node(self) -> tuple[Quantise, dict[str, NDArray[Any]]]:
+    def node(self) -> tuple[Quantise | Requantise, dict[str, NDArray[Any]]]:
+        if self.scale_bits >= 0:
+            return self._from_whole()
         names = f"{self.value}_shift", f"{self.value}_factor"
         made = Quantise(self.value, self.base, *names, self.bits, self.limit)
         return made, dict(zip(names, (_once(self.shift), _once(self.factor)), strict=True))
+
+    def _from_whole(self) -> tuple[Requantise, dict[str, NDArray[Any]]]:
+        names = f"{self.value}_shift", f"{self.value}_factor"
+        made = Requantise(self.value, self.base, *names, self.scale_bits, self.bits, self.limit)
+        factor = np.round(self.factor.astype(np.float64) * 2.0**self.scale_bits).astype(np.int32)
+        return made, {names[0]: self.shift.astype(np.int32), names[1]: factor}
 
     def seen(self, view: View) -> tuple[Array, Array]:
         """Slope and start of the features a node sees, by q."""
@@ -180,6 +194,21 @@ def own_row(value: str, base: str, span: Span, number: Number) -> Row:
     d = len(span.low)
     limit = min((1 << (BITS[number] - 1)) - 1, int((INT32 / (4 * d)) ** 0.5) - 1)
     half = (span.high - span.low) / 2
-    factor = np.where(half > 0, limit / np.where(half > 0, half, 1.0), 1.0)
+    widest = float(half.max(initial=0.0)) or 1.0
+    factor = limit / np.where(half > 0, half, widest)
     shift = (span.low + span.high) / 2
     return Row(base, value, shift.astype(np.float32), factor.astype(np.float32), BITS[number], limit)
+
+
+def input_row(base: str, width: int, number: Number) -> Row:
+    """Rows of bytes as they are."""
+    zeros, ones = np.zeros(width, np.float32), np.ones(width, np.float32)
+    return Row(base, base, zeros, ones, BITS[number], 255, as_it_is=True)
+
+
+def from_whole(row: Row, given: str) -> Row:
+    """The row made of whole numbers: shift and factor as near as such have them."""
+    largest = float(np.abs(row.factor).max()) or 1.0
+    bits = int(np.clip(FACTOR_BITS[given] - np.ceil(np.log2(largest)), 0, 30))
+    factor = np.round(row.factor.astype(np.float64) * 2.0**bits) / 2.0**bits
+    return replace(row, shift=np.round(row.shift), factor=factor.astype(np.float32), scale_bits=bits)

@@ -74,7 +74,8 @@ def fixed_values(kernel: Kernel, vectors: Array, row: Row, view: View, number: N
 def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
     slopes, start = row.seen(view)
     slope = float(np.median(slopes[slopes > 0])) if (slopes > 0).any() else 1.0
-    points = np.clip(np.round((vectors - start) / slope), -row.limit, row.limit).astype(np.int64)
+    lowest = 0 if row.as_it_is else -row.limit
+    points = np.clip(np.round((vectors - start) / slope), lowest, row.limit).astype(np.int64)
     row_error = math.sqrt(float(np.square(row.error * slopes + row.limit * np.abs(slopes - slope)).sum()))
     vector_error = np.sqrt(np.square(points * slope + start - vectors).sum(axis=1))
     norms = np.square(points).sum(axis=1)
@@ -88,10 +89,10 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Num
     moved = np.minimum(1.0, steepest * (row_error + vector_error))
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error
     kind = np.uint16 if number == "q7" else np.int32
+    whole = points.astype(np.uint8) if row.as_it_is else whole_rows(points, row.bits)
     return Values(
-        whole_rows(points, row.bits), stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP,
-        np.ones(len(points)), error,
-    )  # fmt: skip
+        whole, stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP, np.ones(len(points)), error
+    )
 
 
 def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:

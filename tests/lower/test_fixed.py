@@ -149,4 +149,4 @@ def test_verify_holds_c_to_the_stated_error(tmp_path: Path) -> None:
     assert all(one.labels_off_program == 0 for one in report.comparisons)
     assert sc.Program.load(tmp_path / "iris.svmc").number == "q15"
     header = str(files["iris.h"])
-    assert "iris_predict_q(const int16_t q[4])" in header and "Decision values are within" in header
+    assert "iris_predict_q(const int16_t x[4])" in header and "Decision values are within" in header

@@ -8,7 +8,6 @@ import numpy as np
 
 from svmcompile.kernel import Array
 
-
 # Trees up to this size have all their planes looked at together, in groups.
 MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8
 
