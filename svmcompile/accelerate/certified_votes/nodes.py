@@ -64,7 +64,13 @@ def _moved(child: int, tests: int, centres: int) -> int:
 
 
 def vote_node(
-    builder: Builder, pairs: Pairs, guess: Guess, rounding: tuple[Array, Array], layout: Layout, x: str, exact: str
+    builder: Builder,
+    pairs: Pairs,
+    guess: Guess,
+    rounding: tuple[Array, Array],
+    layout: Layout,
+    x: str,
+    exact: str,
 ) -> ir.TaylorVote:
     """The vote, with its tables."""
     own, places, found = pairs.own, layout.places, layout.expanded
