@@ -223,10 +223,13 @@ def _is_plain(prepare: ir.Prepare, node: Any, program: Program) -> bool:
     return within and float(np.abs(vectors).max(initial=0.0)) <= LARGEST_VECTOR
 
 
-def row_fields(node: Node, program: Program, types: Types, made: Adapted, helper: str) -> dict[str, Any]:
+def row_fields(
+    node: Node, program: Program, made: Adapted, helper: str, style: Style, number: Number
+) -> dict[str, Any]:
     """What the macros of one kernel value read of the row: its factor and how its norm is made."""
-    number, unit = node_number(node, program, types), made.units.get(node.out, 1.0)
+    unit = made.units.get(node.out, 1.0)
     return {
+        "single": style.is_single(node, program, number),
         "folded": getattr(node, "offsets", "") in made.folded,
         "times_unit": "" if unit == 1.0 else f" * {real(unit, number)}",
         "half_unit": real(0.5 * unit * unit, number),
