@@ -20,7 +20,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.nodes import Node, lazy_operands
 from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import float_number, node_number
+from svmcompile.ir.wide import float_number
 
 IN_DOUBLE = (ir.StagedSum, ir.StagedVote, ir.Couple)  # whose claim rests on sums in double
 WALKS = (ir.PackedPath, ir.PackedLeaves)
