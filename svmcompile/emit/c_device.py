@@ -17,12 +17,13 @@ from svmcompile.emit.literals import real
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.nodes import Node, lazy_operands
+from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import float_number, node_number
+from svmcompile.ir.wide import float_number
 
 IN_DOUBLE = (ir.StagedSum, ir.StagedVote, ir.Couple)  # whose claim rests on sums in double
+WALKS = (ir.PackedPath, ir.PackedLeaves)
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
 FAR = 1e30  # a row whose half squared norm is beyond is so far out that every kernel value is zero
 # Rows need no copy if all features have one factor, and one that keeps their squares within float32.
@@ -30,7 +31,8 @@ FACTORS = (1e-6, 1e6)
 LARGEST_VECTOR = 1e6  # in units of the kernel
 LARGEST_NORM = 8.0  # halved and squared, for norms that go into the weights
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
-SAVED, SAVED_WITH_DOUBLE = 240, 480
+SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
+DEEPER = 160  # more, where functions call each other more deeply: along trees, and for what some rows need
 # Nodes that take dot products of a row with itself, or of tables with what was computed.
 READ_TWO_TABLES = (ir.TaylorSum, ir.StagedSum, ir.StagedVote)
 RESERVED = frozenset("sum start add total row fade raise".split())  # of the profile's helper functions
@@ -124,7 +126,10 @@ class Style:
 
 def stack_bytes(program: Program, has_double: bool) -> int:
     """A bound on the stack of every function of one row: its arrays, and room for saved registers."""
-    return scratch_bytes(program) + (SAVED_WITH_DOUBLE if has_double else SAVED)
+    saved = SAVED_IN_WHOLE_NUMBERS if program.number in FIXED else SAVED
+    saved = SAVED_WITH_DOUBLE if has_double else saved
+    is_deep = any(lazy_operands(node) or isinstance(node, WALKS) for node in program.body)
+    return scratch_bytes(program) + saved + (DEEPER if is_deep else 0)
 
 
 def helper_uses(body: list[Node], number: Number, style: Style, folded: frozenset[str]) -> dict[str, bool]:
@@ -218,10 +223,13 @@ def _is_plain(prepare: ir.Prepare, node: Any, program: Program) -> bool:
     return within and float(np.abs(vectors).max(initial=0.0)) <= LARGEST_VECTOR
 
 
-def row_fields(node: Node, program: Program, types: Types, made: Adapted, helper: str) -> dict[str, Any]:
+def row_fields(
+    node: Node, program: Program, made: Adapted, helper: str, style: Style, number: Number
+) -> dict[str, Any]:
     """What the macros of one kernel value read of the row: its factor and how its norm is made."""
-    number, unit = node_number(node, program, types), made.units.get(node.out, 1.0)
+    unit = made.units.get(node.out, 1.0)
     return {
+        "single": style.is_single(node, program, number),
         "folded": getattr(node, "offsets", "") in made.folded,
         "times_unit": "" if unit == 1.0 else f" * {real(unit, number)}",
         "half_unit": real(0.5 * unit * unit, number),

@@ -132,8 +132,7 @@ def context(
         "rolled": style.rolled,
     }
     if isinstance(node, KERNEL_SUMS):
-        known |= row_fields(node, program, types, made, helper)
-        known["single"] = style.is_single(node, program, number)
+        known |= row_fields(node, program, made, helper, style, number)
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)

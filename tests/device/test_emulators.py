@@ -79,13 +79,16 @@ def test_a_tree_on_an_fpu() -> None:
 
 @pytest.mark.parametrize("precision", ["q15", "q7"])
 @pytest.mark.parametrize("cpu", ["cortex-m0", "cortex-m4f", *OTHERS, "rv32imac", "wasm32"])
+@pytest.mark.parametrize("method", ["exact", *METHODS])
 @pytest.mark.slow
-def test_whole_numbers_are_the_same_everywhere(cpu: str, precision: str) -> None:
-    program, files = emitted("digits", "exact", precision)
+def test_whole_numbers_are_the_same_everywhere(cpu: str, precision: str, method: str) -> None:
+    program, files = emitted("digits", method, precision)
     rows = digits()[2][:12]
     meant = sc.quantise(program, precision, digits()[1])
     found = measure(find_cpu(cpu), NAME, files, rows)
     assert (program.labels.array()[found.values[:, 0]] == meant.predict(rows)).all()
+    stated = STACK.search(files[f"{NAME}.h"])
+    assert stated and found.stack <= int(stated[1])
     assert found.ram == 0
 
 
