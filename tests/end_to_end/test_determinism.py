@@ -20,8 +20,9 @@ from sklearn.svm import SVC
 X, y = load_wine(return_X_y=True)
 for kernel in ("rbf", "linear", "poly", "sigmoid"):
     model = make_pipeline(MinMaxScaler(clip=True), SVC(kernel=kernel, degree=2)).fit(X, y)
-    for precision in ("f32", "f64"):
-        files = sc.emit(sc.compile(model, X=X, y=y), ("c", "onnx"), "wine", precision)
+    for precision in ("f32", "f64", "q15"):
+        targets = "c" if precision == "q15" else ("c", "onnx")
+        files = sc.emit(sc.compile(model, X=X, y=y), targets, "wine", precision, X=X)
         for name, content in files.items():
             content = content.encode() if isinstance(content, str) else content
             print(kernel, precision, name, hashlib.sha256(content).hexdigest())
