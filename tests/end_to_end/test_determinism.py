@@ -33,7 +33,7 @@ for kernel in ("rbf", "linear", "poly", "sigmoid"):
 def test_two_processes_give_the_same_bytes(tmp_path):
     listings = [_run(seed, tmp_path) for seed in ("0", "4711")]
     assert listings[0] == listings[1]
-    assert listings[0].count("\n") == 4 * 2 * 5
+    assert listings[0].count("\n") == 4 * (2 * 5 + 4)  # q15 has no ONNX file
 
 
 def _run(seed: str, folder) -> str:
