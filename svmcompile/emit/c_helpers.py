@@ -31,10 +31,18 @@ def helpers(
             "prefix": helper_prefix(name, number, program),
             "real": c_real(number),
             "numbers": NUMBERS[number],
-            "uses": _uses(body, program, style.fades(number)) | helper_uses(body, number, style, folded),
+            "uses": _uses(body, program, style.fades(number))
+            | helper_uses(body, number, style, folded)
+            | _in_double(program, number),
         }
         for number, body in bodies.items()
     ]
+
+
+def _in_double(program: Program, number: Number) -> dict[str, bool]:
+    """What nodes call in double, whatever their own number type."""
+    votes = any(isinstance(node, ir.TaylorVote) for node in program.body)
+    return {"exp2": True} if votes and number == "f64" else {}
 
 
 def _of(number: Number, program: Program, types: Types) -> list[Node]:

@@ -81,7 +81,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
-    ir.TaylorVote: ("kernel", "guess", "rest", "sure", "defend", "members"),
+    ir.TaylorVote: ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members"),
     ir.PlaneLists: ("list",),
     ir.TiledLists: ("list", "group"),
     ir.FixedSum: ("kernel", "curve_of"),
@@ -384,7 +384,8 @@ def _(node: ir.StagedVote, program: Program, types: Types, name: str) -> dict[st
 def _(node: ir.TaylorVote, program: Program, types: Types, name: str) -> dict[str, Any]:
     number = node_number(node, program, types)
     prefix = helper_prefix(name, number, program)
-    return taylor_vote_context(node, program, number, prefix) | {"lowest": LOWEST[number]}
+    own = {"lowest": LOWEST[number], "wide_exp2": f"{helper_prefix(name, 'f64', program)}_exp2"}
+    return taylor_vote_context(node, program, number, prefix) | own
 
 
 @_own.register

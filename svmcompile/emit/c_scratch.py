@@ -12,6 +12,7 @@ from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
 from svmcompile.emit.c_staged import MOST_VECTORS, is_staged_host
+from svmcompile.emit.c_taylor_host import taylor_chunk, taylor_rows, taylor_tile
 from svmcompile.emit.c_taylor_vote import vote_scratch
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS
 from svmcompile.ir import nodes as ir
@@ -42,6 +43,10 @@ def scratch_bytes(program: Program) -> int:
     for node in program.body:
         if isinstance(node, ir.PackedLeaves):
             found = max(found, batch_scratch(node, program, types))
+        if isinstance(node, ir.TiledTaylor) and taylor_chunk(node, program):
+            tile, exact = taylor_tile(node, program, types), _deepest(program, types, node.exact)
+            below = max(own_arrays(node, program, types), tile, exact)
+            found = max(found, taylor_rows(node, program) + below)
     return found
 
 

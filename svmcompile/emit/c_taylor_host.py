@@ -60,6 +60,23 @@ def taylor_chunk(node: ir.TiledTaylor, program: Program) -> int:
     return 0 if any(program.input.name in operands(item) for item in behind) else CHUNK
 
 
+def taylor_rows(node: ir.TiledTaylor, program: Program) -> int:
+    """Bytes of a chunk of rows on its way through the orders, and of their scores."""
+    size, orders = 4 if program.number == "f32" else 8, len(program.tables[node.margins])
+    return CHUNK * (4 + size + (2 * 4 + 2 * size if orders > 1 else 0))
+
+
+def taylor_tile(node: ir.TiledTaylor, program: Program, types: Types) -> int:
+    """Bytes of rows that are looked at together: as they are, and feature by feature."""
+    width = filled_up(filled_up(types[node.x].width, node.lanes), ROWS)
+    return 2 * TILES * ROW_BYTES * width if _shares_centre(node, program) else ROW_BYTES * FEW_BYTES
+
+
+def _shares_centre(node: ir.TiledTaylor, program: Program) -> bool:
+    """Whether orders 2 and 3 take several rows at a time: all have one centre."""
+    return bool(node.gates) and not node.rank and len(program.tables[node.centres]) == 1
+
+
 def tiled_context(
     node: ir.TiledTaylor, program: Program, types: Types, name: str, function: str
 ) -> dict[str, Any]:
@@ -130,7 +147,7 @@ def _vectors(
         "tiles": TILES,
         "tile_rows": TILES * row_bytes // size,
         "by_eight": bytes_of == row_bytes == 32 and size == 4,
-        "tiled": not node.rank and len(program.tables[node.centres]) == 1 and count <= MOST_UNROLLED,
+        "tiled": _shares_centre(node, program) and count <= MOST_UNROLLED,
         "wide": bytes_of > FEW_BYTES,
         "bytes": bytes_of,
         "lanes": lanes,

@@ -78,6 +78,7 @@ def taylor_vote_context(
         "slack": real(1 + node.slack, number),
         "limit": real(float(cells), number),
         "gamma": real(node.kernel.gamma, number),
+        "wide_scale": real(-node.kernel.gamma * math.log2(math.e), "f64"),
         "minus_log2e": real(-math.log2(math.e), number),
         "exp2": f"{prefix}_exp2",
         "class_list": wrap(map(str, np.cumsum([0, *node.counts]) // lanes), " " * 8),

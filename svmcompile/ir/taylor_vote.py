@@ -34,8 +34,9 @@ class TaylorVote:
     with side 0 for scores above zero and 1 below. Of several that beat the champion for sure, the one
     with the least score counts. Pairs that stay open, and all pairs of rows beyond the last cell, go to
     the direct sum over the vectors of their two classes, the least score first, which is sure where it
-    is above rounding[0] sum_i |weights_i k_i| + rounding[1]. One that stays unsure makes the label exact,
-    and so does a row that is not finite.
+    is above rounding[0] sum_i |weights_i k_i| + rounding[1]; where it is not, to the same sum in double,
+    whose bound `closer` tells likewise. One that stays unsure makes the label exact, and so does a row
+    that is not finite.
 
     `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, the last index of
     tables by class, q and axis is filled up to whole lanes, matrices with d columns are turned, and every
@@ -67,6 +68,7 @@ class TaylorVote:
     weights: Table  # [k - 1, blocks * lanes], as in `PairSum`
     bias: Table  # [pairs]
     rounding: Table  # [pairs, 2]
+    closer: Table  # [pairs, 2]
     rank: int  # r; 0 where y is h
     counts: tuple[int, ...]  # vectors per class, with what fills up
     kernel: Kernel

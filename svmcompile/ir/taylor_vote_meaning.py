@@ -56,7 +56,7 @@ def triangle_places(size: int, lanes: int) -> NDArray[np.intp]:
 _TABLES = (
     "guess_weights", "guess_bias",
     "roots", "planes", "thresholds", "children", "centres", "steps", "offsets", "constants", "slopes",
-    "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "vectors",
+    "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "closer", "vectors",
 )  # fmt: skip
 
 
@@ -159,7 +159,9 @@ class Votes:
         vectors = np.concatenate([self.vectors[members[0]], self.vectors[members[1]]])
         terms = self.node.kernel.values(self.x[rows], vectors) * weights
         score = terms.sum(axis=1) + self.t["bias"][pair]
-        error = self.t["rounding"][pair, 0] * np.abs(terms).sum(axis=1) + self.t["rounding"][pair, 1]
+        bounds = [self.t[name][pair] for name in ("rounding", "closer")]
+        spread = np.abs(terms).sum(axis=1)
+        error = np.minimum(*(by_sum * spread + fixed for by_sum, fixed in bounds))
         sure = (np.abs(score) > error) & np.isfinite(self.x[rows]).all(axis=1)
         found = np.where(sure, np.sign(score), 0).astype(np.int64)
         self.signs[rows, pair] = found

@@ -47,7 +47,7 @@ def _(node: ir.TaylorVote, types: Types, tables: Tables) -> Type:
     _routes(node, tables)
     float32_only(tables, node.centres)
     need(bool((tables[node.steps] > 0).all()), "steps are not above zero")
-    for name in (node.gaps, node.margins, node.loose, node.rounding):
+    for name in (node.gaps, node.margins, node.loose, node.rounding, node.closer):
         need(bool((tables[name] >= 0).all()), f"@{name} holds bounds below zero")
     return Type(Kind.LABEL, k)
 
@@ -87,6 +87,7 @@ def _shapes(node: ir.TaylorVote, tables: Tables, k: int, d: int) -> None:
         weights=(node.weights, (k - 1, blocks * lanes)),
         bias=(node.bias, (pair_count(k),)),
         rounding=(node.rounding, (pair_count(k), 2)),
+        closer=(node.closer, (pair_count(k), 2)),
     )
 
 

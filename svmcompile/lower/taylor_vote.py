@@ -25,9 +25,10 @@ def lay_out_vote(
     """The machine nodes and tables of a vote; bounds are rounded upwards."""
     prepare, made, _ = prepare_for(program, node, number, moves=False)
     tables = {name: program.tables[name] for name in table_names(node)}
-    rounding = tables[node.rounding] + np.array([0.0, lost_of(tables[node.bias], number)])
-    tables[node.rounding] = rounding
-    for name in (node.gaps, node.margins, node.loose, node.rounding):
+    lost = np.array([0.0, lost_of(tables[node.bias], number)])
+    for name in (node.rounding, node.closer):
+        tables[name] = tables[name] + lost
+    for name in (node.gaps, node.margins, node.loose, node.rounding, node.closer):
         tables[name] = upwards(tables[name], number)
     vote = replace(node, x=prepare.out)
     if profile == "host":

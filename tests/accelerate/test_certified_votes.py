@@ -136,6 +136,18 @@ def test_rows_that_are_not_finite_have_the_label_of_the_exact_program() -> None:
     assert (ten_classes(1, 2, 8).predict(rows) == exact.predict(rows)).all()
 
 
+def test_double_settles_what_float32_leaves_open() -> None:
+    program = ten_classes(1, 2, 8)
+    node, rows = node_of(program), hard_rows()[0]
+    rows = rows + np.random.default_rng(0).normal(size=rows.shape) * 3e-5
+    rough = program.replace(
+        tables={**program.tables, node.closer: np.full_like(program.tables[node.closer], 1e9)}
+    )
+    x = interpret_values(program, rows, {node.x})[node.x]
+    unsure = [(Votes(node, x, one.tables).settled().label < 0).sum() for one in (program, rough)]
+    assert unsure[0] < 0.5 * unsure[1]
+
+
 def test_a_bad_guess_costs_but_changes_nothing() -> None:
     X, _, model = digits()
     program = ten_classes(1, 2, 8)

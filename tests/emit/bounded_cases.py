@@ -43,6 +43,9 @@ def voting_machine(kind: str) -> tuple[Any, Any]:
     """A fitted SVC of several classes, and its rows."""
     if kind == "iris":
         X, y = load_iris(return_X_y=True)
+    elif kind == "wide":  # more features than are added up in one go
+        X, y = make_classification(150, 70, n_informative=8, n_classes=3, random_state=2)
+        return SVC(gamma=0.005, C=2.0).fit(X, y), X
     else:
         X, y = make_classification(600, 6, n_informative=5, n_redundant=0, n_classes=6, random_state=2)
     kernel = {"kernel": "poly", "degree": 2, "coef0": 1.0} if kind == "poly" else {}

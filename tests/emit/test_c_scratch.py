@@ -10,6 +10,7 @@ import pytest
 from bounded_cases import sums, value_program, votes
 from c_build import compile_c, compilers, write_c
 from c_cases import CASES, program_of
+from taylor_cases import SIZES, made
 from tree_programs import RECIPES, tree_program
 
 from svmcompile.emit.c_scratch import scratch_bytes
@@ -28,6 +29,7 @@ def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
     programs = {case: program_of(case) for case in cases}
     programs |= {case: tree_program(recipe) for case, recipe in RECIPES.items()}
     programs |= sums("rbf") | votes("iris") | {"value": value_program()}
+    programs |= {name: made(*SIZES[name]).program for name in ("d2", "d13", "d61")}
     for case, program in programs.items():
         write_c(program, tmp_path, "model", "f32", profile)
         flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")

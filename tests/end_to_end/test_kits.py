@@ -28,6 +28,7 @@ LABELS = {
     "numbers": np.array([-3, 0, 70000]),
     "wide": np.array([-1, 5, 1 << 40]),
     "real": np.array([1.0, -2.0, 3e6]),
+    "fixed": np.array([1, 2, 3]),
 }
 ARDUINO = Path(__file__).parent / "arduino"
 
@@ -43,7 +44,8 @@ def kits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every kit of models with each type of label, and of a regressor."""
     folder = tmp_path_factory.mktemp("kits")
     for kind in (*LABELS, "value", "one_class"):
-        files = sc.emit(sc.compile(model(kind)), "c", kind, profile="device", kit=KITS)
+        precision = "q15" if kind == "fixed" else "f32"
+        files = sc.emit(sc.compile(model(kind)), "c", kind, precision, "device", X=X, kit=KITS)
         sc.write(files, folder)
     return folder
 
@@ -116,7 +118,7 @@ def test_the_sketch_runs(kind: str, kits: Path, tmp_path: Path) -> None:
     check_output(shell(tmp_path / "run"), kind)
 
 
-@pytest.mark.parametrize("kind", ["text", "value"])
+@pytest.mark.parametrize("kind", ["text", "value", "fixed"])
 @pytest.mark.skipif(shutil.which("avr-gcc") is None, reason="no avr-gcc is installed")
 def test_the_sketch_is_built_for_an_uno(kind: str, kits: Path, tmp_path: Path) -> None:
     folder, chip = kits / "arduino" / kind, ("-mmcu=atmega328p", "-Os", "-ffunction-sections")

@@ -82,6 +82,14 @@ def test_a_model_of_each_kind(tmp_path: Path) -> None:
             np.testing.assert_allclose(found.score_samples(ROWS), program.score_samples(ROWS), rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["metric-tree", "h1-tree", "anytime", "reduced-set"])
+def test_other_methods(method: str, tmp_path: Path) -> None:
+    rows = sample(300)
+    program = sc.compile(classifier(), method=method, X=rows)
+    sc.write(sc.emit(program, "wasm", "model", "f64"), tmp_path)
+    assert (sc.load(tmp_path).predict(rows) == program.predict(rows)).all()
+
+
 def test_nan_and_infinity_are_as_defined(digits: tuple[Path, Any, Any]) -> None:
     folder, program, rows = digits
     odd = rows[:3].copy()

@@ -133,6 +133,16 @@ def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) 
     )
 
 
+def error_in_double(kernel: Kernel, vectors: Array, row: RowError) -> KernelError:
+    """The errors of RBF kernel values in double, from a float32 row and vectors rounded to float32."""
+    slope = (vectors.shape[1] + 6) * U64 + 2 * row.relative
+    longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    moved = math.sqrt(kernel.gamma) * ((U + row.relative) * longest + row.constant)
+    rest, near = ARITHMETIC["f64"].exp_error + U64, slope * CUT + 2 * moved * math.sqrt(CUT)
+    flat = SECOND_ORDER * (near * math.exp(-CUT) + TINY)
+    return KernelError(SECOND_ORDER * (near + rest), 0.0, SECOND_ORDER * (near + rest), flat)
+
+
 def _poly_error(kernel: Kernel, d: int, longest: float, row: RowError) -> float:
     base = (d + 6) * U + 2 * row.relative + 2 * kernel.gamma * longest * row.constant
     return SECOND_ORDER * (kernel.degree * base + 2 * kernel.degree * U + TINY)
@@ -177,9 +187,11 @@ def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:
     return estimates, spreads
 
 
-def direct_rounding(weights: Array, bias: float, error: KernelError) -> tuple[float, float]:
-    """(by sum |w k|, by size): the error of the direct sum, every vector met."""
-    in_double = (len(weights) / BLOCK + 8) * U64
-    by_sum = error.sloped + (BLOCK + 5) * U + in_double
+def direct_rounding(
+    weights: Array, bias: float, error: KernelError, block: int = BLOCK
+) -> tuple[float, float]:
+    """(by sum |w k|, by size): the error of the direct sum, every vector met; `block` values in float32."""
+    in_double = (len(weights) / max(block, 1) + 8) * U64
+    by_sum = error.sloped + (block + 5) * U + in_double
     by_size = float(np.abs(weights).sum()) * (error.flat + TINY) + 4 * U * abs(bias) + TINY
     return SECOND_ORDER * TEST_ROUNDING * by_sum, SECOND_ORDER * TEST_ROUNDING * by_size

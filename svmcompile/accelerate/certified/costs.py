@@ -8,7 +8,6 @@ import numpy as np
 
 from svmcompile.kernel import Array
 
-
 # Trees up to this size have all their planes looked at together, in groups.
 MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8
 
@@ -56,6 +55,6 @@ PRICES = {
         axis=(0.04, 1.0), lanes=16, beside=(0.02, 3.5),
     ),
     "portable": TaylorPrices(
-        plane=(0.3, 4.0), first=(0.8, 16.0), second=(0.3, 8.0), third=(0.3, 10.0), axis=(0.25, 2.0)
+        plane=(0.36, 1.0), first=(0.22, 11.0), second=(0.4, 6.0), third=(0.47, 20.0), axis=(0.1, 1.5)
     ),
 }  # fmt: skip

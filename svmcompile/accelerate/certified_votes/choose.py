@@ -95,7 +95,7 @@ class Chooser:
 
     pairs: Pairs
     guess: Guess
-    rounding: Array
+    rounding: tuple[Array, Array]  # of direct sums in float32 and in double
     by_class: list[Array]  # rows that centres are means of
     sample: Array
     price: Prices

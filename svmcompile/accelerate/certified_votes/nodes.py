@@ -64,7 +64,13 @@ def _moved(child: int, tests: int, centres: int) -> int:
 
 
 def vote_node(
-    builder: Builder, pairs: Pairs, guess: Guess, rounding: Array, layout: Layout, x: str, exact: str
+    builder: Builder,
+    pairs: Pairs,
+    guess: Guess,
+    rounding: tuple[Array, Array],
+    layout: Layout,
+    x: str,
+    exact: str,
 ) -> ir.TaylorVote:
     """The vote, with its tables."""
     own, places, found = pairs.own, layout.places, layout.expanded
@@ -97,7 +103,8 @@ def vote_node(
         vectors=table("vectors", own.vectors[:, :, None]),
         weights=table("weights", own.coefficients),
         bias=table("bias", own.intercepts),
-        rounding=table("rounding", rounding),
+        rounding=table("rounding", rounding[0]),
+        closer=table("closer", rounding[1]),
         rank=rank,
         counts=own.counts,
         kernel=own.kernel,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.margins import KernelError, RowError, direct_rounding
+from svmcompile.accelerate.anytime.margins import RowError, direct_rounding, error_in_double, kernel_error
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.accelerate.fitting import kernel_sums
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.ir.interpret import class_slices, pair_indices
+from svmcompile.ir.taylor_vote import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -50,9 +51,15 @@ class Pairs:
             found.append(one if champion < rival else _turned(one))
         return found
 
-    def rounding(self, error: KernelError) -> Array:
-        """What direct sums may be off by, [pairs, 2]."""
-        return np.array([direct_rounding(one.weights, one.bias, error) for one in self.sums])
+    def rounding(self, row: RowError) -> tuple[Array, Array]:
+        """What direct sums may be off by, [pairs, 2], in float32 and in double from tables of float32."""
+        kernel, vectors = self.own.kernel, self.own.vectors
+        error = kernel_error(kernel, vectors, row, longest_chain(vectors.shape[1]))
+        closer = error_in_double(kernel, vectors, row)
+        return (
+            np.array([direct_rounding(one.weights, one.bias, error) for one in self.sums]),
+            np.array([direct_rounding(one.weights, one.bias, closer, 0) for one in self.sums]),
+        )
 
     def labels(self, rows: Array) -> NDArray[np.int64]:
         return labels_of(self.own, kernel_sums(self.own, rows))

@@ -57,7 +57,7 @@ def certified_votes(
     chooser = Chooser(
         pairs,
         guess,
-        pairs.rounding(error),
+        pairs.rounding(row),
         _rows_by_class(pairs, rows),
         some,
         prices(options.tune, svm),
