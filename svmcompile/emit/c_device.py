@@ -97,6 +97,7 @@ class Style:
         if self.narrow_sums(node, number):
             return {
                 "flash": self.flash,
+                "rolled": self.rolled,
                 "wide": "",
                 "narrow": "",
                 "sum_type": f"{helper}_sum",
@@ -110,6 +111,7 @@ class Style:
         wide, narrow = ("(double)", "(float)") if number == "f32" else ("", "")
         return {
             "flash": self.flash,
+            "rolled": self.rolled,
             "wide": wide,
             "narrow": narrow,
             "sum_type": "double",
