@@ -145,6 +145,8 @@ def _original(options: BenchOptions, program: Program) -> tuple[SVM | None, Any]
 
 def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDArray[np.float64], int]:
     """At least one batch of finite rows, rounded to the number type, and how many the data has."""
+    if program.input.number:
+        raise OptionError("rows of whole numbers are not timed; compile the model without --input")
     names = program.input.feature_names
     data = read_data(options.data, label=options.label, n_features=program.n_features, feature_names=names)
     rows = data.X[np.isfinite(data.X).all(axis=1)][: options.rows or options.batch]
@@ -153,7 +155,7 @@ def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDAr
     given = len(rows)
     if given < options.batch:
         rows = np.resize(rows, (options.batch, rows.shape[1]))
-    rounded = rows.astype(np.float32) if number == "f32" else rows
+    rounded = rows if number == "f64" else rows.astype(np.float32)
     return np.ascontiguousarray(rounded, dtype=np.float64), given
 
 

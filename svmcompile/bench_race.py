@@ -107,7 +107,7 @@ class Race:
 
     def _ours(self) -> PythonPeer:
         model = pipeline.load(self.folder, self.name, "c")
-        rows = self.subject.rows.astype(np.float32 if self.subject.number == "f32" else np.float64)
+        rows = self.subject.rows.astype(np.float64 if self.subject.number == "f64" else np.float32)
         return PythonPeer("svmcompile C", LocalRunner(model.predict, rows, self.subject.batch), __version__)
 
     def _our_graph(self) -> dict[str, CPeer | PythonPeer]:

@@ -72,7 +72,7 @@ def race_in_c(
     entries: Sequence[Entry], subject: Subject, compiler: Compiler, repeats: int
 ) -> list[Outcome]:
     """All entries in turn, in one process."""
-    real = "float" if subject.number == "f32" else "double"
+    real = "double" if subject.number == "f64" else "float"
     defines = (f"-DREAL={real}", f"-DREGRESSOR={int(subject.is_regressor)}")
     program = compiler.build("driver.c", subject.work, *defines, "-ldl", "-lm")
     n, d = subject.rows.shape

@@ -57,7 +57,7 @@ class Work:
         sums = [node for node in program.body if isinstance(node, (KernelSum, PairSum))]
         flops = sum(2 * int(program.tables[node.vectors].size) for node in sums)
         entries = sum(int(table.size) for table in program.tables.values())
-        return cls(flops, entries * (4 if number == "f32" else 8))
+        return cls(flops, entries * (8 if number == "f64" else 4))
 
     def shares(self, times: Times, limits: Limits) -> dict[str, float] | None:
         """Batches against the multiply-add peak, single rows against reading; None without kernel sums."""
@@ -73,7 +73,7 @@ class Work:
 
 def measure_limits(compiler: Compiler, folder: Path, number: Number, table_bytes: int) -> Limits:
     """Run the probe, built unless the folder has it."""
-    real = "float" if number == "f32" else "double"
+    real = "double" if number == "f64" else "float"
     program = folder / "probe"
     if not program.exists():
         program = compiler.build("probe.c", folder, f"-DREAL={real}", "-ffp-contract=fast")

@@ -99,6 +99,7 @@ class Style:
         if self.narrow_sums(node, number):
             return {
                 "flash": self.flash,
+                "rolled": self.rolled,
                 "wide": "",
                 "narrow": "",
                 "sum_type": f"{helper}_sum",
@@ -112,6 +113,7 @@ class Style:
         wide, narrow = ("(double)", "(float)") if number == "f32" else ("", "")
         return {
             "flash": self.flash,
+            "rolled": self.rolled,
             "wide": wide,
             "narrow": narrow,
             "sum_type": "double",

@@ -129,7 +129,6 @@ def context(
         "one": real(1.0, number),
         "three": real(3.0, number),
         **style.fields(node, number, helper),
-        "rolled": style.rolled,
     }
     if isinstance(node, KERNEL_SUMS):
         known |= row_fields(node, program, made, helper, style, number)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from fixed_programs import fixed_programs, math_programs
@@ -15,8 +17,10 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from typer.testing import CliRunner
 
 import svmcompile as sc
+from svmcompile.cli import app
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.fixed_bounds import within_range
@@ -150,3 +154,19 @@ def test_verify_holds_c_to_the_stated_error(tmp_path: Path) -> None:
     assert sc.Program.load(tmp_path / "iris.svmc").number == "q15"
     header = str(files["iris.h"])
     assert "iris_predict_q(const int16_t x[4])" in header and "Decision values are within" in header
+
+
+def test_the_command_takes_ranges_and_rows_of_bytes(tmp_path: Path) -> None:
+    model, out = tmp_path / "iris.joblib", tmp_path / "out"
+    joblib.dump(SVC(gamma=0.001).fit(np.rint(X * 10), Y), model)
+    np.save(tmp_path / "ends.npy", np.array([[0.0] * 4, [100.0] * 4]))
+    words = ["compile", str(model), "-o", str(out), "--trust-pickle", "--precision"]
+    runner = CliRunner()
+    for more in (["q15", "--ranges", "0:100"], ["q15", "--ranges", str(tmp_path / "ends.npy")]):
+        assert runner.invoke(app, [*words, *more], catch_exceptions=False).exit_code == 0
+        assert json.loads((out / "iris.json").read_text())["fixed_error"] > 0
+    assert runner.invoke(app, [*words, "q7", "--input", "u8"], catch_exceptions=False).exit_code == 0
+    assert "int iris_predict(const uint8_t x[4]);" in (out / "iris.h").read_text()
+    for wrong in (["q7"], ["q7", "--ranges", "a:b"], ["f32", "--ranges", "0:1"], ["f32", "--input", "u8"]):
+        with pytest.raises(sc.OptionError):
+            runner.invoke(app, [*words, *wrong], catch_exceptions=False)
