@@ -22,17 +22,22 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
         raise UnsupportedError(
             f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
         )
+    refuse_comparisons(svm, "anytime")
+    _refuse_tolerance(svm, options)
+
+
+def refuse_comparisons(svm: SVM, method: str) -> None:
+    """An error for models whose label takes more than signs."""
     if svm.counts and svm.label_rule is not LabelRule.VOTE:
         raise UnsupportedError(
-            "anytime: break_ties compares all decision values, and this method computes no more of them "
+            f"{method}: break_ties compares all decision values, and this method computes no more of them "
             "than labels need; use method exact, or train with break_ties=False"
         )
     if svm.n_sums > 1 and not svm.counts and svm.kernel.kind != "linear":
         raise UnsupportedError(
-            "anytime: one-vs-rest models compare the values of all classes; use method exact, "
+            f"{method}: one-vs-rest models compare the values of all classes; use method exact, "
             "or train one-vs-one (SVC)"
         )
-    _refuse_tolerance(svm, options)
 
 
 def _indefinite(svm: SVM) -> str:

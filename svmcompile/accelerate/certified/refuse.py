@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svmcompile.accelerate.anytime.refuse import needless as anytime_needless
+from svmcompile.accelerate.anytime.refuse import refuse_comparisons
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.svm import SVM, LabelRule
@@ -15,16 +16,7 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
             "certified: a regressor has no label to be certain of; use method anytime with a tolerance, "
             "or exact"
         )
-    if svm.counts and svm.label_rule is not LabelRule.VOTE:
-        raise UnsupportedError(
-            "certified: break_ties compares all decision values, and this method computes no more of them "
-            "than labels need; use method exact, or train with break_ties=False"
-        )
-    if svm.n_sums > 1 and not svm.counts and svm.kernel.kind != "linear":
-        raise UnsupportedError(
-            "certified: one-vs-rest models compare the values of all classes; use method exact, "
-            "or train one-vs-one (SVC)"
-        )
+    refuse_comparisons(svm, "certified")
     if svm.counts and options.mode == "calibrated":
         raise OptionError(
             "certified: mode calibrated is for models with one decision value; leave it out, or use "
