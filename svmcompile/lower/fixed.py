@@ -82,6 +82,8 @@ def _plain(program: Program) -> Program:
         if isinstance(node, (ir.BoundedSum, ir.BoundedVote, ir.TaylorSum, ir.TaylorVote)):
             instead[node.out] = instead.get(node.exact, node.exact)
             notes.append("fixed point adds up all vectors, whatever the method would leave out")
+        elif isinstance(node, ir.Widen):  # what follows is in whole numbers
+            instead[node.out] = instead.get(node.x, node.x)
         else:
             body.append(node)
     outputs = tuple(replace(output, value=instead.get(output.value, output.value)) for output in outputs)

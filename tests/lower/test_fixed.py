@@ -170,3 +170,15 @@ def test_the_command_takes_ranges_and_rows_of_bytes(tmp_path: Path) -> None:
     for wrong in (["q7"], ["q7", "--ranges", "a:b"], ["f32", "--ranges", "0:1"], ["f32", "--input", "u8"]):
         with pytest.raises(sc.OptionError):
             runner.invoke(app, [*words, *wrong], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("method", ["anytime", "certified"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sums_that_stop_early_are_added_up_in_whole_numbers(method: str, classes: int) -> None:
+    rows, labels = X[Y < classes], Y[Y < classes]
+    model = SVC(gamma=0.2).fit(rows, labels)
+    program = sc.compile(model, method=method, X=rows, force=True)
+    fixed = sc.quantise(program, "q15", X=rows)
+    assert fixed.origin.claim is sc.Claim.APPROXIMATE
+    assert (fixed.predict(rows) == model.predict(rows)).all()
+    assert any("adds up all vectors" in note for note in fixed.origin.notes)
