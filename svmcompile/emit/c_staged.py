@@ -15,7 +15,7 @@ from svmcompile.emit.literals import real, wrap
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number, Program
-from svmcompile.ir.taylor_vote import SEGMENT
+from svmcompile.ir.stages import SEGMENT
 from svmcompile.ir.unstaged import triangle_size
 
 STAGED = (ir.StagedSum, ir.StagedVote, ir.TaylorVote)
@@ -70,7 +70,7 @@ def staged_context(
     node: Staged, program: Program, number: Number, name: str, helper: str
 ) -> dict[str, Any]:
     """What both kinds of bounded nodes have."""
-    blocks, d, lanes = program.tables[node.vectors].shape
+    blocks, _, lanes = program.tables[node.vectors].shape
     kernel = node.kernel
     return {
         "row": row_parameters(program, name),
@@ -85,7 +85,7 @@ def staged_context(
         "size_constant": real(abs(kernel.coef0), number),
         "degree": kernel.degree,
         "reach": real(node.reach, number),
-        "segment": SEGMENT if isinstance(node, ir.TaylorVote) else d,
+        "segment": SEGMENT,
         "lanes": lanes,
         "blocks": blocks,
         "vector_count": blocks * lanes,

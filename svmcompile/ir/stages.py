@@ -17,6 +17,12 @@ from svmcompile.ir.bounded import BoundedSum, BoundedVote
 from svmcompile.kernel import Array, Kernel
 
 Tables = Mapping[str, NDArray[Any]]
+SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
+
+
+def longest_chain(kernel: Kernel, d: int) -> int:
+    """How many additions the square of a difference goes through: within its segment and after it."""
+    return min(d, SEGMENT + -(-d // SEGMENT) + 4) if kernel.kind == "rbf" else d
 
 
 @dataclass(frozen=True, slots=True)

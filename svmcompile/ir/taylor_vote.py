@@ -8,8 +8,6 @@ from typing import ClassVar
 from svmcompile.ir.kinds import IndexTable, Lazy, Level, Table, Value
 from svmcompile.kernel import Kernel
 
-SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
-
 
 @dataclass(frozen=True, slots=True)
 class TaylorVote:
@@ -74,8 +72,3 @@ class TaylorVote:
     kernel: Kernel
     slack: float = 0.0  # keeps z from being too small by rounding
     reach: float = 0.0  # not read by an RBF kernel
-
-
-def longest_chain(d: int) -> int:
-    """How many additions a square of a distance goes through: within its segment and after it."""
-    return min(d, SEGMENT + -(-d // SEGMENT) + 4)

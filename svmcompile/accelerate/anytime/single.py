@@ -18,6 +18,7 @@ from svmcompile.accelerate.anytime.sums import Sum, reach_of
 from svmcompile.accelerate.exact import Builder, head_nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Output, Program
+from svmcompile.ir.stages import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -27,7 +28,8 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptio
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
     basis = ordered_basis(one, rows, options)
     met = np.concatenate([one.vectors, basis.basis.points])
-    error = kernel_error(own.kernel, met, row_error(own.steps, own.n_features))
+    chain = longest_chain(own.kernel, met.shape[1])
+    error = kernel_error(own.kernel, met, row_error(own.steps, own.n_features), chain)
     if not error.usable or not len(basis.basis):
         return Instead(ROUNDING)
     errors = Errors.of(basis.basis, one.bias, error)

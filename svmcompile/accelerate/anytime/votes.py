@@ -31,6 +31,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import spent
 from svmcompile.ir.interpret import class_slices, pair_indices, run
 from svmcompile.ir.program import Claim, Output, Program
+from svmcompile.ir.stages import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 from svmcompile.svm import SVM
@@ -65,7 +66,8 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
             f"anytime: ordering {options.ordering} takes data rows into the basis, which pairs of several "
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
-    error = kernel_error(own.kernel, own.vectors, row_error(own.steps, own.n_features))
+    chain = longest_chain(own.kernel, own.vectors.shape[1])
+    error = kernel_error(own.kernel, own.vectors, row_error(own.steps, own.n_features), chain)
     if not error.usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:

@@ -12,7 +12,7 @@ from svmcompile.accelerate.decide import labels_of
 from svmcompile.accelerate.fitting import kernel_sums
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.ir.interpret import class_slices, pair_indices
-from svmcompile.ir.taylor_vote import longest_chain
+from svmcompile.ir.stages import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -54,7 +54,7 @@ class Pairs:
     def rounding(self, row: RowError) -> tuple[Array, Array]:
         """What direct sums may be off by, [pairs, 2], in float32 and in double from tables of float32."""
         kernel, vectors = self.own.kernel, self.own.vectors
-        error = kernel_error(kernel, vectors, row, longest_chain(vectors.shape[1]))
+        error = kernel_error(kernel, vectors, row, longest_chain(kernel, vectors.shape[1]))
         closer = error_in_double(kernel, vectors, row)
         return (
             np.array([direct_rounding(one.weights, one.bias, error) for one in self.sums]),

@@ -28,7 +28,7 @@ from svmcompile.accelerate.exact import Builder
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.taylor_vote import longest_chain
+from svmcompile.ir.stages import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -45,7 +45,7 @@ def certified_votes(
     if own.kernel.kind != "rbf":
         return Instead("only RBF kernels have these polynomials")
     row = row_error(own.steps, own.n_features)
-    error = kernel_error(own.kernel, own.vectors, row, longest_chain(own.vectors.shape[1]))
+    error = kernel_error(own.kernel, own.vectors, row, longest_chain(own.kernel, own.vectors.shape[1]))
     if not error.usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:
