@@ -23,7 +23,7 @@ from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged
 from svmcompile.accelerate.certified.choose import Choice, chosen
 from svmcompile.accelerate.certified.costs import PRICES
-from svmcompile.accelerate.certified.fallback import Fallback, fallback
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, fallback
 from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
@@ -114,7 +114,7 @@ def build_rows(own: SVM, rows: Array, seed: int) -> Array:
 
 def direct_cost(price: Prices, own: SVM) -> float:
     """Of a row that meets every vector behind the front end."""
-    return price.call + price.stage + price.term * own.n_vectors
+    return REDONE * (price.call + price.stage + price.term * own.n_vectors)
 
 
 def _finished(
