@@ -20,9 +20,9 @@ from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.kernel import Array
 
 FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
-MANY_PRODUCTS = 2100  # for which it takes a minute
+MANY_PRODUCTS = 1900  # for which it takes a minute
 SLACK = 1 + 1e-7  # for the rounding of roots and quotients
-EVALUATIONS, COSTLY_EVALUATIONS = 24, 8
+EVALUATIONS, COSTLY_EVALUATIONS = 24, 6
 
 
 def cubic_bound(points: Array, weights: Array) -> float:
