@@ -98,9 +98,10 @@ def test_no_compiler_complains(compiler: str, number: Any, profile: str, tmp_pat
 @pytest.mark.parametrize("level", ["portable", next(iter(LEVELS))])
 def test_no_step_is_undefined(level: str, tmp_path: Path) -> None:
     profile = "portable" if level == "portable" else "host"
-    without = [f"-D{name.upper()}_NO_{isa}" for name in SIZES for isa in LEVELS.get(level, [])]
-    binary = build(programs(), tmp_path, "f32", sanitizing_compiler(), *SANITIZE, *without, profile=profile)
-    for name, program in programs().items():
+    some = dict(list(programs().items())[1::3])  # sanitizers make compilers slow
+    without = [f"-D{name.upper()}_NO_{isa}" for name in some for isa in LEVELS.get(level, [])]
+    binary = build(some, tmp_path, "f32", sanitizing_compiler(), *SANITIZE, *without, profile=profile)
+    for name, program in some.items():
         rows, expected = rows_of(name)
         few = rows[-60:].astype(np.float32)
         assert (run(binary, name, program, few, "f32").labels == expected[-60:]).all(), name

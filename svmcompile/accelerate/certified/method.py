@@ -41,8 +41,8 @@ from svmcompile.svm import SVM
 BUILD_ROWS = 4000  # of the data, that centres are made of
 MADE_UP = 2000  # rows beside them
 VOTE_CELLS = 8  # of the polynomials of pairs
-# Of the exact sum's cost, since predictions are not that sharp, and of the rows that are left: on a host the
-# exact sum gains more from rows that come together than those do.
+# Of the exact sum's cost, since predictions are not that sharp, and of the rows that are left: on a host
+# the exact sum gains more from rows that come together than those do.
 WORTH = {"host": 0.8, "portable": 0.9, "flops": 0.95}
 MOST_LEFT = {"host": 0.42, "portable": 1.0, "flops": 1.0}
 

@@ -29,11 +29,12 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
-from svmcompile.kernel import Array
+from svmcompile.kernel import SPARSE_ZEROS, Array
 from svmcompile.svm import SVM
 
 METHOD = "certified"
 WORTH = 0.75  # of the exact sum's cost: predictions are not that sharp
+SPARSE_WORTH = 0.4  # where the exact sum skips zeros, and direct sums of pairs do not
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
@@ -75,9 +76,14 @@ def certified_votes(
         rival = _anytime(svm, own, rows, sample, options, choice, details)
         if rival is not None:
             return rival
-        if ratio > WORTH:
+        if ratio > (SPARSE_WORTH if _sparse(svm) else WORTH):
             return Instead(_no_gain(ratio, options), details)
     return _program(svm, chooser, choice, options, details)
+
+
+def _sparse(svm: SVM) -> bool:
+    """Whether the exact sum would store its vectors without their zeros."""
+    return not svm.steps and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
 
 
 def _rows_by_class(pairs: Pairs, rows: Array) -> list[Array]:
