@@ -29,10 +29,6 @@ not negative is a node, always later than its parent; a negative one is the leaf
 Lazy values. A program is a pure function, so it does not matter to its meaning
 when a value is computed. Operands marked `Lazy` are those a backend computes
 only for the rows that need them; `cost` counts them by the share of such rows.
-
-How the coming methods map to this set:
-
-* certified: `TaylorSum` of higher orders before a `BoundedSum`; for several classes `TaylorVote`.
 """
 
 from __future__ import annotations
