@@ -54,7 +54,7 @@ FORMS = (
     Form("exact, q15", "exact", "q15"),
     Form("exact, q7", "exact", "q7"),
     Form("reduced-set, budget=6", "reduced-set", options={"budget": 6}),
-    Form("metric-tree", "metric-tree"),
+    Form("metric-tree, augment=4", "metric-tree", options={"augment": 4}),
     Form("sv-tree", "sv-tree"),
     Form("h1-tree", "h1-tree"),
     Form("dtsvm", "dtsvm"),

@@ -8,7 +8,7 @@
 
 Held-out rows; everything is chosen by the compiler from training rows. Times are those of one row per call
 and of calls with 2000 rows, in the profile host; instructions are those of the profile portable (valgrind).
-Each is the exact program's over the certified one's. "exact" tells that the compiler emits the exact sum.
+Each is the exact program's over the certified one's, 1 where the compiler emits the exact sum itself.
 """
 
 from __future__ import annotations
@@ -59,16 +59,21 @@ def form(program: Program) -> str:
     return f"{choice['leaves']}, {choice['order']}{rank}"
 
 
-def ratios(exact: Program, host: Program, portable: Program, held: Any) -> list[str]:
-    """Exact over certified: one row, a batch, instructions; 1 where the exact sum is emitted."""
+def host_ratios(exact: Program, host: Program, held: Any) -> list[str]:
+    """Exact over certified: one row, a batch; 1 where the exact sum is emitted."""
+    if not is_front(host):
+        return ["1", "1"]
     rows = np.resize(held, (BATCH, held.shape[1]))
     plain, fast = (c_cost(one, rows, "host", count=False) for one in (exact, host))
-    cells = [
-        f"{plain.nanoseconds / fast.nanoseconds:.2f}",
-        f"{plain.batch_nanoseconds / fast.batch_nanoseconds:.2f}",
-    ]
+    single = plain.nanoseconds / fast.nanoseconds
+    return [f"{single:.2f}", f"{plain.batch_nanoseconds / fast.batch_nanoseconds:.2f}"]
+
+
+def instruction_ratio(exact: Program, portable: Program, held: Any) -> str:
+    if not is_front(portable):
+        return "1"
     counts = [c_cost(one, held, "portable").instructions for one in (exact, portable)]
-    return [*cells, f"{counts[0] / counts[1]:.2f}"]
+    return f"{counts[0] / counts[1]:.2f}"
 
 
 def line(case: Case, memory: int, with_c: bool) -> list[str]:
@@ -76,23 +81,22 @@ def line(case: Case, memory: int, with_c: bool) -> list[str]:
     held = held.astype(np.float32).astype(np.float64)
     model = SVC(C=case.C, gamma=case.gamma).fit(X, y)
     m, d = model.support_vectors_.shape
-    host = compiled(model, X, "host" if with_c else "flops", memory)
+    tunes = ("host", "portable") if with_c else ("flops",)
+    programs = [compiled(model, X, tune, memory) for tune in tunes]
     start = [case.name, str(d), f"{m} ({case.vectors})"]
-    if not is_front(host):
-        return [*start, "exact", "-", "-", "1", *["1"] * 3, "0"]
-    cost = host.cost(held)
+    shown = next((one for one in programs if is_front(one)), None)
+    if shown is None:
+        return [*start, "exact", "-", "-", "1", "1", "1", "1", "0"]
+    cost, exact = shown.cost(held), sc.compile(model)
     cells = ["-"] * 3
-    changed = int((host.predict(held) != model.predict(held)).sum())
     if with_c:
-        portable = compiled(model, X, "portable", memory)
-        cells = ratios(sc.compile(model), host, portable, held)
-        changed += int((portable.predict(held) != model.predict(held)).sum())
-    size = host.origin.details["choice"]["bytes"]
+        cells = [*host_ratios(exact, programs[0], held), instruction_ratio(exact, programs[1], held)]
+    changed = sum(int((one.predict(held) != model.predict(held)).sum()) for one in programs)
     return [
         *start,
-        form(host),
-        f"{size} ({4 * m * (d + 1)})",
-        stages(host, held),
+        form(shown),
+        f"{shown.origin.details['choice']['bytes']} ({4 * m * (d + 1)})",
+        stages(shown, held),
         f"{cost.exact_flops / cost.mean_flops:.1f}",
         *cells,
         str(changed),
