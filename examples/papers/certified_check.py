@@ -13,12 +13,11 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from anytime_attack import border, ordinary
+from anytime_attack import Case, border, ordinary
 from common import table
 from metric_tree import progress
 from sklearn.datasets import load_breast_cancer, load_digits, make_circles, make_moons
@@ -32,15 +31,6 @@ ROWS = 1000  # per machine
 BORDER = 0.3  # share of them that are bisected
 FORMS = ((1, 3, 0), (8, 3, 0), (4, 3, 4), (2, 2, 2), (16, 1, 0))  # leaves, order, axes
 FEW = 20  # features of which all products of three are taken
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model, as an estimator or a LIBSVM file's text, and rows like those it is about."""
-
-    name: str
-    model: Any
-    X: Any
 
 
 def trained() -> Iterator[Case]:
