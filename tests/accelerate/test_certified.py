@@ -134,6 +134,23 @@ def test_equal_input_gives_equal_programs() -> None:
     assert sc.emit(one, "c", "m") == sc.emit(other, "c", "m")
 
 
+def test_votes_choose_their_axes_and_take_given_ones() -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 4] / 16, y[y < 4]
+    model = SVC(gamma=0.03).fit(X, y)
+    settings = {
+        "method": "certified",
+        "X": X,
+        "force": True,
+        "order": 2,
+        "leaves": 1,
+        "max_bytes": 1_000_000,
+    }
+    chosen = sc.compile(model, **settings).origin.details["choice"]
+    assert chosen["rank"] in (8, 16, 32)  # not all 64 features
+    assert sc.compile(model, rank=4, **settings).origin.details["choice"]["rank"] == 4
+
+
 def test_without_data_rows_are_made_up_between_vectors() -> None:
     X, fitted = moons()
     program = sc.compile(fitted, method="certified", force=True)

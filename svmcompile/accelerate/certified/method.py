@@ -59,7 +59,8 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:
-        made = certified_votes(svm, own, rows, sample, vote_options(own, options), options.force)
+        with_cells = replace(options, cells=options.cells or VOTE_CELLS)
+        made = certified_votes(svm, own, rows, sample, with_cells, options.force)
     else:
         made = single(svm, own, rows, sample, options)
     return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
@@ -71,12 +72,6 @@ def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions) -
     note = "a polynomial kernel has no front end of polynomials: certified emits what anytime makes"
     origin = replace(program.origin, method="certified", notes=(*program.origin.notes, note))
     return program.replace(origin=origin)
-
-
-def vote_options(own: SVM, options: CertifiedOptions) -> CertifiedOptions:
-    """The options as a vote reads them: rank 0 leaves the choice open, all features are as many axes."""
-    rank = {-1: 0, 0: own.kernel_width}.get(options.rank, options.rank)
-    return replace(options, cells=options.cells or VOTE_CELLS, rank=rank)
 
 
 def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
