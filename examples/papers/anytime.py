@@ -147,7 +147,7 @@ def _steps(program: Program, rows: Any, m: int) -> list[str]:
 
 def c_lines(words: list[str]) -> Iterator[list[str]]:
     """Times of the default choice in C beside the exact sum's."""
-    from c_cost import c_cost
+    from c_cost import c_costs
 
     for task in TASKS:
         X, y, held = task.rows()
@@ -157,7 +157,7 @@ def c_lines(words: list[str]) -> Iterator[list[str]]:
         exact = sc.compile(model)
         for profile in ("portable", "host"):
             program = sc.compile(model, method="anytime", X=X, force=True, tune=profile)
-            ours, theirs = (c_cost(one, held, profile) for one in (program, exact))
+            ours, theirs = c_costs((program, exact), held, profile)
             form = program.origin.details["choice"]
             yield [
                 task.name, profile, "{block}, {k_max}, {r_coords}".format(**form),

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from c_cost import c_cost
+from c_cost import c_costs
 from common import dense, load, split, table
 from metric_tree import progress
 from sklearn.datasets import load_digits
@@ -122,8 +122,8 @@ def line(case: Case, with_c: bool) -> list[str]:
 
 
 def _in_c(exact: Program, portable: Program, host: Program, rows: Any) -> list[str]:
-    plain = [c_cost(one, rows, "portable") for one in (exact, portable)]
-    fast = [c_cost(one, rows, "host", count=False) for one in (exact, host)]
+    plain = c_costs((exact, portable), rows, "portable")
+    fast = c_costs((exact, host), rows, "host", count=False)
     return [
         f"{plain[0].instructions / plain[1].instructions:.2f}x",
         f"{plain[0].nanoseconds / plain[1].nanoseconds:.2f}x",

@@ -1,6 +1,7 @@
 """What emitted C costs per row: nanoseconds, and instructions where valgrind is installed.
 
-A program and rows enter; one row per call, and all rows in one call, in a process of its own.
+Programs and rows enter; one row per call, and all rows in one call. The programs take turns, each time in
+a process of its own, so that what else the machine does meets them alike.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,8 @@ from svmcompile.load.toolchain import find_compiler
 
 DRIVER = Path(__file__).with_name("rows_driver.c")
 COUNTED_ROWS = 200  # valgrind is slow
-TURNS = 25
+TURNS = 7
+SECONDS = 0.05  # of passes in a turn: shorter ones find the processor still speeding up
 
 
 @dataclass(frozen=True)
@@ -33,30 +37,40 @@ class CCost:
     instructions: float  # NaN without valgrind
 
 
-def c_cost(program: Program, rows: Any, profile: str, count: bool = True) -> CCost:
-    """The cost of a program's C in one profile."""
+def c_costs(programs: Sequence[Program], rows: Any, profile: str, count: bool = True) -> list[CCost]:
+    """The cost of each program's C in one profile, in their order."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sc.write(sc.emit(program, "c", "model", profile=profile), folder)
-        driver = folder / "driver"
-        words = [*find_compiler(), "-O2", f"-DFEATURES={program.n_features}", "-I", str(folder)]
-        sources = [str(folder / "model.c"), str(DRIVER), "-o", str(driver)]
-        subprocess.run([*words, f"-DBATCHES={int(not count)}", *sources], check=True)
         table = np.ascontiguousarray(rows, dtype=np.float32)
-        table.tofile(folder / "rows.bin")
-        call = [str(driver), str(folder / "rows.bin"), str(len(table))]
-        printed = subprocess.run([*call, str(TURNS)], check=True, capture_output=True, text=True).stdout
-        few = [str(driver), str(folder / "rows.bin"), str(min(len(table), COUNTED_ROWS))]
-        counted = _instructions(few) / min(len(table), COUNTED_ROWS) if count else float("nan")
-    single, batch, _ = printed.split()
-    return CCost(float(single), float(batch), counted)
+        table.tofile(Path(name) / "rows.bin")
+        drivers = [_built(one, Path(name) / str(k), profile, not count) for k, one in enumerate(programs)]
+        calls = [[str(driver), str(Path(name) / "rows.bin")] for driver in drivers]
+        turns = [[_timed(call, len(table)) for call in calls] for _ in range(TURNS)]
+        few = min(len(table), COUNTED_ROWS)
+        counted = [_instructions([*call, str(few)]) / few if count else float("nan") for call in calls]
+    times = [[median(part) for part in zip(*one, strict=True)] for one in zip(*turns, strict=True)]
+    return [CCost(*time, instructions) for time, instructions in zip(times, counted, strict=True)]
+
+
+def _built(program: Program, folder: Path, profile: str, batches: bool) -> Path:
+    sc.write(sc.emit(program, "c", "model", profile=profile), folder)
+    driver = folder / "driver"
+    words = [*find_compiler(), "-O2", f"-DFEATURES={program.n_features}", f"-DBATCHES={int(batches)}"]
+    sources = ["-I", str(folder), str(folder / "model.c"), str(DRIVER), "-o", str(driver)]
+    subprocess.run([*words, *sources], check=True)
+    return driver
+
+
+def _timed(call: list[str], rows: int) -> tuple[float, float]:
+    words = [*call, str(rows), str(SECONDS)]
+    single, batch, _ = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return float(single), float(batch)
 
 
 def _instructions(call: list[str]) -> float:
     """Instructions of one pass over the rows, less those of starting and reading."""
     if shutil.which("valgrind") is None:
         return float("nan")
-    return _counted([*call, "1"]) - _counted([*call, "0"])
+    return _counted([*call, "0"]) - _counted([*call, "-1"])
 
 
 def _counted(call: list[str]) -> float:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from c_cost import c_cost
+from c_cost import c_costs
 from certified_figure import draw
 from certified_sets import CASES, Case
 from common import table
@@ -64,7 +64,7 @@ def host_ratios(exact: Program, host: Program, held: Any) -> list[str]:
     if not is_front(host):
         return ["1", "1"]
     rows = np.resize(held, (BATCH, held.shape[1]))
-    plain, fast = (c_cost(one, rows, "host", count=False) for one in (exact, host))
+    plain, fast = c_costs((exact, host), rows, "host", count=False)
     single = plain.nanoseconds / fast.nanoseconds
     return [f"{single:.2f}", f"{plain.batch_nanoseconds / fast.batch_nanoseconds:.2f}"]
 
@@ -72,7 +72,7 @@ def host_ratios(exact: Program, host: Program, held: Any) -> list[str]:
 def instruction_ratio(exact: Program, portable: Program, held: Any) -> str:
     if not is_front(portable):
         return "1"
-    counts = [c_cost(one, held, "portable").instructions for one in (exact, portable)]
+    counts = [one.instructions for one in c_costs((exact, portable), held, "portable")]
     return f"{counts[0] / counts[1]:.2f}"
 
 

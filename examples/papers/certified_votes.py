@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from anytime_attack import CHUNK, border, ordinary
-from c_cost import c_cost
+from c_cost import c_costs
 from common import dense, load, scaled, split, table
 from metric_tree import progress
 from sklearn.datasets import load_digits
@@ -140,8 +140,8 @@ def line(case: Case, count: int) -> list[str]:
     program, exact = sc.compile(model, **options), sc.compile(model)
     choice = program.origin.details.get("choice", {})
     rows = np.ascontiguousarray(held[:TIMED], dtype=np.float32)
-    plain, ours = (c_cost(one, rows, "portable") for one in (exact, program))
-    one_row = [c_cost(one, rows, "host", count=False).nanoseconds for one in (exact, program)]
+    plain, ours = c_costs((exact, program), rows, "portable")
+    one_row = [one.nanoseconds for one in c_costs((exact, program), rows, "host", count=False)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         batch = [batch_time(one, rows, folder / tag) for tag, one in (("exact", exact), ("own", program))]
