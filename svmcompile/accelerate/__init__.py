@@ -51,6 +51,7 @@ class Method:
     takes_parts: bool = False  # True if it takes models of several kernel machines
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
+    variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
 
     @property
     def summary(self) -> str:

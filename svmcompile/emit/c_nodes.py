@@ -156,10 +156,7 @@ def context(
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if isinstance(node, ir.TiledTaylor):
-        known |= tiled_context(node, program, types, name, known["function"])
-    if isinstance(node, ir.PickedTaylor):
-        known |= picked_context(node, program, types, name, known["function"])
+    known |= _taylor_vectors(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -177,6 +174,13 @@ def _template(node: Node, program: Program) -> str:
     if isinstance(node, STAGED):
         return staged_template(node, program)
     return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
+
+
+def _taylor_vectors(node: Node, program: Program, types: Types, name: str, function: str) -> dict[str, Any]:
+    """What polynomials for vector instructions need."""
+    if isinstance(node, ir.TiledTaylor):
+        return tiled_context(node, program, types, name, function)
+    return picked_context(node, program, types, name, function) if isinstance(node, ir.PickedTaylor) else {}
 
 
 def _table_fields(node: Node) -> dict[str, str]:
