@@ -20,7 +20,7 @@ from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
-from svmcompile.emit.c_picked import picked_context
+from svmcompile.emit.c_picked import taylor_vectors
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
@@ -34,7 +34,6 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
-from svmcompile.emit.c_taylor_host import tiled_context
 from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
@@ -156,7 +155,7 @@ def context(
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    known |= _taylor_vectors(node, program, types, name, known["function"])
+    known |= taylor_vectors(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -174,13 +173,6 @@ def _template(node: Node, program: Program) -> str:
     if isinstance(node, STAGED):
         return staged_template(node, program)
     return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
-
-
-def _taylor_vectors(node: Node, program: Program, types: Types, name: str, function: str) -> dict[str, Any]:
-    """What polynomials for vector instructions need."""
-    if isinstance(node, ir.TiledTaylor):
-        return tiled_context(node, program, types, name, function)
-    return picked_context(node, program, types, name, function) if isinstance(node, ir.PickedTaylor) else {}
 
 
 def _table_fields(node: Node) -> dict[str, str]:
