@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.champions import pair_table
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_vote_meaning import Votes, in_rows
@@ -20,13 +19,12 @@ Tables = Mapping[str, NDArray[Any]]
 
 
 class Certificate(NamedTuple):
-    """A leaf of Taylor polynomials, and the sum they are about: one of the original's, or its negative."""
+    """A leaf of Taylor polynomials, and the two classes whose pair they are about, if there are several."""
 
     node: ir.TaylorSum
     tables: Tables
     leaf: int
-    sum: int = 0
-    sign: int = 1
+    pair: tuple[int, int] | None = None  # above zero for the first
 
 
 class OfSum:
@@ -68,16 +66,9 @@ class OfVote:
         return {(own, at): self._pairs(tables, own, at) for at, own in sorted(owners.items())}
 
     def _pairs(self, tables: Tables, own: int, centre: int) -> list[Certificate]:
-        classes = len(self.node.counts)
-        pairs = pair_table(classes)
-        others = [other for other in range(classes) if other != own]
+        others = [other for other in range(len(self.node.counts)) if other != own]
         return [
-            Certificate(
-                *_pair(self.node, tables, own, centre, q),
-                0,
-                int(pairs[own, other]),
-                1 if own < other else -1,
-            )
+            Certificate(*_pair(self.node, tables, own, centre, q), 0, (own, other))
             for q, other in enumerate(others)
         ]
 

@@ -12,4 +12,4 @@ from svmcompile.accelerate.certified.method import certified
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.ir.program import Claim
 
-METHOD = Method(certified, CertifiedOptions, Claim.SAME_LABEL, needs_data=False)
+METHOD = Method(certified, CertifiedOptions, Claim.SAME_LABEL, needs_data=False, takes_alike=True)

@@ -28,7 +28,7 @@ from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
-from svmcompile.accelerate.certified_votes import certified_votes
+from svmcompile.accelerate.certified_votes import as_pairs, certified_votes, is_one_vs_rest, joined
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.fitting import made_up_rows
 from svmcompile.accelerate.taylor.before import insert_front
@@ -49,13 +49,14 @@ MOST_LEFT = {"host": 0.42, "portable": 1.0, "flops": 1.0}
 
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
     """The label of f(x), proven by a polynomial wherever it can be."""
-    refuse(svm, options)
-    reason = needless(svm)
+    whole = joined(svm)
+    refuse(whole, options)
+    reason = needless(whole)
     if reason:
         return exact_instead(svm, reason, {})
     if svm.kernel.kind == "poly":
         return bounded_polynomial(svm, data, options)
-    own = centred(merged(svm))
+    own = centred(merged(as_pairs(whole) if is_one_vs_rest(whole) else whole))
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:

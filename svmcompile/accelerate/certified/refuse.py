@@ -5,6 +5,7 @@ from __future__ import annotations
 from svmcompile.accelerate.anytime.refuse import needless as anytime_needless
 from svmcompile.accelerate.anytime.refuse import refuse_comparisons
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified_votes import is_one_vs_rest
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.svm import SVM, LabelRule
 
@@ -16,8 +17,10 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
             "certified: a regressor has no label to be certain of; use method anytime with a tolerance, "
             "or exact"
         )
-    refuse_comparisons(svm, "certified")
-    if svm.counts and options.mode == "calibrated":
+    rest = is_one_vs_rest(svm) and svm.kernel.kind == "rbf"
+    if not rest:
+        refuse_comparisons(svm, "certified")
+    if (svm.counts or rest) and options.mode == "calibrated":
         raise OptionError(
             "certified: mode calibrated is for models with one decision value; leave it out, or use "
             "method metric-tree"

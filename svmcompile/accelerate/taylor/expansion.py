@@ -32,11 +32,12 @@ class RbfSum:
     gamma: float
     norm: float
     input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
+    gone: float = 0.0  # absolute weights of the original that have cancelled here; its rounding has not
 
     @property
     def mass(self) -> float:
-        """The sum of absolute weights."""
-        return float(np.abs(self.weights).sum())
+        """The sum of absolute weights, as the original adds them up."""
+        return float(np.abs(self.weights).sum()) + self.gone
 
     @property
     def length(self) -> float:
