@@ -50,6 +50,8 @@ def common_context(
         "gates": [real(gate, number) if gate > 0 else "" for gate in node.gates],
         "limit": real(float(cells), number),
         "gamma": real(node.gamma, number),
+        "fades": node.fades,
+        "fade": "fade * " if node.fades else "",
         "minus_log2e": real(-math.log2(math.e), number),
     }
 

@@ -62,7 +62,7 @@ def taylor_flops(node: ir.TaylorSum, types: Types, tables: Tables) -> np.ndarray
     if tables[node.axes].ndim > 1:
         r = tables[node.axes].shape[1]
         turned = 2 * r * d + 2 * r + 12
-    first = 5 * d + 24
+    first = 5 * d + (24 if node.fades else 10)
     second = first + turned + r * (r + 3) + 6
     third = second + r * (r + 1) * (r + 2) // 3 + r * (r + 1) + 6
     return np.array([first, second, third][: len(tables[node.margins])], dtype=np.float64)
