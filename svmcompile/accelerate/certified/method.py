@@ -8,6 +8,7 @@ rounding, and where that is not enough in double. So every label is the original
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.margins import RowError, row_error
 from svmcompile.accelerate.anytime.method import anytime
 from svmcompile.accelerate.anytime.options import AnytimeOptions
+from svmcompile.accelerate.anytime.remarks import ROUNDING
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged
@@ -74,9 +76,12 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
         made = single(svm, own, rows, sample, options)
     if isinstance(made, Program):
         return made
+    bounded = None
     if svm.kernel.kind == "poly" and svm.kernel.degree > 2:
-        return bounded_polynomial(svm, data, options, made.reason)
-    return exact_instead(svm, made.reason, made.details)
+        bounded = bounded_polynomial(svm, data, options, made.reason)
+    if bounded is None or bounded.claim is Claim.EXACT:
+        return exact_instead(svm, made.reason, made.details)
+    return bounded
 
 
 def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions, reason: str) -> Program:
@@ -97,7 +102,10 @@ def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
 def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
-    whole = whole_sum(one, row_error(own.steps, own.n_features))
+    row = row_error(own.steps, own.n_features)
+    if not math.isfinite(row.relative + row.constant):
+        return Instead(ROUNDING)
+    whole = whole_sum(one, row)
     price = prices(options.tune, svm)
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
