@@ -84,7 +84,12 @@ class Sum:
 
 
 def taylor_program(
-    given: Sum, leaves: int = 1, order: int = 2, rank: int = 0, gates: tuple[float, ...] = ()
+    given: Sum,
+    leaves: int = 1,
+    order: int = 2,
+    rank: int = 0,
+    gates: tuple[float, ...] = (),
+    sparse: bool = False,
 ) -> Program:
     """Polynomials about the centres of the rows, and the exact sum in double for rows they leave."""
     svm = given.svm()
@@ -92,7 +97,7 @@ def taylor_program(
     exact = builder.exact_in_double()
     tree, whole = grow(given.rows, leaves), given.whole
     seen = [whole.seen_from(given.rows[part], 8) for part in tree.parts]
-    found = [one.expansion(min(order, whole.most_order), rank) for one in seen]
+    found = [one.expansion(min(order, whole.most_order), rank, sparse=sparse) for one in seen]
     front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))
     return check(builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL))

@@ -38,6 +38,9 @@ class TaylorSum:
     is sure is given, else (and for rows beyond the last cell, or not finite) the exact one. Gaps bound
     what the polynomial leaves out, margins the rounding of float32 code. That is for RBF kernels; a sum of
     polynomial kernels does not fade, and has 1 wherever exp(-u) stands.
+
+    With `sparse`, code may look at features that are not zero alone, and take |x|^2 - 2 x . c + |c|^2 for
+    |h|^2 and products of x less those of c for products of h; gaps and margins are wide enough for that.
     """
 
     level: ClassVar = Level.BOTH
@@ -60,6 +63,7 @@ class TaylorSum:
     gates: tuple[float, ...]  # one fewer than orders
     gamma: float
     slack: float = 0.0  # keeps z from being too small by rounding
+    sparse: bool = False  # with one leaf only
     fades: bool = True  # whether there is a factor exp(-u)
 
 
@@ -105,3 +109,34 @@ class TiledTaylor:
     rank: int  # axes, without what fills up; 0 where y is h
     lanes: int  # of the vectors that tables are filled up for
     fades: bool = True  # as in `TaylorSum`
+
+
+@dataclass(frozen=True, slots=True)
+class PickedTaylor:
+    """A sparse `TaylorSum`: what the features that are not zero bring is added up, all products at once.
+
+    columns[j] holds what feature j brings: the axes' j-th numbers, centre_j, slope_j, zeros up to whole
+    groups of `lanes`; `starts` is what the centre itself would bring. Rows of
+    `squares`, and of each triangle of `cubes`, are filled up to whole groups.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    exact: Lazy
+    columns: Table  # [d, L]
+    starts: Table  # [L]
+    constants: Table  # [1]
+    squares: Table
+    cubes: Table
+    middles: Table
+    loose: Table
+    steps: Table
+    gaps: Table
+    margins: Table
+    bias: Table
+    gates: tuple[float, ...]
+    gamma: float
+    slack: float
+    rank: int
+    lanes: int

@@ -113,7 +113,7 @@ def _pair(
     gates = (0.0,) * (orders - 1)
     one = ir.TaylorSum(
         out=node.out, x=node.x, leaf="", exact=node.exact, gates=gates, gamma=node.kernel.gamma,
-        slack=node.slack, fades=True, **names,
+        slack=node.slack, sparse=False, fades=True, **names,
     )  # fmt: skip
     return one, made
 

@@ -33,6 +33,7 @@ from svmcompile.accelerate.certified.fallback import (
     quadratic_cost,
 )
 from svmcompile.accelerate.certified.gates import best_gates
+from svmcompile.accelerate.certified.guarded import guard_width, guarded, mostly_zeros
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
@@ -110,10 +111,15 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    choice = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
+    width = guard_width(svm) if mostly_zeros(svm) else math.inf
+    filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
+    rest = direct_cost(price, own)
+    rest = min(rest, guarded_cost(price, svm)) if filled else rest
+    choice = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if choice is None:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    behind = fallback(svm, own, rows, choice, options)
+    plain = Fallback(guarded(svm, width), "the sum", guarded_cost(price, svm)) if filled else None
+    behind = fallback(svm, own, rows, choice, plain, options)
     if isinstance(behind, Instead):
         return behind
     return _finished(svm, own, choice, behind, price, options)
@@ -139,6 +145,11 @@ def build_rows(own: SVM, rows: Array, seed: int) -> Array:
 def direct_cost(price: Prices, own: SVM) -> float:
     """Of a row that meets every vector behind the front end."""
     return REDONE * (price.call + price.stage + price.term * own.n_vectors)
+
+
+def guarded_cost(price: Prices, svm: SVM) -> float:
+    """The same where it meets the exact sum in float32 first."""
+    return REDONE * price.exact_sum(svm.n_vectors)
 
 
 def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:

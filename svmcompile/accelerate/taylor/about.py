@@ -12,9 +12,11 @@ import numpy as np
 from svmcompile.accelerate.taylor.limits import check_tables, check_width
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.rounding import Sizes
+from svmcompile.accelerate.taylor.sparse import Apart, Parts, extra
 from svmcompile.kernel import Array
 
 BEYOND = 1.3  # cells reach this much past the farthest row
+NEARER = (1.05 / BEYOND) ** 2  # of that, for sparse rows: the farther cells reach, the more is rounded
 CELLS = 16
 LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
 
@@ -55,6 +57,7 @@ class Expansion:
     step: float
     gaps: Array  # [order, cells, 2]
     margins: Array  # [order]
+    sparse: bool = False  # so wide that code may look at features that are not zero alone
 
 
 def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
@@ -99,12 +102,19 @@ class About(ABC):
         """sum_i weights_i (h . s_i)^3 is the part of order 3."""
 
     @abstractmethod
-    def gaps(self, order: int, cells: int) -> Array:
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
         """Bounds over u on what the polynomial of an order leaves out, [cells, 2]."""
 
     @abstractmethod
-    def margins(self, sizes: Sizes, rank: int, gap: float) -> list[float]:
-        """Rounding of the scores of orders 1 to 3, where no bound over u is above `gap`."""
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
+        """Rounding of the scores of orders 1 to 3, where no bound over u is above `gap`.
+
+        `width`: features that dot products go over, 0 where what those are off by is added later.
+        """
+
+    def apart(self) -> Apart | None:
+        """What code is off by that looks at features that are not zero alone; None if there is no such."""
+        return None
 
     def axes(self, order: int, rank: int) -> Axes | None:
         """Directions for orders 2 and 3; none if the features are few enough to be their own."""
@@ -114,8 +124,12 @@ class About(ABC):
             return quadratic_axes(self.form, rank)
         return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
 
-    def expansion(self, order: int, rank: int = 0, cells: int = CELLS) -> Expansion:
-        """What a program needs, with polynomials up to an order in so many directions (0: all)."""
+    def expansion(self, order: int, rank: int = 0, cells: int = CELLS, sparse: bool = False) -> Expansion:
+        """What a program needs, with polynomials up to an order in so many directions (0: all).
+
+        With `sparse`, bounds are for code that looks at features that are not zero alone, if that can be.
+        """
+        off = self.apart() if sparse else None
         check_width(len(self.centre), rank)
         axes = self.axes(order, rank)
         form = axes.form if axes else self.form
@@ -123,8 +137,8 @@ class About(ABC):
         squares = form[first, second] * np.where(first == second, 1.0, 2.0) if order > 1 else np.zeros(1)
         along = self.s @ axes.axes.T if axes else self.s
         cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
-        gaps = np.stack([self.gaps(p, cells) for p in range(1, order + 1)])
-        margins = self.margins(self._sizes(axes, cubes, order), len(axes.axes) if axes else 0, gaps.max())
+        gaps = np.stack([self.gaps(p, cells, off) for p in range(1, order + 1)])
+        margins = self._margins(self._sizes(axes, cubes, order), axes, order, float(gaps.max()), off)
         found = Expansion(
             centre=self.centre,
             constant=self.constant,
@@ -134,12 +148,28 @@ class About(ABC):
             cubes=cubes,
             middle=axes.middle if axes else 0.0,
             loose=_loose(axes, order),
-            step=cells / self.reach,
+            step=cells / self.reach_of(off),
             gaps=gaps,
-            margins=np.array(margins[:order]),
+            margins=np.array(margins),
+            sparse=off is not None,
         )
         check_tables(self.slope, squares, cubes, found.loose, gaps)
         return found
+
+    def reach_of(self, off: Apart | None) -> float:
+        """How far the cells reach."""
+        return self.reach if off is None else self.reach * NEARER
+
+    def _margins(
+        self, sizes: Sizes, axes: Axes | None, order: int, gap: float, off: Apart | None
+    ) -> list[float]:
+        """Of the orders up to `order`."""
+        rank = len(axes.axes) if axes else 0
+        found = self.margins(sizes, rank, gap, len(self.centre) if off is None else 0)[:order]
+        if off is None:
+            return found
+        more = extra(off, _parts(self.slope, sizes, self.gamma, axes, order), order, rank, gap)
+        return [one + other for one, other in zip(found, more, strict=True)]
 
     def _sizes(self, axes: Axes | None, cubes: Array, order: int) -> Sizes:
         """How large the parts are, for their rounding."""
@@ -156,6 +186,17 @@ class About(ABC):
             loose=float(loose[:2].sum()) / gamma,
             far_loose=float(loose[2:].sum()) / gamma**2,
         )
+
+
+def _parts(slope: Array, sizes: Sizes, gamma: float, axes: Axes | None, order: int) -> Parts:
+    return Parts(
+        constant=sizes.constant,
+        slope=float(np.linalg.norm(slope)),
+        form=max(sizes.form, sizes.largest) * gamma,
+        middle=sizes.middle * gamma,
+        loose=_loose(axes, order),
+        cubes=sizes.cubes * gamma**1.5,
+    )
 
 
 def _loose(axes: Axes | None, order: int) -> Array:

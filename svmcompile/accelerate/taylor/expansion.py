@@ -10,13 +10,14 @@ import numpy as np
 
 from svmcompile.accelerate.taylor.about import CELLS as CELLS
 from svmcompile.accelerate.taylor.about import LEAST_REACH as LEAST_REACH
-from svmcompile.accelerate.taylor.about import About
+from svmcompile.accelerate.taylor.about import NEARER, About
 from svmcompile.accelerate.taylor.about import Expansion as Expansion
 from svmcompile.accelerate.taylor.about import expansion_bytes as expansion_bytes
 from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.accelerate.taylor.limits import check_limits
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
+from svmcompile.accelerate.taylor.sparse import Apart, apart
 from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
@@ -91,10 +92,15 @@ class Local(About):
     def cubic_weights(self) -> Array:
         return np.asarray((2 * self.gamma) ** 3 / 6 * self.a)
 
-    def gaps(self, order: int, cells: int) -> Array:
-        return remainders(self.bounds, order, self.reach, cells, len(self.centre))
+    def apart(self) -> Apart | None:
+        off = apart(self.centre, self.gamma, self.reach * NEARER)
+        return off if off.usable else None
 
-    def margins(self, sizes: Sizes, rank: int, gap: float) -> list[float]:
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
+        moved = off.u if off else 0.0
+        return remainders(self.bounds, order, self.reach_of(off), cells, len(self.centre), moved)
+
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
         """The row itself may be off before it gets here, which moves the sum by at most
         |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
         """
@@ -103,4 +109,4 @@ class Local(About):
         farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
         moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
         fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
-        return order_margins(sizes, d, rank, fixed)
+        return order_margins(sizes, width, rank, fixed)

@@ -21,6 +21,7 @@ from svmcompile.accelerate.taylor.about import About
 from svmcompile.accelerate.taylor.limits import check_limits, check_reach
 from svmcompile.accelerate.taylor.remainder import PARTS, widened
 from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
+from svmcompile.accelerate.taylor.sparse import Apart
 from svmcompile.accelerate.taylor.spectra import window
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
@@ -104,7 +105,7 @@ class PolyLocal(About):
             found[k] = window(points, weights, k, self.sharpen)
         return found
 
-    def gaps(self, order: int, cells: int) -> Array:
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
         """u^(k / 2) / u does not fall with u, so it is largest where a part of a cell ends."""
         d = len(self.centre)
         stop = widened(np.linspace(0.0, self.reach, cells * PARTS + 1)[1:], d)
@@ -114,7 +115,7 @@ class PolyLocal(About):
             found += stop[:, None] ** (k / 2 - 1) * np.array([-low, high])
         return np.asarray(widened(found.reshape(cells, PARTS, 2).max(axis=1), d))
 
-    def margins(self, sizes: Sizes, rank: int, gap: float) -> list[float]:
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
         """A row that is off by |dx| before it gets here moves the sum by at most |dx| times its gradient:
         that of a form of degree k is at most k times its bound on the unit sphere (Banach)."""
         whole, (m, d) = self.whole, self.s.shape
@@ -126,4 +127,4 @@ class PolyLocal(About):
         reach = widened(self.reach, d)
         fixed = moved + offline(m, d, rank) * whole.mass(self.farthest)
         fixed += vanished(d, rank, self.gamma, gap, reach, fades=False)
-        return order_margins(sizes, d, rank, fixed, reach)
+        return order_margins(sizes, width, rank, fixed, reach)
