@@ -159,8 +159,7 @@ def context(
     if isinstance(node, ir.TiledTaylor):
         known |= tiled_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PickedTaylor):
-        prefix = helper_prefix(name, number, program)
-        known |= picked_context(node, program, types, name, known["function"]) | {"exp2": f"{prefix}_exp2"}
+        known |= picked_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -339,7 +338,7 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
 @_own.register(ir.PickedTaylor)
 @_own.register(ir.TiledTaylor)
 def _(node: ir.PickedTaylor | ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {}
+    return {"exp2": f"{helper_prefix(name, node_number(node, program, types), program)}_exp2"}
 
 
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.remarks import ROUNDING
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.anytime.sums import Sum, merged
+from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
 from svmcompile.accelerate.certified.choose import Choice, chosen
 from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
 from svmcompile.accelerate.certified.fallback import (
@@ -33,7 +33,7 @@ from svmcompile.accelerate.certified.fallback import (
     quadratic_cost,
 )
 from svmcompile.accelerate.certified.gates import best_gates
-from svmcompile.accelerate.certified.guarded import guard_width, guarded, mostly_zeros
+from svmcompile.accelerate.certified.guarded import guard_width, guarded
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
@@ -111,7 +111,7 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    width = guard_width(svm) if mostly_zeros(svm) else math.inf
+    width = guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
     rest = direct_cost(price, own)
     rest = min(rest, guarded_cost(price, svm)) if filled else rest
