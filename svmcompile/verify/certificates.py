@@ -25,6 +25,7 @@ class Certificate(NamedTuple):
     tables: Tables
     leaf: int
     pair: tuple[int, int] | None = None  # above zero for the first
+    apart: bool = False  # products with h are those with x less those with the centre
 
 
 class OfSum:
@@ -67,8 +68,9 @@ class OfVote:
 
     def _pairs(self, tables: Tables, own: int, centre: int) -> list[Certificate]:
         others = [other for other in range(len(self.node.counts)) if other != own]
+        apart = self.program.tables[self.node.starts].ndim > 1
         return [
-            Certificate(*_pair(self.node, tables, own, centre, q), 0, (own, other))
+            Certificate(*_pair(self.node, tables, own, centre, q), 0, (own, other), apart)
             for q, other in enumerate(others)
         ]
 
