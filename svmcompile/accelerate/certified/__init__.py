@@ -17,5 +17,6 @@ METHOD = Method(
     CertifiedOptions,
     Claim.SAME_LABEL,
     needs_data=False,
+    takes_alike=True,
     variants=({"order": 1}, {"order": 2}, {"leaves": 1}, {"fallback": "direct"}),
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum, expansion_bytes
+from svmcompile.accelerate.taylor.about import AnySum, Expansion, expansion_bytes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
@@ -43,7 +43,7 @@ class Choice:
         return self.grown.leaves
 
     @property
-    def whole(self) -> RbfSum:
+    def whole(self) -> AnySum:
         return self.leaves[0].local.whole
 
     @property
@@ -72,9 +72,10 @@ class Choice:
         }
 
 
-def forms(d: int, m: int, filled: float, options: CertifiedOptions) -> list[Form]:
+def forms(whole: AnySum, filled: float, options: CertifiedOptions) -> list[Form]:
     """Forms worth a try; a form of order 3 is tried with fewer orders too."""
-    most, found = options.order or 3, list[tuple[int, int]]()
+    m, d = whole.vectors.shape
+    most, found = min(options.order or 3, whole.most_order), list[tuple[int, int]]()
     if options.rank >= 0:
         rank = 0 if options.rank >= d else options.rank
         found = [(most, rank)] if rank or d <= SQUARE_FEATURES else []
@@ -102,7 +103,7 @@ def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]
 
 
 def chosen(
-    whole: RbfSum,
+    whole: AnySum,
     rows: Array,
     values: Array | None,
     sample: Array,
@@ -116,7 +117,7 @@ def chosen(
     Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
     `filled` is how many features of a row are not zero, where code may look at those alone, else 0.
     """
-    tried = forms(whole.vectors.shape[1], len(whole.vectors), filled, options)
+    tried = forms(whole, filled, options)
     growth = Growth(whole, rows, values, sample, _driving(tried))
     best: Choice | None = None
     stale = 0
@@ -136,7 +137,7 @@ def chosen(
     return best
 
 
-def _sizes(whole: RbfSum, form: Form, options: CertifiedOptions) -> list[int]:
+def _sizes(whole: AnySum, form: Form, options: CertifiedOptions) -> list[int]:
     """Numbers of leaves to try: as many as the memory holds with order 2; order 1 alone decides little."""
     own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
     most = max(FEW_LEAVES, options.max_bytes // own)
@@ -159,7 +160,8 @@ def judged(
 ) -> Iterator[Choice]:
     """What a form and its lower orders cost on the sample rows, of those within the memory."""
     d = len(grown.leaves[0].local.centre)
-    wanted = [options.order] if options.order else range(1, form.order + 1)
+    most = grown.leaves[0].local.whole.most_order
+    wanted = [min(options.order, most)] if options.order else range(1, form.order + 1)
     for order in wanted:
         own = replace(form, order=order, rank=form.rank if order > 1 else 0)
         size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)

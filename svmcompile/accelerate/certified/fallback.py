@@ -14,7 +14,7 @@ from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.single import single as bounded
 from svmcompile.accelerate.certified.choose import Choice
-from svmcompile.accelerate.certified.costs import TaylorPrices
+from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.program import Program
@@ -25,15 +25,16 @@ from svmcompile.svm import SVM
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
 DIRECT = {"host": 16, "portable": 1, "flops": 1}
 REDONE = 1.4  # rows that come here are close to zero: some go on to double, as other rows hardly do
+IN_DOUBLE = 2.0  # times the cost in float32
 LEAST_ROWS = 20  # undecided ones, to judge by
 MOST_VECTORS = 4000  # bounds of more vectors cost more time to make than rows are likely to save
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fallback:
-    """A program with a bounded sum, and what it costs undecided rows."""
+    """A program with a bounded sum, none where the sum in double is cheap; what it costs undecided rows."""
 
-    program: Program
+    program: Program | None
     kind: str
     cost: float
 
@@ -66,6 +67,9 @@ def fallback(
     svm: SVM, own: SVM, rows: Array, choice: Choice, plain: Fallback | None, options: CertifiedOptions
 ) -> Fallback | Instead:
     """The cheapest way for the rows that the front end leaves; `plain` is another to compare with."""
+    if is_quadratic(svm):
+        cost = IN_DOUBLE * quadratic_cost(svm, PRICES[options.tune])
+        return Fallback(None, "the quadratic function", cost)
     first = DIRECT[options.tune]
     settings = AnytimeOptions(tune=options.tune, force=True, k_max=first, block=first, r_coords="0")
     left = undecided(choice)
@@ -79,6 +83,17 @@ def fallback(
         found.append(plain)
     made = [one for one in found if isinstance(one, Fallback)]
     return min(made, key=lambda one: one.cost) if made else found[0]
+
+
+def is_quadratic(svm: SVM) -> bool:
+    """Whether the sum in double is one quadratic function, which needs no vectors."""
+    return svm.kernel.kind == "poly" and svm.kernel.degree == 2
+
+
+def quadratic_cost(svm: SVM, price: TaylorPrices) -> float:
+    """Of a quadratic and a linear form of the features."""
+    d = svm.kernel_width
+    return price.form(d * (d + 1) // 2 + d)
 
 
 def undecided(choice: Choice) -> Array:
