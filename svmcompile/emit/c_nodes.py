@@ -63,6 +63,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "jets": (ir.JetSum,),
     "host_taylor": (ir.TiledTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
@@ -78,6 +79,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
     ir.TaylorSum: ("form",),
+    ir.JetSum: ("form", "kernel", "meet", "narrow"),
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
@@ -137,7 +139,7 @@ def context(
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.JetSum, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
@@ -323,7 +325,8 @@ def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, A
 
 @_own.register(ir.OneLeaf)
 @_own.register(ir.TaylorSum)
-def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+@_own.register(ir.JetSum)
+def _(node: Any, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     return taylor_context(node, program, types, name, prefix)
 

@@ -13,6 +13,7 @@ import svmcompile.ir.chances_rules
 import svmcompile.ir.features_rules
 import svmcompile.ir.fixed_rules
 import svmcompile.ir.fixed_tree_rules
+import svmcompile.ir.jets_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.taylor_rules
@@ -147,7 +148,7 @@ def _signs(program: Program) -> set[str]:
     return {
         node.out
         for node in program.body
-        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor))
+        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor, ir.JetSum))
         or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
     }
 

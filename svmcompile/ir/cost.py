@@ -13,6 +13,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.jets_cost import unsure_share
 from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
@@ -32,7 +33,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.JetSum,
     ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
@@ -115,6 +116,8 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
         return _lazy_share(found.taylor, seen, found.tables)
     if isinstance(node, ir.TaylorSum) and values is not None:
         return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
+    if isinstance(node, ir.JetSum) and values is not None:
+        return unsure_share(node, values, tables)
     if isinstance(node, ir.TaylorVote) and values is not None:
         return float(vote_work(node, values[node.x], tables).unsure.mean())
     if values is None or not isinstance(node, ir.Guard):

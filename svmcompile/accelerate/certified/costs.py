@@ -45,6 +45,14 @@ class TaylorPrices:
             found.append(self._of(self.third, r * (r + 1) * (r + 2) // 6))
         return np.cumsum(found)
 
+    def once(self, d: int) -> float:
+        """What all jets of a row share: its difference from the centre, and an exponential."""
+        return self._of(self.first, d)
+
+    def jet(self, d: int) -> float:
+        """A jet: a dot product and a quadratic form."""
+        return self._of(self.axis, d) + self._of(self.second, d * (d + 1) // 2)
+
 
 PRICES = {
     "flops": TaylorPrices(

@@ -125,7 +125,7 @@ def _finished(
     figures = behind.figures(choice, gates, own)
     exact = price.exact_sum(svm.n_vectors)
     details = {"choice": choice.as_dict() | {"gates": gates}, **figures, "exact_cost": round(exact, 3)}
-    left = figures["stages"][-1]["share"] > MOST_LEFT[options.tune]
+    left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
         return Instead(no_gain(figures["cost"] / exact, options), details)
     origin = replace(

@@ -8,7 +8,7 @@ from svmcompile.accelerate.anytime.costs import TUNES
 from svmcompile.errors import OptionError
 
 MODES = ("certified", "calibrated")
-FALLBACKS = ("auto", "direct", "anytime")
+FALLBACKS = ("auto", "direct", "anytime", "jets")
 MOST_LEAVES = 256
 
 
@@ -21,7 +21,8 @@ class CertifiedOptions:
     rank: int = -1  # directions of orders 2 and 3; 0: all features, -1: chosen
     cells: int = 0  # distances at which a bound is stored; 0: chosen
     max_bytes: int = 0  # of the front end's tables in float32; 0: as many as the support vectors take
-    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), auto: chosen
+    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), jets, auto
+    blocks: int = 0  # of the sum with jets of what is left; 0: chosen
     mode: str = "certified"  # calibrated: bounds as measured on rows, not proven, and so APPROXIMATE
     sample: int = 1000  # rows that the cost is judged by: of the data, else made up between vectors
     tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
@@ -39,6 +40,7 @@ class CertifiedOptions:
             "rank": (-1, 100_000),
             "cells": (0, 1024),
             "max_bytes": (0, 1 << 30),
+            "blocks": (0, 64),
             "sample": (10, 1_000_000),
             "seed": (0, 1 << 31),
         }

@@ -25,6 +25,10 @@ def bounded_sum(program: Program) -> ir.BoundedSum | None:
     return None
 
 
+def _jet_sum(program: Program) -> ir.JetSum | None:
+    return next((node for node in program.body if isinstance(node, ir.JetSum)), None)
+
+
 def rbf_sum(node: ir.BoundedSum, program: Program, row: RowError) -> RbfSum:
     """The sum that a bounded sum is about."""
     vectors, weights = program.tables[node.vectors], program.tables[node.weights]
@@ -50,8 +54,8 @@ def insert_front(
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
 ) -> Program:
-    """The program with these expansions before its bounded sum."""
-    node = bounded_sum(program)
+    """The program with these expansions before its bounded sum, or its sum with jets."""
+    node = bounded_sum(program) or _jet_sum(program)
     assert node is not None, "look for the sum first"
     at = program.body.index(node) + 1
     builder = Builder(svm)
