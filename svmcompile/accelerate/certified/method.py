@@ -21,11 +21,12 @@ from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged
-from svmcompile.accelerate.certified.choose import Choice, chosen
+from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES
-from svmcompile.accelerate.certified.fallback import REDONE, Fallback, fallback
+from svmcompile.accelerate.certified.fallback import REDONE
 from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
 from svmcompile.accelerate.certified_votes import certified_votes
@@ -93,13 +94,11 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    choice = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
-    if choice is None:
+    tried = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
+    if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    behind = fallback(svm, own, rows, choice, options)
-    if isinstance(behind, Instead):
-        return behind
-    return _finished(svm, choice, behind, price, options)
+    plan = planned(svm, own, rows, tried, options)
+    return plan if isinstance(plan, Instead) else _finished(svm, plan, price, options)
 
 
 def build_rows(own: SVM, rows: Array, seed: int) -> Array:
@@ -115,16 +114,15 @@ def direct_cost(price: Prices, own: SVM) -> float:
     return REDONE * (price.call + price.stage + price.term * own.n_vectors)
 
 
-def _finished(
-    svm: SVM, choice: Choice, behind: Fallback, price: Prices, options: CertifiedOptions
-) -> Program | Instead:
+def _finished(svm: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:
     """Front end and fallback as one program, if that is cheaper than the exact sum."""
-    own = PRICES[options.tune]
+    own, (choice, behind) = PRICES[options.tune], plan
     gates = best_gates(choice, own, behind.cost)
     program = insert_front(svm, behind.program, choice.whole, choice.grown.tree, choice.expansions, gates)
     figures = behind.figures(choice, gates, own)
     exact = price.exact_sum(svm.n_vectors)
-    details = {"choice": choice.as_dict() | {"gates": gates}, **figures, "exact_cost": round(exact, 3)}
+    told = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
+    details = {"choice": told, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
         return Instead(no_gain(figures["cost"] / exact, options), details)

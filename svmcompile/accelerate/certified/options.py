@@ -9,6 +9,7 @@ from svmcompile.errors import OptionError
 
 MODES = ("certified", "calibrated")
 FALLBACKS = ("auto", "direct", "anytime", "jets")
+WITHOUT_JETS = ("host",)  # whose code meets all vectors together
 MOST_LEAVES = 256
 
 
@@ -28,6 +29,11 @@ class CertifiedOptions:
     tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
     force: bool = False  # emit it even where the exact sum is predicted to be cheaper
     seed: int = 0  # of sample rows
+
+    @property
+    def takes_jets(self) -> bool:
+        """Whether rows not sure may come to a sum with jets."""
+        return self.fallback == "jets" or (self.fallback == "auto" and self.tune not in WITHOUT_JETS)
 
     def __post_init__(self) -> None:
         for name, known in (("mode", MODES), ("fallback", FALLBACKS), ("tune", TUNES)):

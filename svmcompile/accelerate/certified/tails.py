@@ -6,6 +6,7 @@ with a bound of its own, so that a row can stop before it has met them all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -23,7 +24,6 @@ from svmcompile.ir.stages import longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
-PARTS = 10  # of the vectors, between which jets are tried
 GATES = (0.0, 0.3, 0.5, 0.7, 0.85)
 CELLS = 16
 
@@ -35,6 +35,11 @@ def made_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) ->
     return jets(whole, rows, parts, CELLS, sharpen, error) if error.usable else None
 
 
+def most_jets(d: int, room: int) -> int:
+    """How many jets so many bytes hold."""
+    return max(0, (room - 4 * (d + 1)) // jet_bytes(d, CELLS))
+
+
 class Costs:
     """What rows cost: once, and for each jet and each kernel value."""
 
@@ -42,29 +47,61 @@ class Costs:
         self.once = price.call + own.once(d)
         self.jet, self.value = own.jet(d) + price.stage, price.term
 
-    def mean(self, found: Blocks, ends: Array) -> float:
+    def of_rows(self, found: Blocks, ends: Array) -> Array:
         met, tried = met_and_tried(found, ends)
-        return float((self.once + self.value * met + self.jet * tried).mean())
+        return np.asarray(self.once + self.value * met + self.jet * tried)
 
 
-def best_jets(
-    found: Jets, rows: Array, costs: Costs, most: int, least: int = 1
-) -> tuple[Jets, float, float]:
-    """Of at most so many jets the cheapest for rows, their gate, and the mean cost."""
-    node, tables = jet_node(found)
-    seen = jet_blocks(node, rows, tables)
-    ends = np.array([*found.ends, len(found.whole.weights)])
+@dataclass(frozen=True, eq=False, slots=True)
+class Tail:
+    """Jets, and when a row tries the next."""
+
+    found: Jets
+    gate: float
+
+    @property
+    def ends(self) -> Array:
+        """Of blocks, and of all vectors."""
+        return np.array([*self.found.ends, len(self.found.whole.weights)])
+
+    @property
+    def bytes(self) -> int:
+        d = int(self.found.whole.vectors.shape[1])
+        return 4 * (d + 1) + len(self.found.ends) * jet_bytes(d, CELLS)
+
+    def blocks(self, rows: Array) -> Blocks:
+        node, tables = jet_node(self.found, gate=self.gate)
+        return jet_blocks(node, rows, tables)
+
+    def row_costs(self, rows: Array, costs: Costs) -> Array:
+        return costs.of_rows(self.blocks(rows), self.ends)
+
+    def by_block(self, rows: Array, costs: Costs) -> list[tuple[float, float]]:
+        """Of each jet, and at last of all vectors: its share of the rows and of the cost."""
+        found, before, shares = self.blocks(rows), 0, list[tuple[float, float]]()
+        stop, tried, jets = found.stop, found.tried, len(self.found.ends)
+        for at, end in enumerate(self.ends.tolist()):
+            came = (stop >= at) & found.finite
+            cost = costs.value * (end - before) * came.mean() + (costs.once if at == 0 else 0.0)
+            cost += costs.jet * (came & tried[:, at]).mean() if at < jets else 0.0
+            share = (stop == at).mean() if at < jets else (stop >= at).mean()
+            shares.append((float(share), float(cost)))
+            before = end
+        return shares
+
+
+def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Tail:
+    """Of at most so many jets the cheapest for rows, or as many of them as there can be, and their gate."""
+    every, count = Tail(found, 0.0), min(most, len(found.ends))
+    seen, ends = every.blocks(rows), every.ends
     tried = [
         list(kept)
-        for count in range(least, min(most, len(found.ends)) + 1)
-        for kept in combinations(range(len(found.ends)), count)
+        for size in range(count if whole else 1, count + 1)
+        for kept in combinations(range(len(found.ends)), size)
     ]
-    kept = min(tried, key=lambda some: costs.mean(_only(seen, some), ends[[*some, -1]]))
-    chosen = found.some(kept)
-    node, tables = jet_node(chosen)
-    seen, ends = jet_blocks(node, rows, tables), ends[[*kept, -1]]
-    cost, gate = min((costs.mean(seen._replace(gate=gate), ends), gate) for gate in GATES)
-    return chosen, gate, cost
+    kept = min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
+    gated = [Tail(found.some(kept), gate) for gate in GATES]
+    return min(gated, key=lambda one: one.row_costs(rows, costs).mean())
 
 
 def _only(seen: Blocks, kept: list[int]) -> Blocks:
@@ -73,34 +110,14 @@ def _only(seen: Blocks, kept: list[int]) -> Blocks:
     return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some], bounds=seen.bounds[:, kept])
 
 
-def jet_program(svm: SVM, own: SVM, found: Jets, gate: float) -> Program:
+def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
     x = builder.preprocess("bounded_", steps=own.steps)
-    node, tables = jet_node(found, x, exact, gate)
+    node, tables = jet_node(tail.found, x, exact, tail.gate)
     for name, table in tables.items():
         (builder.indices if name == node.ends else builder.table)(name, table)
     builder.body.append(node)
     builder.body.extend(head_nodes(svm, node.out))
     return builder.program([Output("label", "label")], "certified", Claim.SAME_LABEL, ())
-
-
-def memory_for(d: int, room: int) -> int:
-    """How many jets so many bytes hold."""
-    return max(0, (room - 4 * (d + 1)) // jet_bytes(d, CELLS))
-
-
-def by_block(found: Blocks, ends: Array, costs: Costs) -> list[tuple[float, float]]:
-    """Of each jet, and at last of all vectors: the share of rows it decides, and what it adds to the cost."""
-    stop, tried = found.stop, found.tried
-    before, shares = 0, []
-    for at, end in enumerate(ends):
-        came = (stop >= at) & found.finite
-        cost = costs.value * (end - before) * came.mean()
-        if at < len(ends) - 1:
-            cost += costs.jet * (came & tried[:, at]).mean()
-        share = (stop == at).mean() if at < len(ends) - 1 else (stop >= at).mean()
-        shares.append((float(share), float(cost) + (costs.once if at == 0 else 0.0)))
-        before = end
-    return shares

@@ -1,0 +1,142 @@
+"""Plan: a front end and what comes behind it; front ends that were tried go in, the cheapest pair leaves.
+
+The sum behind it, with or without the bounds of `anytime`, goes with the front end that is the cheapest
+before that sum. Where jets make undecided rows cheap, a smaller front end may do: the costs of sample rows
+in jets say which, and that one gets jets of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from svmcompile.accelerate.anytime.costs import prices
+from svmcompile.accelerate.anytime.instead import Instead
+from svmcompile.accelerate.anytime.remarks import ROUNDING
+from svmcompile.accelerate.certified.choose import Choice
+from svmcompile.accelerate.certified.costs import PRICES
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, bounds, direct, undecided
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.tails import (
+    Costs,
+    Tail,
+    best_tail,
+    jet_program,
+    made_jets,
+    most_jets,
+)
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
+from svmcompile.kernel import Array
+from svmcompile.svm import SVM
+
+LEAST_ROWS = 20  # undecided ones, to judge by
+MOST_VECTORS = 4000  # bounds of more vectors cost more time to make than rows are likely to save
+MOST_JET_VECTORS = 1200  # likewise for jets, each of which takes the cube of their number
+PARTS, FEW_PARTS = 10, 6  # of the vectors, between which jets are tried; where each costs much time
+
+
+class Plan(NamedTuple):
+    """A front end and its fallback."""
+
+    choice: Choice
+    behind: Fallback
+
+    @property
+    def cost(self) -> float:
+        return self.choice.front + self.choice.shares[-1] * self.behind.cost
+
+
+def planned(
+    svm: SVM, own: SVM, rows: Array, tried: list[Choice], options: CertifiedOptions
+) -> Plan | Instead:
+    """The cheapest pair of what the options leave open; the front ends are sorted by cost."""
+    first, kind, tune = tried[0], options.fallback, options.tune
+    left = undecided(first)
+    plain = direct(svm, own, rows, left, tune)
+    if isinstance(plain, Instead):
+        return plain
+    found: list[Fallback | Instead] = [plain]
+    if kind == "anytime" or (kind == "auto" and len(left) >= LEAST_ROWS and own.n_vectors <= MOST_VECTORS):
+        found.append(bounds(svm, own, rows, left, tune))
+    plans = [Plan(first, one) for one in found if isinstance(one, Fallback)]
+    if kind == "anytime":
+        return plans[-1]
+    if options.takes_jets and (kind == "jets" or own.n_vectors <= MOST_JET_VECTORS):
+        redone = (REDONE - 1) / REDONE * plain.cost * first.shares[-1]
+        jets = Tails(svm, own, options, redone).plans(tried)
+        if kind == "jets":
+            if isinstance(jets, Instead):
+                return jets
+            plans = []
+        plans += [] if isinstance(jets, Instead) else jets
+    return min(plans, key=lambda one: one.cost)
+
+
+class Tails:
+    """Front ends with jets behind them.
+
+    `redone` is what rows that are left cost beside all that in double, over all rows; those are rows so
+    close to zero that no front end and no jet is sure of them.
+    """
+
+    def __init__(self, svm: SVM, own: SVM, options: CertifiedOptions, redone: float) -> None:
+        self.svm, self.own, self.options, self.redone = svm, own, options, redone
+        self.costs = Costs(prices(options.tune, svm), PRICES[options.tune], own.kernel_width)
+
+    def plans(self, tried: list[Choice]) -> list[Plan] | Instead:
+        """Jets behind the first, and behind the one that they make cheapest."""
+        d, room = self.own.kernel_width, self.options.max_bytes
+        fitting = [one for one in tried if most_jets(d, room - one.bytes)]
+        if not fitting:
+            return Instead(f"no front end leaves room for a jet in {room} bytes; raise max_bytes")
+        tail = self._tail(fitting[0])
+        if tail is None:
+            return Instead(ROUNDING)
+        plans = [self._plan(fitting[0], tail)]
+        other = self._cheapest([one for one in fitting if one.bytes + tail.bytes <= room], tail)
+        if other is not fitting[0]:
+            tail = self._tail(other)
+            plans += [self._plan(other, tail)] if tail else []
+        return plans
+
+    def _tail(self, choice: Choice) -> Tail | None:
+        """The best jets for the rows that a front end leaves."""
+        coming = _coming(choice)
+        left = undecided(choice)
+        d, wanted = self.own.kernel_width, self.options.blocks
+        many = d * (d + 1) // 2 > FEW_PRODUCTS
+        sharpen = MANY_PRODUCTS if len(choice.leaves) == 1 else FEW_PRODUCTS
+        parts = wanted or (FEW_PARTS if many else PARTS)
+        found = made_jets(self.own, choice.whole, coming, parts, sharpen)
+        if found is None:
+            return None
+        most = most_jets(d, self.options.max_bytes - choice.bytes)
+        rows = left if len(left) >= LEAST_ROWS else coming
+        return best_tail(found, rows, self.costs, most, bool(wanted))
+
+    def _cheapest(self, tried: list[Choice], tail: Tail) -> Choice:
+        """The front end before jets, by the cost of each sample row in them."""
+        known: dict[int, Array] = {}
+
+        def cost(choice: Choice) -> float:
+            if id(choice.grown) not in known:
+                known[id(choice.grown)] = tail.row_costs(choice.sample[0], self.costs)
+            return choice.front + float((known[id(choice.grown)] * choice.left).mean())
+
+        return min(tried, key=cost)
+
+    def _plan(self, choice: Choice, tail: Tail) -> Plan:
+        rows = undecided(choice)
+        redone = self.redone / max(choice.shares[-1], 1.0 / len(choice.left))
+        shares = tail.by_block(rows if len(rows) >= LEAST_ROWS else _coming(choice), self.costs)
+        parts = [Part(f"block {at + 1}", *both) for at, both in enumerate(shares[:-1])]
+        parts.append(Part("the sum", shares[-1][0], shares[-1][1] + redone))
+        return Plan(choice, Fallback(jet_program(self.svm, self.own, tail), tuple(parts), tail.bytes))
+
+
+def _coming(choice: Choice) -> Array:
+    """Rows that no order decides, of those that centres are made of; all of them if there are few."""
+    left = [leaf.rows[leaf.settles(choice.form, leaf.rows) == choice.form.order] for leaf in choice.leaves]
+    found = np.concatenate(left)
+    return found if len(found) >= LEAST_ROWS else np.concatenate([leaf.rows for leaf in choice.leaves])
