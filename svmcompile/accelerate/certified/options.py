@@ -40,6 +40,8 @@ class CertifiedOptions:
             value = getattr(self, name)
             if value not in known:
                 raise OptionError(f"certified: unknown {name} {value!r}; known: {', '.join(known)}")
+        if self.blocks == 1:
+            raise OptionError("certified: blocks 1 is the sum itself; take two or more, or fallback direct")
         ranges = {
             "leaves": (0, MOST_LEAVES),
             "order": (0, 3),

@@ -87,7 +87,10 @@ class Tails:
     def plans(self, tried: list[Choice]) -> list[Plan] | Instead:
         """Jets behind the first, and behind the one that they make cheapest."""
         d, room = self.own.kernel_width, self.options.max_bytes
-        fitting = [one for one in tried if most_jets(d, room - one.bytes)]
+        least = max(1, min(self.options.blocks, self.own.n_vectors) - 1)
+        fitting = [one for one in tried if most_jets(d, room - one.bytes) >= least]
+        if self.own.n_vectors < 2:
+            return Instead("jets need two support vectors or more")
         if not fitting:
             return Instead(f"no front end leaves room for a jet in {room} bytes; raise max_bytes")
         tail = self._tail(fitting[0])
