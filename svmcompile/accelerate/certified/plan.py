@@ -14,7 +14,7 @@ import numpy as np
 from svmcompile.accelerate.anytime.costs import prices
 from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.remarks import ROUNDING
-from svmcompile.accelerate.certified.choose import Choice
+from svmcompile.accelerate.certified.choose import SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.costs import PRICES
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, bounds, direct, undecided
 from svmcompile.accelerate.certified.options import CertifiedOptions
@@ -89,8 +89,8 @@ class Tails:
         d, room = self.own.kernel_width, self.options.max_bytes
         least = max(1, min(self.options.blocks, self.own.n_vectors) - 1)
         fitting = [one for one in tried if most_jets(d, room - one.bytes) >= least]
-        if self.own.n_vectors < 2:
-            return Instead("jets need two support vectors or more")
+        if self.own.n_vectors < 2 or d > SQUARE_FEATURES:
+            return Instead(f"jets need two support vectors or more and at most {SQUARE_FEATURES} features")
         if not fitting:
             return Instead(f"no front end leaves room for a jet in {room} bytes; raise max_bytes")
         tail = self._tail(fitting[0])
