@@ -16,6 +16,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 from taylor_programs import Sum
 
+import svmcompile as sc
+from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.jets_meaning import jet_blocks
@@ -66,12 +68,12 @@ def test_no_label_changes_in_onnx() -> None:
         assert (outputs(program, queries, "f32")["label"] == expected).all()
 
 
-@pytest.mark.parametrize("profile", ["portable", "host"])
-def test_no_step_is_undefined_and_no_compiler_complains(profile: str, tmp_path: Path) -> None:
+def test_no_step_is_undefined_and_no_compiler_complains(tmp_path: Path) -> None:
+    """Of the profile portable; code for a host is that of other sums."""
     for compiler in compilers().values():
-        write_all(programs(), tmp_path, "f32", profile=profile)
+        write_all(programs(), tmp_path, "f32", profile="portable")
         compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
-    binary = build(programs(), tmp_path, "f32", sanitizing_compiler(), *SANITIZE, profile=profile)
+    binary = build(programs(), tmp_path, "f32", sanitizing_compiler(), *SANITIZE, profile="portable")
     some = np.vstack([rows()[::50], [[np.nan, np.inf]]]).astype(np.float32)
     for case, program in programs().items():
         run(binary, case, program, some, "f32")
@@ -88,3 +90,15 @@ def test_lowering_keeps_jets_where_vectors_are_met_one_by_one() -> None:
     node = jet_sum(portable)
     found = jet_blocks(node, queries, portable.tables)
     assert (found.stop < found.scores.shape[1] - 1).mean() > 0.1  # some rows stop before all vectors
+
+
+def test_a_device_has_jets_if_it_may_add_up_in_double(tmp_path: Path) -> None:
+    program = programs()["five"]
+    with pytest.raises(EmitError, match="soft-double"):
+        sc.emit(program, "c", "model", profile="device")
+    sc.write(sc.emit(program, "c", "model", profile="device", soft_double=True), tmp_path)
+    for compiler in compilers().values():
+        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "model.c", "-o", "model.o")
+    queries = rows().astype(np.float32)
+    found = sc.load(tmp_path, target="c").predict(queries)
+    assert (found == fitted()[1].predict(queries.astype(np.float64))).all()
