@@ -219,6 +219,8 @@ def _is_plain(prepare: ir.Prepare, node: Any, program: Program) -> bool:
     shift, factor, vectors = (
         program.tables[name] for name in (prepare.shift, prepare.factor, node.vectors)
     )
+    if vectors.dtype == np.float64:  # sums in double are written as for other profiles, with a copy
+        return False
     if shift.any() or not (factor == factor[0]).all():
         return False
     within = FACTORS[0] <= float(factor[0]) <= FACTORS[1]
