@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.jets_meaning import Blocks, jet_blocks
@@ -38,7 +39,6 @@ def _(node: ir.JetSum, types: Types, tables: Tables, values: Values | None) -> W
     return Work(met, met * (2 * d + SHAPE_FLOPS["exp2"] + 4) + start + tried * jet)
 
 
-def unsure_share(node: ir.JetSum, values: Values, tables: Tables) -> float:
-    """The share of rows that neither jets nor all vectors are sure of."""
-    stop = jet_blocks(node, values[node.x], tables).stop
-    return float((stop > len(tables[node.ends])).mean())
+def needs_exact(node: ir.JetSum, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    """The rows that neither jets nor all vectors are sure of."""
+    return np.asarray(jet_blocks(node, values[node.x], tables).stop > len(tables[node.ends]))

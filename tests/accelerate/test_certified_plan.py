@@ -11,7 +11,10 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.jets_meaning import jet_blocks
 from svmcompile.ir.program import Program
+from svmcompile.ir.taylor_meaning import taylor_orders
 
 ROOM = 3000
 
@@ -100,3 +103,16 @@ def test_a_given_number_of_blocks_is_made() -> None:
             model, method="certified", X=X, tune="flops", fallback="jets", blocks=blocks, max_bytes=ROOM
         )
         assert len(program.tables["jet_ends"]) == blocks - 1
+
+
+def test_kernel_values_are_counted_for_the_rows_that_come_to_them() -> None:
+    rows = np.random.default_rng(1).normal(size=(500, 5)).astype(np.float32).astype(np.float64)
+    program = compiled("jets")
+    front = next(node for node in program.body if isinstance(node, ir.TaylorSum))
+    jets = next(node for node in program.body if isinstance(node, ir.JetSum))
+    seen = interpret_values(program, rows, {front.x, front.leaf})
+    left = ~taylor_orders(front, seen[front.x], seen[front.leaf], program.tables).sure.any(axis=1)
+    stop = jet_blocks(jets, seen[front.x][left], program.tables).stop
+    n = len(program.tables[jets.weights])
+    ends = np.array([*program.tables[jets.ends], n, 2 * n])  # at last the exact sum as well
+    assert program.cost(rows).mean_kernel_evaluations == pytest.approx(ends[stop].sum() / len(rows))

@@ -14,7 +14,7 @@ import numpy as np
 from svmcompile.accelerate.anytime.costs import prices
 from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.remarks import ROUNDING
-from svmcompile.accelerate.certified.choose import SQUARE_FEATURES, Choice
+from svmcompile.accelerate.certified.choose import HARDLY, SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.costs import PRICES
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, bounds, direct, undecided
 from svmcompile.accelerate.certified.options import CertifiedOptions
@@ -62,15 +62,14 @@ def planned(
     plans = [Plan(first, one) for one in found if isinstance(one, Fallback)]
     if kind == "anytime":
         return plans[-1]
-    if options.takes_jets and (kind == "jets" or own.n_vectors <= MOST_JET_VECTORS):
-        redone = (REDONE - 1) / REDONE * plain.cost * first.shares[-1]
-        jets = Tails(svm, own, options, redone).plans(tried)
-        if kind == "jets":
-            if isinstance(jets, Instead):
-                return jets
-            plans = []
-        plans += [] if isinstance(jets, Instead) else jets
-    return min(plans, key=lambda one: one.cost)
+    best = min(plans, key=lambda one: one.cost)
+    if not options.takes_jets or (kind == "auto" and own.n_vectors > MOST_JET_VECTORS):
+        return best
+    redone = (REDONE - 1) / REDONE * plain.cost * first.shares[-1]
+    jets = Tails(svm, own, options, redone).plan(tried)
+    if kind == "jets":
+        return jets
+    return jets if isinstance(jets, Plan) and jets.cost < HARDLY * best.cost else best
 
 
 class Tails:
@@ -84,8 +83,8 @@ class Tails:
         self.svm, self.own, self.options, self.redone = svm, own, options, redone
         self.costs = Costs(prices(options.tune, svm), PRICES[options.tune], own.kernel_width)
 
-    def plans(self, tried: list[Choice]) -> list[Plan] | Instead:
-        """Jets behind the first, and behind the one that they make cheapest."""
+    def plan(self, tried: list[Choice]) -> Plan | Instead:
+        """Jets behind the first, or behind the one that they make cheapest."""
         d, room = self.own.kernel_width, self.options.max_bytes
         least = max(1, min(self.options.blocks, self.own.n_vectors) - 1)
         fitting = [one for one in tried if most_jets(d, room - one.bytes) >= least]
@@ -101,7 +100,7 @@ class Tails:
         if other is not fitting[0]:
             tail = self._tail(other)
             plans += [self._plan(other, tail)] if tail else []
-        return plans
+        return min(plans, key=lambda one: one.cost)
 
     def _tail(self, choice: Choice) -> Tail | None:
         """The best jets for the rows that a front end leaves."""
