@@ -20,6 +20,8 @@ from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
+from svmcompile.emit.c_parts import PARTS
+from svmcompile.emit.c_picked import picked_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
@@ -65,31 +67,13 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "taylor": (ir.OneLeaf, ir.TaylorSum),
     "jets": (ir.JetSum,),
     "host_taylor": (ir.TiledTaylor,),
+    "picked_taylor": (ir.PickedTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
     "fixed": FIXED,
     "fixed_trees": FIXED_TREES,
 }
-# Names that belong to a node besides its function.
-PARTS: dict[type[Node], tuple[str, ...]] = {
-    ir.PackedSum: ("kernel", "block"),
-    ir.PackedPath: ("kernel",),
-    ir.PackedLeaves: ("kernel", "input", "leaf_of"),
-    ir.TiledSum: ("ends", "input"),
-    ir.SparseSum: ("ends",),
-    ir.PlaneRoute: ("plane",),
-    ir.TaylorSum: ("form",),
-    ir.JetSum: ("form", "kernel", "meet", "narrow"),
-    ir.Couple: ("sweep",),
-    ir.StagedSum: ("kernel", "rest", "narrow", "size"),
-    ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
-    ir.TaylorVote: ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members"),
-    ir.PlaneLists: ("list",),
-    ir.TiledLists: ("list", "group"),
-    ir.FixedSum: ("kernel", "curve_of"),
-    ir.FixedPath: ("kernel", "curve_of"),
-    ir.FixedLeafSums: ("kernel", "curve_of"),
-}
+LAZY = (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum, *STAGED)
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
@@ -103,6 +87,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
     if isinstance(node, ir.TiledTaylor):
         return True
+    if isinstance(node, ir.PickedTaylor):
+        return node.lanes > 1
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -139,7 +125,7 @@ def context(
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.JetSum, *STAGED)):
+    if isinstance(node, LAZY):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
@@ -155,6 +141,8 @@ def context(
         }
     if isinstance(node, ir.TiledTaylor):
         known |= tiled_context(node, program, types, name, known["function"])
+    if isinstance(node, ir.PickedTaylor):
+        known |= picked_context(node, program, types, name, known["function"]) | {"exp2": f"{helper}_exp2"}
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -331,8 +319,9 @@ def _(node: Any, program: Program, types: Types, name: str) -> dict[str, Any]:
     return taylor_context(node, program, types, name, prefix)
 
 
-@_own.register
-def _(node: ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
+@_own.register(ir.PickedTaylor)
+@_own.register(ir.TiledTaylor)
+def _(node: ir.PickedTaylor | ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
     return {}
 
 

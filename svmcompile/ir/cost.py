@@ -16,8 +16,9 @@ from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, pat
 from svmcompile.ir.jets_cost import needs_exact
 from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
-from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
+from svmcompile.ir.nodes import Kind, Node, Type, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
+from svmcompile.ir.picked_taylor import seen_by, unpicked
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -33,7 +34,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.JetSum,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum,
     ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
@@ -120,6 +121,9 @@ def _needs_lazy(node: Node, values: Values, tables: Tables) -> NDArray[np.bool_]
     if isinstance(node, ir.TiledTaylor):
         found, seen = around(node, values, tables)
         return _needs_lazy(found.taylor, seen, found.tables)
+    if isinstance(node, ir.PickedTaylor):
+        one, given = seen_by(node, values, tables)
+        return _needs_lazy(one.taylor, given, one.tables)
     if isinstance(node, ir.TaylorSum):
         return np.asarray(_settled_last(node, values, tables)[0] == len(tables[node.margins]))
     if isinstance(node, ir.JetSum):
@@ -324,6 +328,12 @@ def _(node: ir.TiledTaylor, types: Types, tables: Tables, values: Values | None)
     known[found.route.out] = result_type(found.route, known, found.tables)
     parts = (found.scale, found.route, found.taylor)
     return sum((work(part, known, found.tables, seen) for part in parts), Work(0, 0))
+
+
+@work.register
+def _(node: ir.PickedTaylor, types: Types, tables: Tables, values: Values | None) -> Work:
+    found, seen = (unpicked(node, tables), None) if values is None else seen_by(node, values, tables)
+    return work(found.taylor, {**types, found.leaf.out: Type(Kind.INDEX, 1)}, found.tables, seen)
 
 
 def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:

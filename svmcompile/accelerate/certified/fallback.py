@@ -49,7 +49,7 @@ class Fallback:
         rows, leaf = choice.sample
         found = taylor_orders(node, rows, leaf, tables)
         order, d = choice.form.order, rows.shape[1]
-        upto = own.upto(order, d, choice.form.rank)
+        upto = own.upto(choice.form, d)
         depth = np.array([one.depth for one in choice.leaves], dtype=np.float64)[leaf]
         spent = np.diff(upto, prepend=0.0)
         way = own.route(depth, d, len(choice.leaves))

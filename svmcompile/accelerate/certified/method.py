@@ -8,6 +8,7 @@ double. So every label is the original's.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +24,9 @@ from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged
 from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES
-from svmcompile.accelerate.certified.fallback import REDONE
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part
 from svmcompile.accelerate.certified.gates import best_gates
+from svmcompile.accelerate.certified.guarded import guard_width, guarded, mostly_zeros
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
@@ -94,10 +96,17 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    tried = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
+    width = guard_width(svm) if mostly_zeros(svm) else math.inf
+    filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
+    rest = direct_cost(price, own)
+    rest = min(rest, guarded_cost(price, svm)) if filled else rest
+    tried = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    plan = planned(svm, own, rows, tried, options)
+    part = Part("the sum", 1.0, guarded_cost(price, svm))
+    plan = planned(
+        svm, own, rows, tried, Fallback(guarded(svm, width), (part,)) if filled else None, options
+    )
     return plan if isinstance(plan, Instead) else _finished(svm, plan, price, options)
 
 
@@ -112,6 +121,11 @@ def build_rows(own: SVM, rows: Array, seed: int) -> Array:
 def direct_cost(price: Prices, own: SVM) -> float:
     """Of a row that meets every vector behind the front end."""
     return REDONE * (price.call + price.stage + price.term * own.n_vectors)
+
+
+def guarded_cost(price: Prices, svm: SVM) -> float:
+    """The same where it meets the exact sum in float32 first."""
+    return REDONE * price.exact_sum(svm.n_vectors)
 
 
 def _finished(svm: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:

@@ -48,9 +48,17 @@ class Plan(NamedTuple):
 
 
 def planned(
-    svm: SVM, own: SVM, rows: Array, tried: list[Choice], options: CertifiedOptions
+    svm: SVM,
+    own: SVM,
+    rows: Array,
+    tried: list[Choice],
+    guarded: Fallback | None,
+    options: CertifiedOptions,
 ) -> Plan | Instead:
-    """The cheapest pair of what the options leave open; the front ends are sorted by cost."""
+    """The cheapest pair of what the options leave open; the front ends are sorted by cost.
+
+    `guarded` is another fallback to compare with, where there is one.
+    """
     first, kind, tune = tried[0], options.fallback, options.tune
     left = undecided(first)
     plain = direct(svm, own, rows, left, tune)
@@ -62,6 +70,7 @@ def planned(
     plans = [Plan(first, one) for one in found if isinstance(one, Fallback)]
     if kind == "anytime":
         return plans[-1]
+    plans += [Plan(first, guarded)] if guarded else []
     best = min(plans, key=lambda one: one.cost)
     if not options.takes_jets or (kind == "auto" and own.n_vectors > MOST_JET_VECTORS):
         return best
