@@ -20,7 +20,7 @@ from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
-from svmcompile.emit.c_parts import PARTS
+from svmcompile.emit.c_parts import own_names
 from svmcompile.emit.c_picked import picked_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
@@ -130,8 +130,7 @@ def context(
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
         known["isas"] = host_staged(node, program, number, known["function"], name)
-    parts = PARTS.get(type(node), ())
-    known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
+    known |= own_names(node, symbols)
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)
         assert isinstance(prepare, ir.Prepare)
@@ -142,7 +141,7 @@ def context(
     if isinstance(node, ir.TiledTaylor):
         known |= tiled_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PickedTaylor):
-        known |= picked_context(node, program, types, name, known["function"]) | {"exp2": f"{helper}_exp2"}
+        known |= picked_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -322,7 +321,7 @@ def _(node: Any, program: Program, types: Types, name: str) -> dict[str, Any]:
 @_own.register(ir.PickedTaylor)
 @_own.register(ir.TiledTaylor)
 def _(node: ir.PickedTaylor | ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {}
+    return {"exp2": f"{helper_prefix(name, node_number(node, program, types), program)}_exp2"}
 
 
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

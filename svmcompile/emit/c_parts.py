@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from svmcompile.emit.names import Names
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 
@@ -25,3 +26,9 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.FixedPath: ("kernel", "curve_of"),
     ir.FixedLeafSums: ("kernel", "curve_of"),
 }
+
+
+def own_names(node: Node, symbols: Names) -> dict[str, str]:
+    """The names by part."""
+    parts = PARTS.get(type(node), ())
+    return {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}

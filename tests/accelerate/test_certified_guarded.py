@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.certified.guarded import guard_width, mostly_zeros
+from svmcompile.accelerate.anytime.sums import mostly_zeros
+from svmcompile.accelerate.certified.guarded import guard_width
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.kernel import Kernel
 from svmcompile.pipeline import compile as compiled

@@ -21,18 +21,13 @@ from svmcompile.ir.kernel_errors import BLOCK
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.ir.stages import dot_chain
-from svmcompile.kernel import SPARSE_ZEROS, Array
+from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
 SAFE = 1.03  # for products of errors, while an exponent is off by no more than LARGEST
 LARGEST = 0.01
 STEP = 1e-3
 TINY = 1e-36  # what numbers below float32's normal range may lose, generously
-
-
-def mostly_zeros(svm: SVM) -> bool:
-    """Whether rows come as they are and vectors are mostly zeros, which the exact sum then passes over."""
-    return not svm.steps and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
 
 
 def guard_width(svm: SVM) -> float:

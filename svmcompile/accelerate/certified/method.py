@@ -21,12 +21,12 @@ from svmcompile.accelerate.anytime.method import anytime
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.anytime.sums import Sum, merged
+from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
 from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part
 from svmcompile.accelerate.certified.gates import best_gates
-from svmcompile.accelerate.certified.guarded import guard_width, guarded, mostly_zeros
+from svmcompile.accelerate.certified.guarded import guard_width, guarded
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
