@@ -101,6 +101,8 @@ class Tails:
             return Instead(f"jets need two support vectors or more and at most {SQUARE_FEATURES} features")
         if not fitting:
             return Instead(f"no front end leaves room for a jet in {room} bytes; raise max_bytes")
+        if self.options.fallback == "auto" and len(_left(fitting[0])) < LEAST_ROWS:
+            return Instead("too few rows are left undecided to judge jets by")
         tail = self._tail(fitting[0])
         if tail is None:
             return Instead(ROUNDING)
@@ -114,17 +116,18 @@ class Tails:
     def _tail(self, choice: Choice) -> Tail | None:
         """The best jets for the rows that a front end leaves."""
         coming = _coming(choice)
-        left = undecided(choice)
+        coming = (
+            coming if len(coming) >= LEAST_ROWS else np.concatenate([leaf.rows for leaf in choice.leaves])
+        )
         d, wanted = self.own.kernel_width, self.options.blocks
         many = d * (d + 1) // 2 > FEW_PRODUCTS
         sharpen = MANY_PRODUCTS if len(choice.leaves) == 1 else FEW_PRODUCTS
         parts = wanted or (FEW_PARTS if many else PARTS)
-        found = made_jets(self.own, choice.whole, coming, parts, sharpen)
+        found = made_jets(self.own, choice.whole, rows, parts, sharpen)
         if found is None:
             return None
         most = most_jets(d, self.options.max_bytes - choice.bytes)
-        rows = left if len(left) >= LEAST_ROWS else coming
-        return best_tail(found, rows, self.costs, most, bool(wanted))
+        return best_tail(found, _judges(choice), self.costs, most, bool(wanted))
 
     def _cheapest(self, tried: list[Choice], tail: Tail) -> Choice:
         """The front end before jets, by the cost of each sample row in them."""
@@ -138,16 +141,26 @@ class Tails:
         return min(tried, key=cost)
 
     def _plan(self, choice: Choice, tail: Tail) -> Plan:
-        rows = undecided(choice)
         redone = self.redone / max(choice.shares[-1], 1.0 / len(choice.left))
-        shares = tail.by_block(rows if len(rows) >= LEAST_ROWS else _coming(choice), self.costs)
+        shares = tail.by_block(_judges(choice), self.costs)
         parts = [Part(f"block {at + 1}", *both) for at, both in enumerate(shares[:-1])]
         parts.append(Part("the sum", shares[-1][0], shares[-1][1] + redone))
         return Plan(choice, Fallback(jet_program(self.svm, self.own, tail), tuple(parts), tail.bytes))
 
 
 def _coming(choice: Choice) -> Array:
-    """Rows that no order decides, of those that centres are made of; all of them if there are few."""
+    """Rows that no order decides, of those that centres are made of."""
     left = [leaf.rows[leaf.settles(choice.form, leaf.rows) == choice.form.order] for leaf in choice.leaves]
-    found = np.concatenate(left)
-    return found if len(found) >= LEAST_ROWS else np.concatenate([leaf.rows for leaf in choice.leaves])
+    return np.concatenate(left)
+
+
+def _left(choice: Choice) -> Array:
+    """Undecided rows that the cost of jets is judged by: of the sample, or where those are few of others."""
+    left = choice.sample[0][choice.left]
+    return left if len(left) >= LEAST_ROWS else max(left, _coming(choice), key=len)
+
+
+def _judges(choice: Choice) -> Array:
+    """The same; without any, the sample has to do, for jets that are asked for."""
+    left = _left(choice)
+    return left if len(left) else choice.sample[0]
