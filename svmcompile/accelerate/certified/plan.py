@@ -115,10 +115,9 @@ class Tails:
 
     def _tail(self, choice: Choice) -> Tail | None:
         """The best jets for the rows that a front end leaves."""
-        coming = _coming(choice)
-        coming = (
-            coming if len(coming) >= LEAST_ROWS else np.concatenate([leaf.rows for leaf in choice.leaves])
-        )
+        rows = _coming(choice)
+        if len(rows) < LEAST_ROWS:
+            rows = np.concatenate([leaf.rows for leaf in choice.leaves])
         d, wanted = self.own.kernel_width, self.options.blocks
         many = d * (d + 1) // 2 > FEW_PRODUCTS
         sharpen = MANY_PRODUCTS if len(choice.leaves) == 1 else FEW_PRODUCTS
@@ -155,7 +154,7 @@ def _coming(choice: Choice) -> Array:
 
 
 def _left(choice: Choice) -> Array:
-    """Undecided rows that the cost of jets is judged by: of the sample, or where those are few of others."""
+    """Undecided rows that jets are judged by: of the sample, or where those are few of other rows."""
     left = choice.sample[0][choice.left]
     return left if len(left) >= LEAST_ROWS else max(left, _coming(choice), key=len)
 
