@@ -27,6 +27,7 @@ def idle_vote(node: ir.TaylorVote, program: Program) -> set[str]:
         node.loose: node.rank == 0,
         node.squares: tables[node.squares].ndim == 1,
         node.norms: not has_picks(node, program),
+        node.starts: not has_picks(node, program),
     }
     return {name for name, is_idle in idle.items() if is_idle}
 

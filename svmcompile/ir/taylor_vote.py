@@ -33,9 +33,11 @@ class TaylorVote:
     with the least score counts. Pairs that stay open, and all pairs of rows beyond the last cell, go to
     the direct sum over the vectors of their two classes, the least score first, which is sure where it
     is above rounding[0] sum_i |weights_i k_i| + rounding[1]; where it is not, to the same sum in double,
-    whose bound `closer` tells likewise. Where there are norms, bounds are wide enough for distances from
-    products, |x|^2 + |v|^2 - 2 x . v. One that stays unsure makes the label exact, and so does a row
+    whose bound `closer` tells likewise. One that stays unsure makes the label exact, and so does a row
     that is not finite.
+
+    Where there are norms and starts, bounds are wide enough for code that passes over zeros of a row: for
+    products with x less those with the centre, and |x|^2 + |v|^2 - 2 x . v for distances.
 
     `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, the last index of
     tables by class, q and axis is filled up to whole lanes, matrices with d columns are turned, and every
@@ -69,6 +71,7 @@ class TaylorVote:
     rounding: Table  # [pairs, 2]
     closer: Table  # [pairs, 2]
     norms: Table  # [blocks * lanes], |vectors|^2, where code may pass over zeros of a row; else a zero
+    starts: Table  # [centres, k - 1 + r], slopes and axes times the centre, likewise
     rank: int  # r; 0 where y is h
     counts: tuple[int, ...]  # vectors per class, with what fills up
     kernel: Kernel

@@ -64,6 +64,7 @@ def _shapes(node: ir.TaylorVote, tables: Tables, k: int, d: int) -> None:
     if lanes > 1:
         guess, slopes, axes = guess[::-1], slopes[::-1], axes[::-1]
     tests = len(tables[node.children]) if tables[node.planes].ndim > 1 else 0
+    starts = (centres, others + (_whole(node.rank, lanes) if node.rank else 0))
     shapes(
         tables,
         guess_weights=(node.guess_weights, guess),
@@ -89,6 +90,7 @@ def _shapes(node: ir.TaylorVote, tables: Tables, k: int, d: int) -> None:
         rounding=(node.rounding, (pair_count(k), 2)),
         closer=(node.closer, (pair_count(k), 2)),
         norms=(node.norms, (sum(node.counts),) if len(tables[node.norms]) > 1 else (1,)),
+        starts=(node.starts, starts if tables[node.starts].ndim > 1 else (1,)),
     )
 
 

@@ -46,6 +46,10 @@ def _in_blocks(node: TaylorVote, tables: Tables, lanes: int) -> TaylorVote:
     tables[node.guess_weights] = _filled(tables[node.guess_weights].T, lanes)
     for name in (node.guess_bias, node.offsets, node.constants, node.margins, node.gaps):
         tables[name] = _filled(tables[name], lanes)
+    if tables[node.starts].ndim > 1:
+        others = len(node.counts) - 1
+        parts = tables[node.starts][:, :others], tables[node.starts][:, others:]
+        tables[node.starts] = np.concatenate([_filled(part, lanes) for part in parts], axis=1)
     tables[node.slopes] = _filled(tables[node.slopes].swapaxes(1, 2), lanes)
     if node.rank:
         tables[node.axes] = _filled(tables[node.axes].swapaxes(1, 2), lanes)

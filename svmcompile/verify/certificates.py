@@ -27,6 +27,7 @@ class Certificate(NamedTuple):
     leaf: int
     sum: int = 0
     sign: int = 1
+    apart: bool = False  # products with h are those with x less those with the centre
 
 
 class JetCertificate(NamedTuple):
@@ -92,6 +93,7 @@ class OfVote:
                 0,
                 int(pairs[own, other]),
                 1 if own < other else -1,
+                self.program.tables[self.node.starts].ndim > 1,
             )
             for q, other in enumerate(others)
         ]

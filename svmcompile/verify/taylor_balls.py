@@ -26,6 +26,7 @@ class TaylorBalls:
 
     def __init__(self, certificate: Certificate, row: Balls, arithmetic: Real) -> None:
         self.node, self.tables, self.leaf = certificate.node, certificate.tables, certificate.leaf
+        self.apart = certificate.apart
         a = self.a = arithmetic
         centre = self.table(self.node.centres)
         self.row, self.h = row, [a.subtract(x, c) for x, c in zip(row, centre, strict=True)]
@@ -47,7 +48,7 @@ class TaylorBalls:
     def product(self, vector: NDArray[Any]) -> Ball:
         """h times a vector of a table."""
         a = self.a
-        if not self.sparse:
+        if not (self.sparse or (self.apart and isinstance(a, Rounded))):
             return a.dot(self.h, a.numbers(vector))
         start = float(self.tables[self.node.centres][self.leaf].astype(np.float64) @ vector)
         return a.subtract(a.dot_in_segments(self.row, a.numbers(vector)), a.number(start))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
-RANKS = (8, 16, 32)  # axes that are tried
+RANKS, SPARSE_RANKS = (8, 16, 32), (16, 32, 64)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
 MOST_CENTRES = 64  # of a class
 MOST_AGAIN, MOST_SHARP = 1500, 200  # expansions whose bounds are made tighter, and as tight as may be
@@ -101,6 +102,16 @@ class Chooser:
     price: Prices
     options: VoteOptions
 
+    @cached_property
+    def sparse(self) -> bool:
+        return self.pairs.sparse
+
+    @property
+    def filled(self) -> float:
+        """Features of a row that its code looks at; that for hosts passes over zeros."""
+        passes = self.sparse and self.options.tune == "host"
+        return float((self.sample != 0).sum(axis=1).mean()) if passes else float(self.sample.shape[1])
+
     @property
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
@@ -111,7 +122,8 @@ class Chooser:
         """Orders and numbers of axes that the options leave open."""
         d, options = self.pairs.own.vectors.shape[1], self.options
         orders = [min(options.order, 2)] if options.order else [1, 2]
-        ranks = [rank for rank in RANKS if rank < d] + ([0] if d <= MOST_FEATURES else [])
+        tried = SPARSE_RANKS if self.filled < d else RANKS
+        ranks = [rank for rank in tried if rank < d] + ([0] if d <= MOST_FEATURES else [])
         if options.rank >= 0:
             ranks = [options.rank if options.rank < d else 0]
         return [Form(1)] * (1 in orders) + [Form(2, rank) for rank in ranks] * (2 in orders)
@@ -167,7 +179,9 @@ class Chooser:
             for own, tree in enumerate(trees):
                 sums = self.pairs.against(own)
                 for part in tree.parts:
-                    place = Place(sums, self.by_class[own][part], blocks, self.options.cells, sharpen)
+                    place = Place(
+                        sums, self.by_class[own][part], blocks, self.options.cells, sharpen, self.sparse
+                    )
                     found.append(place.placed(forms))
                     advance(1)
         return found
@@ -178,7 +192,7 @@ class Chooser:
         vote = vote_node(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
         met = Votes(vote, self.sample, builder.tables).settled()
         n, q = self.pairs.own.n_vectors, self.pairs.classes - 1
-        cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price)
+        cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
         return Choice(layout, float(cost.mean()), self.price.exact_sum(n, q), met)
 
 
@@ -186,15 +200,16 @@ def _doubled(most: int) -> list[int]:
     return [2**power for power in range(most.bit_length())]
 
 
-def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices) -> Array:
-    """What rows cost, by the prices of kernel values, multiply-adds and stages."""
+def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices, filled: float) -> Array:
+    """What rows cost, by the prices of kernel values, multiply-adds and stages; of `filled` features."""
     q, d = layout.places[0].slopes.shape
+    term = price.term if filled == d else price.exact
     form = layout.form
     along = form.rank or d
     products = along * (along + 1) // 2
-    guess = price.call + d * price.row(q + 1)
-    champion = price.stage + price.row(4 * d) + d * price.row(q) + price.line * q
-    turn = price.stage + price.row(2 * products) + d * price.row(form.rank)
+    guess = price.call + filled * price.row(q + 1)
+    champion = price.stage + price.row(4 * d) + filled * price.row(q) + price.line * q
+    turn = price.stage + price.row(2 * products) + filled * price.row(form.rank)
     pair = price.row(products) + price.line
     values = met.values @ counts
     weighed = met.direct.sum(axis=1) * 2 * float(counts.mean())
@@ -204,7 +219,7 @@ def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices)
         + (price.row(d) + price.line) * met.tests
         + turn * met.tried[:, 1]
         + pair * met.pairs[:, 0]
-        + price.term * values
+        + term * values
         + 2 * price.product * weighed
         + price.stage * met.direct.sum(axis=1)
         + np.where(met.label < 0, 2 * price.exact * float(counts.sum()), 0.0)

@@ -106,8 +106,15 @@ def vote_node(
         rounding=table("rounding", rounding[0]),
         closer=table("closer", rounding[1]),
         norms=table("norms", np.square(pairs.own.vectors).sum(axis=1) if pairs.sparse else np.zeros(1)),
+        starts=table("starts", _starts(layout) if pairs.sparse else np.zeros(1)),
         rank=rank,
         counts=own.counts,
         kernel=own.kernel,
         slack=slack_of(own.vectors.shape[1], rank),
     )
+
+
+def _starts(layout: Layout) -> Array:
+    """What the centres themselves bring to slopes and axes, [centres, k - 1 + r]."""
+    pairs = zip(layout.places, layout.expanded, strict=True)
+    return np.stack([np.concatenate([one.slopes, more.axes]) @ one.centre for one, more in pairs])

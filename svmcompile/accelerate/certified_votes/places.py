@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.limits import check_tables, check_width
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import SAFE, Sizes, U, offline, order_margins, slack, vanished
+from svmcompile.accelerate.taylor.sparse import Parts, apart, extra
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
 
@@ -62,8 +63,15 @@ class Place:
     """The pairs of a champion seen from the mean of some rows; holds a matrix for each pair."""
 
     def __init__(
-        self, sums: list[RbfSum], rows: Array, blocks: int, cells: int, sharpen: bool = False
+        self,
+        sums: list[RbfSum],
+        rows: Array,
+        blocks: int,
+        cells: int,
+        sharpen: bool = False,
+        sparse: bool = False,
     ) -> None:
+        self.sparse = sparse  # code may pass over zeros
         self.locals = [Local(one, rows, blocks, FEW_PRODUCTS if sharpen else 0) for one in sums]
         self.gamma, self.cells = sums[0].gamma, cells
         first = self.locals[0]
@@ -138,7 +146,21 @@ class Place:
         # One long sum of products, where `order_margins` counts on sums of sums.
         longer = width * (width + 1) / 2 / CHAINS + CHAINS + 4 - 2 * width
         found[1:] = [one + SAFE * U * 0.3679 * max(longer, 0.0) * size for one in found[1:]]
-        return found
+        if not self.sparse:
+            return found
+        bounds = loose[:, q] if form.rank else np.zeros(2)
+        parts = Parts(
+            constant=sizes.constant,
+            slope=sizes.slope * math.sqrt(gamma),
+            form=sizes.form * gamma,
+            middle=sizes.middle * gamma,
+            loose=np.concatenate([bounds, np.zeros(2)])[None],
+            cubes=0.0,
+        )
+        # Distances are taken from differences.
+        off = replace(apart(self.centre, gamma, self.reach), distance=0.0)
+        more = extra(off, parts, form.order, form.rank, 0.0)
+        return [one + other for one, other in zip(found, more, strict=True)]
 
 
 def slack_of(d: int, rank: int) -> float:
