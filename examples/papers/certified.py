@@ -30,12 +30,15 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.accelerate.taylor.before import shares
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.jets_meaning import jet_blocks
 from svmcompile.ir.program import Program
+from svmcompile.ir.taylor_meaning import taylor_orders
 
 BATCH = 2000
 HEAD = (
-    "set", "features", "SVs", "centres, order", "bytes (SVs)", "order 1 / 2 / 3 / sum %", "operations",
-    "host, one row", "host, batch", "instructions", "labels changed",
+    "set", "features", "SVs", "centres, order", "bytes (SVs)", "order 1 / 2 / 3 / jets / sum %",
+    "operations", "host, one row", "host, batch", "instructions", "labels changed",
 )  # fmt: skip
 
 
@@ -48,16 +51,38 @@ def is_front(program: Program) -> bool:
 
 
 def stages(program: Program, held: Any) -> str:
-    """Percent of the rows that each order decides, and of those left."""
+    """Percent of the rows that each order decides, that jets decide, and that meet all vectors."""
     found = shares(program, held)
     orders = [f"{100 * share:.0f}" for share in found[:-1]] + ["-"] * (4 - len(found))
-    return " / ".join([*orders, f"{100 * found[-1]:.1f}"])
+    jets = jet_share(program, held)
+    told = ["-"] if jets is None else [f"{100 * jets:.1f}"]
+    return " / ".join([*orders, *told, f"{100 * (found[-1] - (jets or 0.0)):.1f}"])
+
+
+def jet_share(program: Program, held: Any) -> float | None:
+    """The share of rows that jets decide; None without any."""
+    body = program.body
+    jets = next((node for node in body if isinstance(node, ir.JetSum)), None)
+    front = next(node for node in body if isinstance(node, ir.TaylorSum))
+    if jets is None:
+        return None
+    seen = interpret_values(program, held, {front.x, front.leaf})
+    orders = taylor_orders(front, seen[front.x], seen[front.leaf], program.tables)
+    stop = jet_blocks(jets, seen[front.x], program.tables).stop
+    return float((~orders.sure.any(axis=1) & (stop < len(program.tables[jets.ends]))).mean())
 
 
 def form(program: Program) -> str:
     choice = program.origin.details["choice"]
     rank = f" along {choice['rank']}" if choice["rank"] else ""
-    return f"{choice['leaves']}, {choice['order']}{rank}"
+    jets = len(program.tables["jet_ends"]) if "jet_ends" in program.tables else 0
+    return f"{choice['leaves']}, {choice['order']}{rank}" + (f", {jets} jets" if jets else "")
+
+
+def table_bytes(program: Program) -> int:
+    """Of centres and jets."""
+    choice = program.origin.details["choice"]
+    return int(choice["bytes"] + choice["jet_bytes"])
 
 
 def host_ratios(exact: Program, host: Program, held: Any) -> list[str]:
@@ -104,7 +129,7 @@ def line(case: Case, memory: int, with_c: bool, degree: int = 0) -> list[str]:
     return [
         *start,
         form(shown),
-        f"{shown.origin.details['choice']['bytes']} ({4 * m * (d + 1)})",
+        f"{table_bytes(shown)} ({4 * m * (d + 1)})",
         stages(shown, held),
         f"{exact.cost(held).mean_flops / cost.mean_flops:.1f}",
         *cells,

@@ -3,6 +3,7 @@
     SVMCOMPILE_DATA=FOLDER python examples/papers/certified_attack.py           10,000,000 rows
     python examples/papers/certified_attack.py --rows 20000                     so many per machine
     python examples/papers/certified_attack.py moons heart                      some machines
+    ... --tune portable --fallback jets --memory 65536                          other options of the method
 
 A tenth of the rows are bisected to where the label changes, to the last float32 bit; "near" counts rows
 with a decision value below 1e-6. Labels are compared with those of the exact program in double, in C, which
@@ -106,10 +107,10 @@ def built(folder: str, name: str, program: Any, target: str, profile: str, preci
     return sc.load(place, target=target)
 
 
-def attacked(case: Case, count: int) -> list[str]:
+def attacked(case: Case, count: int, options: dict[str, Any]) -> list[str]:
     """Labels that differ, by form."""
     count = min(count, MOST_NUMBERS // case.X.shape[1])
-    program = sc.compile(case.model, method="certified", X=case.X, force=True)
+    program = sc.compile(case.model, method="certified", X=case.X, force=True, **options)
     exact, random = sc.compile(case.model), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         double = Double(built(folder, "double", exact, "c", "host", "f64"), case.model)
@@ -134,12 +135,13 @@ def attacked(case: Case, count: int) -> list[str]:
     return [str(cell) for cell in (*told, *(int(one.sum()) for one in found))]
 
 
-def lines(count: int, words: list[str]) -> Iterator[list[str]]:
+def lines(words: argparse.Namespace) -> Iterator[list[str]]:
     total = np.zeros(9, dtype=np.int64)
+    options = {"tune": words.tune, "fallback": words.fallback, "max_bytes": words.memory}
     for case in cases():
-        if words and not any(word in case.name for word in words):
+        if words.machines and not any(word in case.name for word in words.machines):
             continue
-        found = attacked(case, count)
+        found = attacked(case, words.rows, options)
         total += np.array([int(cell) for cell in found[3:]])
         yield found
     yield ["all", "", "", *(str(number) for number in total)]
@@ -151,8 +153,10 @@ def main() -> None:
     )
     parser.add_argument("machines", nargs="*")
     parser.add_argument("--rows", type=int, default=ROWS)
-    words = parser.parse_args()
-    found = progress(lines(words.rows, words.machines), lambda done: done)
+    parser.add_argument("--tune", default="host")
+    parser.add_argument("--fallback", default="auto")
+    parser.add_argument("--memory", type=int, default=0)
+    found = progress(lines(parser.parse_args()), lambda done: done)
     print(table("Labels changed", HEAD, found))
 
 

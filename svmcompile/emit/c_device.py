@@ -22,7 +22,13 @@ from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.wide import float_number
 
-IN_DOUBLE = (ir.StagedSum, ir.StagedVote, ir.TaylorVote, ir.Couple)  # whose claim rests on sums in double
+IN_DOUBLE = (
+    ir.StagedSum,
+    ir.StagedVote,
+    ir.TaylorVote,
+    ir.JetSum,
+    ir.Couple,
+)  # that rest on sums in double
 WALKS = (ir.PackedPath, ir.PackedLeaves)
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
 FAR = 1e30  # a row whose half squared norm is beyond is so far out that every kernel value is zero
@@ -34,7 +40,7 @@ LARGEST_NORM = 8.0  # halved and squared, for norms that go into the weights
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
 DEEPER = 160  # more, where functions call each other more deeply: along trees, and for what some rows need
 # Nodes that take dot products of a row with itself, or of tables with what was computed.
-READ_TWO_TABLES = (ir.TaylorSum, ir.StagedSum, ir.StagedVote)
+READ_TWO_TABLES = (ir.TaylorSum, ir.StagedSum, ir.StagedVote, ir.JetSum)
 RESERVED = frozenset("sum start add total row fade raise".split())  # of the profile's helper functions
 
 

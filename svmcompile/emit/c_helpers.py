@@ -57,16 +57,17 @@ def _uses(body: list[Node], program: Program, fades: bool) -> dict[str, bool]:
         for node in body
         if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
+    jets = any(isinstance(node, ir.JetSum) for node in body)
     picked = any(isinstance(node, ir.PickedTaylor) for node in body)
-    taylor = picked or any(isinstance(node, ir.TaylorSum) and node.fades for node in body)
+    taylor = jets or picked or any(isinstance(node, ir.TaylorSum) and node.fades for node in body)
     turned = any(isinstance(node, ir.TaylorSum) and program.tables[node.axes].ndim > 1 for node in body)
-    dense = turned or any(isinstance(node, ir.Affine) for node in body)
+    dense = jets or turned or any(isinstance(node, ir.Affine) for node in body)
     dense = dense or any(node.shape != "given" for node in packed)
     trees, staged = dots(body, program), staged_helpers(body, program)
     has_sigmoid = any(isinstance(node, ir.Sigmoid) for node in body)
     return {
         "dot": dense or "dot" in trees or staged["dot"],
-        "distance": staged["distance"],
+        "distance": jets or staged["distance"],
         "dot_i8": "dot_i8" in trees,
         "dot_f16": "dot_f16" in trees,
         "exp2": taylor

@@ -20,6 +20,7 @@ from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
+from svmcompile.emit.c_parts import own_names
 from svmcompile.emit.c_picked import taylor_vectors
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
@@ -63,6 +64,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "lists": LISTS,
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
+    "jets": (ir.JetSum,),
     "host_taylor": (ir.TiledTaylor,),
     "picked_taylor": (ir.PickedTaylor,),
     "features": FEATURES,
@@ -70,26 +72,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "fixed": FIXED,
     "fixed_trees": FIXED_TREES,
 }
-# Names that belong to a node besides its function.
-PARTS: dict[type[Node], tuple[str, ...]] = {
-    ir.PackedSum: ("kernel", "block"),
-    ir.PackedPath: ("kernel",),
-    ir.PackedLeaves: ("kernel", "input", "leaf_of"),
-    ir.TiledSum: ("ends", "input"),
-    ir.SparseSum: ("ends",),
-    ir.PlaneRoute: ("plane",),
-    ir.TaylorSum: ("form",),
-    ir.PickedTaylor: ("form", "cubic"),
-    ir.Couple: ("sweep",),
-    ir.StagedSum: ("kernel", "rest", "narrow", "size"),
-    ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
-    ir.TaylorVote: ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members"),
-    ir.PlaneLists: ("list",),
-    ir.TiledLists: ("list", "group"),
-    ir.FixedSum: ("kernel", "curve_of"),
-    ir.FixedPath: ("kernel", "curve_of"),
-    ir.FixedLeafSums: ("kernel", "curve_of"),
-}
+LAZY = (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum, *STAGED)
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
 
 
@@ -141,13 +124,12 @@ def context(
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, *STAGED)):
+    if isinstance(node, LAZY):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
         known["isas"] = host_staged(node, program, number, known["function"], name)
-    parts = PARTS.get(type(node), ())
-    known |= {part: symbols(f"%{node.out} {part}", f"{node.out}_{part}") for part in parts}
+    known |= own_names(node, symbols)
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)
         assert isinstance(prepare, ir.Prepare)
@@ -326,7 +308,8 @@ def _(node: ir.ArgMax, program: Program, types: Types, name: str) -> dict[str, A
 
 @_own.register(ir.OneLeaf)
 @_own.register(ir.TaylorSum)
-def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str) -> dict[str, Any]:
+@_own.register(ir.JetSum)
+def _(node: Any, program: Program, types: Types, name: str) -> dict[str, Any]:
     prefix = helper_prefix(name, node_number(node, program, types), program)
     return taylor_context(node, program, types, name, prefix)
 

@@ -131,6 +131,11 @@ def _(node: ir.TaylorSum, program: Program, types: Types) -> int:
 
 
 @own_arrays.register
+def _(node: ir.JetSum, program: Program, types: Types) -> int:
+    return _size(node, program, types) * types[node.x].width + 2 * DOUBLE
+
+
+@own_arrays.register
 def _(node: ir.TaylorVote, program: Program, types: Types) -> int:
     return vote_scratch(node, program, _size(node, program, types))
 

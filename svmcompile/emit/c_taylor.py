@@ -5,22 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.emit.c_api import c_real, row_argument, row_parameters
 from svmcompile.emit.literals import real
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.stages import SEGMENT
 from svmcompile.ir.wide import node_number, value_number
+
+BLOCK = 32  # kernel values summed up in the number type before they go to double
+FAR: dict[Number, float] = {"f32": 1e37, "f64": 1e300}  # squared distances beyond are taken as infinite
 
 
 def taylor_context(
-    node: ir.TaylorSum | ir.OneLeaf, program: Program, types: Types, name: str, prefix: str
+    node: ir.TaylorSum | ir.OneLeaf | ir.JetSum, program: Program, types: Types, name: str, prefix: str
 ) -> dict[str, Any]:
     """The fields the macros read beside those every node has; `prefix` is that of helper functions."""
     if isinstance(node, ir.OneLeaf):
         return {}
+    if isinstance(node, ir.JetSum):
+        return jet_context(node, program, types, name, prefix)
     axes = program.tables[node.axes]
     return {
         **common_context(node, program, types, name),
@@ -53,6 +60,34 @@ def common_context(
         "fades": fades,
         "fade": "fade * " if fades else "",
         "minus_log2e": real(-math.log2(math.e), number),
+    }
+
+
+def jet_context(node: ir.JetSum, program: Program, types: Types, name: str, prefix: str) -> dict[str, Any]:
+    """What the macro of a sum in blocks with jets reads."""
+    number = node_number(node, program, types)
+    jets, cells, _ = program.tables[node.gaps].shape
+    log2e = math.log2(math.e)
+    return {
+        "row": row_parameters(program, name),
+        "helper": prefix,
+        "exp2": f"{prefix}_exp2",
+        "is_float": number == "f32",
+        "narrow_cast": "(float)" if number == "f32" else "",
+        "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
+        "rbf": True,
+        "tolerance": "",
+        "segment": SEGMENT,
+        "scale": real(-node.kernel.gamma * log2e, number),
+        "gamma": real(node.kernel.gamma, number),
+        "minus_log2e": real(-log2e, number),
+        "jets": jets,
+        "vector_count": len(program.tables[node.weights]),
+        "block_size": BLOCK,
+        "cells": cells,
+        "limit": real(float(cells), number),
+        "far": real(FAR[number], number),
+        "gate": real(node.gate, number) if node.gate > 0 else "",
     }
 
 

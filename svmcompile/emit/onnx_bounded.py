@@ -48,6 +48,42 @@ def _(node: ir.BoundedSum, values: Values) -> str:
     return _Sum(node, vectors - centre, _chunks(values.tables[node.ends])).result(inside, rows, 0, "")
 
 
+@build.register
+def _(node: ir.JetSum, values: Values) -> str:
+    """All vectors for all rows: few come here, and operators of jets cost more than a product."""
+    inside, vectors = values.in_double(), values.tables[node.vectors]
+    graph, x, centre = inside.graph, inside.wide(values.names[node.x]), vectors.mean(axis=0)
+    poison = graph.op("MatMul", x, graph.constant(np.zeros((vectors.shape[1], 1))))
+    met = kernel_values(inside, inside.wide_centred(x, centre), vectors - centre, node.kernel)
+    score, error = _of_all(inside, node, met, inside.scalar(1.0))
+    score = graph.op("Add", score, poison)
+    return _exact_where(inside, node.exact, score, graph.op("Greater", graph.op("Abs", score), error))
+
+
+def _of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str) -> tuple[str, str]:
+    """Score and error from the kernel values of all vectors."""
+    graph, tables = values.graph, values.tables
+    weights, rounding = tables[node.weights], tables[node.rounding]
+    score = values.product(met, weights[None], tables[node.bias])
+    sizes = graph.op("Abs", met)
+    spread = graph.op("MatMul", sizes, graph.constant(rounding[0] * np.abs(weights)[:, None]))
+    return score, graph.op("Add", spread, graph.op("Mul", values.scalar(rounding[1]), size))
+
+
+def _open(values: Values, sure: str) -> tuple[str, str]:
+    """Places [1, some] of the rows that are not sure, and the same as a list."""
+    places = values.graph.op("NonZero", values.graph.op("Not", values.column(sure)))
+    return places, values.graph.op("Squeeze", places, values.integers(0))
+
+
+def _exact_where(values: Values, exact: str, score: str, sure: str) -> str:
+    """The score where it is sure, else the exact one."""
+    places, indices = _open(values, sure)
+    part = values.of_rows(indices)
+    build_needed(part, [exact])
+    return values.graph.op("ScatterND", score, values.graph.op("Transpose", places), part.names[exact])
+
+
 def _chunks(ends: Array) -> list[int]:
     """The stages that end chunks: growing, the last among them."""
     kept: list[int] = []
@@ -114,14 +150,11 @@ class _Sum:
         score = graph.op("Add", score, rows.poison)
         if last and node.tolerance >= 0:
             return score
-        open_ = graph.op("NonZero", graph.op("Not", values.column(self._sure(values, score, error))))
-        indices = graph.op("Squeeze", open_, values.integers(0))
-        part = values.of_rows(indices)
         if last:
-            build_needed(part, [node.exact])
-            rest = part.names[node.exact]
-        else:
-            rest = self.result(part, rows.some(values, indices), chunk + 1, values.gather(met, indices))
+            return _exact_where(values, node.exact, score, self._sure(values, score, error))
+        open_, indices = _open(values, self._sure(values, score, error))
+        part = values.of_rows(indices)
+        rest = self.result(part, rows.some(values, indices), chunk + 1, values.gather(met, indices))
         return graph.op("ScatterND", score, graph.op("Transpose", open_), rest)
 
     def _sure(self, values: Values, score: str, error: str) -> str:
@@ -155,9 +188,4 @@ class _Sum:
 
     def _all(self, values: Values, rows: _Rows, met: str, _: int) -> tuple[str, str]:
         """Score and error after all vectors."""
-        graph, node, tables = values.graph, self.node, values.tables
-        weights, rounding = tables[node.weights], tables[node.rounding]
-        score = values.product(met, weights[None], tables[node.bias])
-        sizes = graph.op("Abs", met)
-        spread = graph.op("MatMul", sizes, graph.constant(rounding[0] * np.abs(weights)[:, None]))
-        return score, graph.op("Add", spread, graph.op("Mul", values.scalar(rounding[1]), rows.size))
+        return _of_all(values, self.node, met, rows.size)

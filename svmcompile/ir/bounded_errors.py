@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.jets_meaning import jet_blocks
 from svmcompile.ir.propagate import Arithmetic, Env, Result, Tables, propagate, value_of
 from svmcompile.ir.stages import stages
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -43,6 +44,14 @@ def _(node: ir.TaylorSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
     value = value_of(node, env, tables)
     sure = taylor_orders(node, env[node.x].value, env[node.leaf].value, tables).sure
     decided = sure.any(axis=1, keepdims=True)
+    return value, np.where(decided, 0.0, env[node.exact].error), False
+
+
+@propagate.register
+def _(node: ir.JetSum, env: Env, tables: Tables, a: Arithmetic) -> Result:
+    value = value_of(node, env, tables)
+    stop = jet_blocks(node, env[node.x].value, tables).stop
+    decided = (stop <= len(tables[node.ends]))[:, None]
     return value, np.where(decided, 0.0, env[node.exact].error), False
 
 

@@ -13,6 +13,7 @@ import svmcompile.ir.chances_rules
 import svmcompile.ir.features_rules
 import svmcompile.ir.fixed_rules
 import svmcompile.ir.fixed_tree_rules
+import svmcompile.ir.jets_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
 import svmcompile.ir.picked_taylor
@@ -148,7 +149,7 @@ def _signs(program: Program, types: Types) -> set[str]:
     return {
         node.out
         for node in program.body
-        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor))
+        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum))
         or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
         or (isinstance(node, ir.Guard) and types[node.exact].wide and not types[node.score].wide)
     }

@@ -13,6 +13,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
+from svmcompile.ir.jets_cost import needs_exact
 from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, Type, lazy_operands, operands
@@ -33,7 +34,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.PickedTaylor,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum,
     ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
@@ -92,38 +93,45 @@ def is_adaptive(node: Node) -> bool:
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
-    """The work of all nodes, each counted for the share of rows that needs it."""
-    shares = dict.fromkeys((output.value for output in program.outputs), 1.0)
+    """The work of all nodes, each counted for the rows that need it."""
+    every = np.ones(len(next(iter(values.values()))) if values else 1, dtype=bool)
+    rows = dict.fromkeys((output.value for output in program.outputs), every)
     total = Work(0, 0)
     for node in reversed(program.body):
-        share = shares.get(node.out, 0.0)
-        total = total + share * work(node, types, program.tables, values)
+        own = rows.get(node.out, ~every)
+        if not own.any():
+            continue
+        seen = {name: value[own] for name, value in values.items()} if values else values
+        total = total + float(own.mean()) * work(node, types, program.tables, seen)
         for name in operands(node):
-            lazy = _lazy_share(node, values, program.tables) if name in lazy_operands(node) else 1.0
-            shares[name] = max(shares.get(name, 0.0), share * lazy)
+            needed = own.copy()
+            if seen and name in lazy_operands(node):
+                needed[own] = _needs_lazy(node, seen, program.tables)
+            rows[name] = rows.get(name, ~every) | needed
     return total
 
 
-def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
-    """The share of rows for which a node needs its lazy operand."""
+def _needs_lazy(node: Node, values: Values, tables: Tables) -> NDArray[np.bool_]:
+    """The rows for which a node needs its lazy operand."""
     if isinstance(node, (ir.StagedSum, ir.StagedVote)):
         math, made = unstaged(node, tables)
-        return _lazy_share(math, values, made)
-    if isinstance(node, (ir.BoundedSum, ir.BoundedVote)) and values is not None:
-        return float(_spent(node, values, tables).unsure.mean())
-    if isinstance(node, ir.TiledTaylor) and values is not None:
+        return _needs_lazy(math, values, made)
+    if isinstance(node, (ir.BoundedSum, ir.BoundedVote)):
+        return _spent(node, values, tables).unsure
+    if isinstance(node, ir.TiledTaylor):
         found, seen = around(node, values, tables)
-        return _lazy_share(found.taylor, seen, found.tables)
-    if isinstance(node, ir.PickedTaylor) and values is not None:
+        return _needs_lazy(found.taylor, seen, found.tables)
+    if isinstance(node, ir.PickedTaylor):
         one, given = seen_by(node, values, tables)
-        return _lazy_share(one.taylor, given, one.tables)
-    if isinstance(node, ir.TaylorSum) and values is not None:
-        return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
-    if isinstance(node, ir.TaylorVote) and values is not None:
-        return float(vote_work(node, values[node.x], tables).unsure.mean())
-    if values is None or not isinstance(node, ir.Guard):
-        return 1.0
-    return float((~(margins(values[node.score], node.rule) >= node.width)).mean())
+        return _needs_lazy(one.taylor, given, one.tables)
+    if isinstance(node, ir.TaylorSum):
+        return np.asarray(_settled_last(node, values, tables)[0] == len(tables[node.margins]))
+    if isinstance(node, ir.JetSum):
+        return needs_exact(node, values, tables)
+    if isinstance(node, ir.TaylorVote):
+        return vote_work(node, values[node.x], tables).unsure
+    assert isinstance(node, ir.Guard), "no other node has a lazy operand"
+    return np.asarray(~(margins(values[node.score], node.rule) >= node.width))
 
 
 def table_bytes(program: Program) -> int:

@@ -14,6 +14,7 @@ from svmcompile.ir import (  # noqa: F401  register their nodes
     chances_meaning,
     features_meaning,
     fixed_meaning,
+    jets_meaning,
     list_meaning,
     taylor_meaning,
     taylor_vote_meaning,

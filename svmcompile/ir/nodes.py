@@ -66,6 +66,7 @@ from svmcompile.ir.fixed import Requantise as Requantise
 from svmcompile.ir.fixed_trees import FixedLeafSums as FixedLeafSums
 from svmcompile.ir.fixed_trees import FixedLeaves as FixedLeaves
 from svmcompile.ir.fixed_trees import FixedPath as FixedPath
+from svmcompile.ir.jets import JetSum as JetSum
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import LeafRule as LeafRule
@@ -335,7 +336,7 @@ Node = Union[
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
-    TaylorVote, TiledTaylor, PickedTaylor, PlaneLists, TiledLists,
+    TaylorVote, TiledTaylor, PickedTaylor, JetSum, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
     Quantise, Requantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums,

@@ -15,6 +15,7 @@ from svmcompile.ir.check import check, in_double, infer_types
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
+    JetSum,
     KernelSum,
     LeafSums,
     Node,
@@ -31,6 +32,7 @@ from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.wide import node_number, settled_in_double
 from svmcompile.lower.inverted import invert
+from svmcompile.lower.jets import lay_out_jets
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
@@ -77,6 +79,8 @@ def lower(
             nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
+        elif isinstance(node, JetSum):
+            nodes, made = lay_out_jets(program, node, own, profile)
         elif isinstance(node, TaylorVote):
             nodes, made = lay_out_vote(program, node, own, profile)
         elif isinstance(node, TaylorSum) and node.sparse:

@@ -79,7 +79,7 @@ def _plain(program: Program) -> Program:
     instead: dict[str, str] = {}
     for node in program.body:
         node = reading(node, instead)
-        if isinstance(node, (ir.BoundedSum, ir.BoundedVote, ir.TaylorSum, ir.TaylorVote)):
+        if isinstance(node, (ir.BoundedSum, ir.BoundedVote, ir.TaylorSum, ir.TaylorVote, ir.JetSum)):
             instead[node.out] = instead.get(node.exact, node.exact)
             notes.append("fixed point adds up all vectors, whatever the method would leave out")
         elif isinstance(node, ir.Widen):  # what follows is in whole numbers

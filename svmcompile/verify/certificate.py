@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Number, Program
-from svmcompile.verify.balls import Ball, Real, Rounded, many_bits
-from svmcompile.verify.certificates import Certificate, certified
+from svmcompile.verify.balls import Ball, Balls, Real, Rounded, many_bits
+from svmcompile.verify.certificates import Certificate, Held, certified
 from svmcompile.verify.enclosures import Enclosures
+from svmcompile.verify.jet_balls import JetBalls
 from svmcompile.verify.taylor_balls import Order, TaylorBalls
 
 MOST_LISTED = 20  # rows that are named
@@ -121,7 +122,7 @@ class RowChecker:
         self.sums = Enclosures(meant, row, Real())(node.out)
         self.by_pair = isinstance(node, ir.PairSum)
 
-    def check(self, certificates: list[Certificate]) -> RowCheck:
+    def check(self, certificates: list[Held]) -> RowCheck:
         """The worst of the certificates given."""
         found = [self._one(certificate) for certificate in certificates]
         found = [one for one in found if one.verdict is not Verdict.NONE]
@@ -142,19 +143,25 @@ class RowChecker:
         value = self.sums[first * (2 * classes - first - 1) // 2 + second - first - 1]
         return value if own < other else -value
 
-    def _one(self, certificate: Certificate) -> RowCheck:
-        code = TaylorBalls(certificate, self.rounded, self.arithmetic)
+    def _one(self, certificate: Held) -> RowCheck:
+        code = _balls(certificate, self.rounded, self.arithmetic)
         cells = code.cells()
         if not cells:
             return RowCheck(Verdict.NONE)
         meant = self._meant(certificate.pair)
-        exact = TaylorBalls(certificate, self.real, Real()).orders(cells)
+        exact = _balls(certificate, self.real, Real()).orders(cells)
         found = code.orders(cells)
         ratios = [max(_over(order, meant) for order in orders) for orders in (exact, found)]
         if max(ratios) <= 1:
             return RowCheck(Verdict.CONFIRMED, *ratios)
         wrong = any(_violates(order, meant) for order in found)
         return RowCheck(Verdict.REFUTED if wrong else Verdict.OPEN, *ratios)
+
+
+def _balls(certificate: Held, row: Balls, arithmetic: Real) -> TaylorBalls | JetBalls:
+    if isinstance(certificate, Certificate):
+        return TaylorBalls(certificate, row, arithmetic)
+    return JetBalls(certificate, row, arithmetic)
 
 
 def sum_of(program: Program) -> ir.Node:

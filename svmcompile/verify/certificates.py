@@ -28,19 +28,33 @@ class Certificate(NamedTuple):
     apart: bool = False  # products with h are those with x less those with the centre
 
 
+class JetCertificate(NamedTuple):
+    """Jets of what is left of the original's sum, block by block."""
+
+    node: ir.JetSum
+    tables: Tables
+    pair: tuple[int, int] | None = None
+
+
+Held = Certificate | JetCertificate
+
+
 class OfSum:
     """Certificates of one decision value."""
 
     def __init__(self, program: Program, node: ir.TaylorSum) -> None:
         self.program, self.x, self.node = program, node.x, node
 
-    def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Certificate]]:
-        """Those of each row: about the centre it is taken to, or about every one."""
+    def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Held]]:
+        """Those of each row: about the centre it is taken to, or about every one; and of jets behind."""
+        tables = self.program.tables
         leaves = interpret_values(self.program, rows, {self.node.leaf})[self.node.leaf]
-        every = range(len(self.program.tables[self.node.steps]))
+        every = range(len(tables[self.node.steps]))
+        jets = [JetCertificate(node, tables) for node in self.program.body if isinstance(node, ir.JetSum)]
+        assert all(one.node.x == self.x for one in jets), "jets read the row as polynomials do"
         for leaf in leaves:
             chosen = every if every_leaf else [int(leaf)]
-            yield [Certificate(self.node, self.program.tables, one) for one in chosen]
+            yield [*(Certificate(self.node, tables, one) for one in chosen), *jets]
 
 
 class OfVote:
@@ -49,7 +63,7 @@ class OfVote:
     def __init__(self, program: Program, node: ir.TaylorVote) -> None:
         self.program, self.x, self.node = program, node.x, node
 
-    def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Certificate]]:
+    def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Held]]:
         """Those of each row with every class as champion: about its centre for the row, or about all."""
         x = interpret_values(self.program, rows, {self.x})[self.x]
         votes = Votes(self.node, np.asarray(x), self.program.tables)
@@ -60,13 +74,13 @@ class OfVote:
             yield [one for key, ones in self._about.items() if every_leaf or key in chosen for one in ones]
 
     @cached_property
-    def _about(self) -> dict[tuple[int, int], list[Certificate]]:
+    def _about(self) -> dict[tuple[int, int], list[Held]]:
         """Certificates by class and centre."""
         tables = in_rows(self.node, self.program.tables)
         owners = _owners(tables["roots"], tables["children"])
         return {(own, at): self._pairs(tables, own, at) for at, own in sorted(owners.items())}
 
-    def _pairs(self, tables: Tables, own: int, centre: int) -> list[Certificate]:
+    def _pairs(self, tables: Tables, own: int, centre: int) -> list[Held]:
         others = [other for other in range(len(self.node.counts)) if other != own]
         apart = self.program.tables[self.node.starts].ndim > 1
         return [

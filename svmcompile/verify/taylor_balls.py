@@ -94,7 +94,7 @@ class TaylorBalls:
         return y, a.subtract(whole, a.dot(y, y)).max(a.number(0.0))
 
     def _quadratic(self, y: Balls) -> Balls:
-        return self._rows(y, self.table(self.node.squares))
+        return rows_of_form(self.a, y, self.table(self.node.squares))
 
     def _cubic(self, y: Balls) -> Balls:
         """For each coordinate, its product with a quadratic form of those up to it."""
@@ -102,15 +102,7 @@ class TaylorBalls:
         for c, outer in enumerate(y):
             size = (c + 1) * (c + 2) // 2
             own, entries = entries[:size], entries[size:]
-            found.append(a.multiply(outer, a.total(self._rows(y[: c + 1], own))))
-        return found
-
-    def _rows(self, y: Balls, entries: Balls) -> Balls:
-        """A quadratic form, row by row of its triangle."""
-        a, found = self.a, []
-        for b, factor in enumerate(y):
-            at = b * (b + 1) // 2
-            found.append(a.multiply(factor, a.dot(y[: b + 1], entries[at : at + b + 1])))
+            found.append(a.multiply(outer, a.total(rows_of_form(a, y[: c + 1], own))))
         return found
 
     def _faded(self, value: Ball) -> Ball:
@@ -130,3 +122,12 @@ class TaylorBalls:
         if loose is not None:
             bounds = [a.add(bound, loose) for bound in bounds]
         return bounds[0], bounds[1]
+
+
+def rows_of_form(a: Real, y: Balls, entries: Balls) -> Balls:
+    """A quadratic form, row by row of its triangle."""
+    found = []
+    for b, factor in enumerate(y):
+        at = b * (b + 1) // 2
+        found.append(a.multiply(factor, a.dot(y[: b + 1], entries[at : at + b + 1])))
+    return found

@@ -26,6 +26,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "few axes": {"order": 3, "rank": 2, "max_bytes": 100_000},
     "stops": {"fallback": "anytime"},
     "plain": {"fallback": "direct", "tune": "portable", "cells": 4},
+    "jets": {"fallback": "jets", "tune": "portable", "order": 1, "max_bytes": 100_000},
 }
 
 
@@ -92,6 +93,7 @@ def test_no_label_changes(model: str, form: str) -> None:
         ("cancer", "few axes", "host"),
         ("cancer", "stops", "portable"),
         ("one class", "second", "portable"),
+        ("cancer", "jets", "portable"),
     ],
 )
 def test_no_label_changes_in_c_and_onnx(model: str, form: str, profile: str, tmp_path: Path) -> None:
@@ -189,6 +191,8 @@ def test_calibrated_bounds_are_smaller_and_claim_less() -> None:
         {"leaves": -1},
         {"mode": "sure"},
         {"fallback": "none"},
+        {"blocks": 65},
+        {"blocks": 1},
         {"tune": "fast"},
         {"cells": 5000},
         {"sample": 1},

@@ -10,11 +10,14 @@ import pytest
 from bounded_cases import sums, value_program, votes
 from c_build import compile_c, compilers, write_c
 from c_cases import CASES, program_of
+from jet_programs import jets_program
 from taylor_cases import SIZES, made
+from taylor_programs import random_sum
 from tree_programs import RECIPES, tree_program
 
 from svmcompile.emit.c_scratch import scratch_bytes
 from svmcompile.lower import lower
+from svmcompile.optimise import optimise
 
 pytestmark = pytest.mark.compile
 
@@ -30,6 +33,7 @@ def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
     programs |= {case: tree_program(recipe) for case, recipe in RECIPES.items()}
     programs |= sums("rbf") | votes("iris") | {"value": value_program()}
     programs |= {name: made(*SIZES[name]).program for name in ("d2", "d13", "d61")}
+    programs |= {"jets": optimise(jets_program(random_sum(20, 30, 0.05)))}
     for case, program in programs.items():
         write_c(program, tmp_path, "model", "f32", profile)
         flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")

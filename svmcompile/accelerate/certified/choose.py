@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ CUBIC_VECTORS = 1500  # the most for cubic forms in few directions, whose bounds
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 FEW_LEAVES = 16  # that are tried even if polynomials of order 1 alone fit into the memory
 STALE = 3  # sizes without a gain, after which the tree stops
+CHEAPER = 0.35  # what jets may make of the rest's cost, with which there may be a gain as well
 HARDLY = 0.98  # of the cost: less is no gain
 
 
@@ -34,9 +36,20 @@ class Choice:
 
     grown: Grown
     form: Form
-    cost: float  # mean per row, with the rest
+    front: float  # mean cost of a row, but for the rest
+    rest: float  # cost of a row that is left
     bytes: int
     shares: list[float]  # of rows, by the order that decides them, and of those left
+    left: NDArray[np.bool_]  # sample rows that stay undecided, leaf by leaf
+
+    @property
+    def cost(self) -> float:
+        """Mean per row, with the rest."""
+        return self.with_rest(self.rest)
+
+    def with_rest(self, rest: float) -> float:
+        """The same, if a row that is left costs so much."""
+        return self.front + self.shares[-1] * rest
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -111,16 +124,16 @@ def chosen(
     rest: float,
     filled: float,
     options: CertifiedOptions,
-) -> Choice | None:
-    """The cheapest front end within the memory; `rest` is the cost of a row that stays undecided.
+) -> list[Choice]:
+    """Front ends within the memory, the cheapest first; `rest` is the cost of a row that stays undecided.
 
     Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
     `filled` is how many features of a row are not zero, where code may look at those alone, else 0.
     """
     tried = forms(whole, filled, options)
     growth = Growth(whole, rows, values, sample, _driving(tried))
-    best: Choice | None = None
-    stale = 0
+    rests = [rest, CHEAPER * rest] if options.takes_jets else [rest]
+    best, stale, every = [math.inf] * len(rests), 0, list[Choice]()
     sizes = [options.leaves] if options.leaves else _sizes(whole, growth.form, options)
     with steps("Taylor centres", sizes[-1]) as advance:
         for size in sizes:
@@ -128,13 +141,13 @@ def chosen(
                 advance(1)
             grown = growth.now()
             found = [one for form in tried for one in judged(grown, form, price, rest, options)]
-            least = min(found, key=lambda one: one.cost, default=None)
-            gains = best is None or (least is not None and least.cost < HARDLY * best.cost)
-            stale = 0 if gains else stale + 1
-            best = _better(best, least)
-            if least is None or stale == STALE or len(grown.leaves) < size:
+            every += found
+            least = [min((one.with_rest(each) for one in found), default=math.inf) for each in rests]
+            stale = 0 if any(a < HARDLY * b for a, b in zip(least, best, strict=True)) else stale + 1
+            best = [min(both) for both in zip(least, best, strict=True)]
+            if not found or stale == STALE or len(grown.leaves) < size:
                 break
-    return best
+    return sorted(every, key=lambda one: one.cost)
 
 
 def _sizes(whole: AnySum, form: Form, options: CertifiedOptions) -> list[int]:
@@ -142,11 +155,6 @@ def _sizes(whole: AnySum, form: Form, options: CertifiedOptions) -> list[int]:
     own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
     most = max(FEW_LEAVES, options.max_bytes // own)
     return [size for size in SIZES if size <= most]
-
-
-def _better(one: Choice | None, other: Choice | None) -> Choice | None:
-    found = [choice for choice in (one, other) if choice]
-    return min(found, key=lambda choice: choice.cost, default=None)
 
 
 def _driving(tried: list[Form]) -> Form:
@@ -174,6 +182,6 @@ def judged(
         )
         upto = price.upto(own, d)
         way = price.route(depth, d, len(grown.leaves))
-        cost = way + upto[np.minimum(settled, order - 1)] + (settled == order) * rest
+        front = float((way + upto[np.minimum(settled, order - 1)]).mean())
         shares = [float((settled == at).mean()) for at in range(order + 1)]
-        yield Choice(grown, own, float(cost.mean()), size, shares)
+        yield Choice(grown, own, front, rest, size, shares, settled == order)

@@ -55,6 +55,14 @@ class TaylorPrices:
             found.append(self._of(self.third, r * (r + 1) * (r + 2) // 6))
         return np.cumsum(found)
 
+    def once(self, d: int) -> float:
+        """What all jets of a row share: its difference from the centre, and an exponential."""
+        return self._of(self.first, d)
+
+    def jet(self, d: int) -> float:
+        """A jet: a dot product and a quadratic form."""
+        return self._of(self.axis, d) + self._of(self.second, d * (d + 1) // 2)
+
     def _picked(self, form: Form, d: int) -> float:
         """All coordinates at once, from the features that are not zero; centre and slope are two more."""
         width = 2 + (form.rank if form.order > 1 else 0)

@@ -1,12 +1,9 @@
-"""What rows come to that no polynomial is sure of: the sum, or a sum that stops when it is sure.
-
-Undecided sample rows go in, the cheaper of the two for them comes out.
-"""
+"""What rows come to that no polynomial is sure of: a sum, and what it costs them stage by stage."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +11,7 @@ from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.single import single as bounded
 from svmcompile.accelerate.certified.choose import Choice
-from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
-from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -26,17 +22,30 @@ from svmcompile.svm import SVM
 DIRECT = {"host": 16, "portable": 1, "flops": 1}
 REDONE = 1.4  # rows that come here are close to zero: some go on to double, as other rows hardly do
 IN_DOUBLE = 2.0  # times the cost in float32
-LEAST_ROWS = 20  # undecided ones, to judge by
-MOST_VECTORS = 4000  # bounds of more vectors cost more time to make than rows are likely to save
+
+
+class Part(NamedTuple):
+    """A stage of a fallback: the share of the rows that come to it which it decides, and its mean cost."""
+
+    stage: str
+    share: float
+    cost: float
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fallback:
-    """A program with a bounded sum, none where the sum in double is cheap; what it costs undecided rows."""
+    """A program with a sum that is sure of its sign, and what its stages cost undecided rows.
+
+    There is none where the sum in double is cheap.
+    """
 
     program: Program | None
-    kind: str
-    cost: float
+    parts: tuple[Part, ...]
+    bytes: int = 0  # of tables beside those of the vectors
+
+    @property
+    def cost(self) -> float:
+        return sum(part.cost for part in self.parts)
 
     def figures(self, choice: Choice, gates: tuple[float, ...], own: TaylorPrices) -> dict[str, Any]:
         """Share of the sample rows and mean cost of each stage, for reports."""
@@ -53,36 +62,35 @@ class Fallback:
             share, came = float((found.settled == at).mean()), float((found.last >= at).mean())
             stages.append({"stage": f"order {at + 1}", "share": share, "cost": came * float(spent[at])})
         left = float((found.settled == order).mean())
-        stages.append({"stage": self.kind, "share": left, "cost": left * self.cost})
+        stages += [
+            {"stage": part.stage, "share": left * part.share, "cost": left * part.cost}
+            for part in self.parts
+        ]
         total = sum(stage["cost"] for stage in stages)
         shown = [{key: _rounded(value) for key, value in stage.items()} for stage in stages]
-        return {"stages": shown, "cost": round(total, 3), "sample_rows": len(rows)}
+        found_rows = {"sample_rows": len(rows), "undecided": round(left, 5)}
+        return {"stages": shown, "cost": round(total, 3), **found_rows}
 
 
 def _rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def fallback(
-    svm: SVM, own: SVM, rows: Array, choice: Choice, plain: Fallback | None, options: CertifiedOptions
-) -> Fallback | Instead:
-    """The cheapest way for the rows that the front end leaves; `plain` is another to compare with."""
-    if is_quadratic(svm):
-        cost = IN_DOUBLE * quadratic_cost(svm, PRICES[options.tune])
-        return Fallback(None, "the quadratic function", cost)
-    first = DIRECT[options.tune]
-    settings = AnytimeOptions(tune=options.tune, force=True, k_max=first, block=first, r_coords="0")
-    left = undecided(choice)
-    found = [_made(svm, own, rows, left, settings, "the sum")]
-    few = len(left) < LEAST_ROWS or own.n_vectors > MOST_VECTORS
-    if options.fallback == "anytime" or (options.fallback == "auto" and not few):
-        bounds = AnytimeOptions(tune=options.tune, force=True)
-        staged = _made(svm, own, rows, left, bounds, "its bounds")
-        found = [staged] if options.fallback == "anytime" else [*found, staged]
-    if plain is not None and options.fallback != "anytime":
-        found.append(plain)
-    made = [one for one in found if isinstance(one, Fallback)]
-    return min(made, key=lambda one: one.cost) if made else found[0]
+def quadratic(svm: SVM, price: TaylorPrices) -> Fallback:
+    """The sum in double where it is one quadratic function."""
+    return Fallback(None, (Part("the quadratic function", 1.0, IN_DOUBLE * quadratic_cost(svm, price)),))
+
+
+def direct(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
+    """The sum of all vectors."""
+    first = DIRECT[tune]
+    settings = AnytimeOptions(tune=tune, force=True, k_max=first, block=first, r_coords="0")
+    return _made(svm, own, rows, left, settings, "the sum")
+
+
+def bounds(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
+    """The bounds of `anytime` first."""
+    return _made(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
 
 
 def is_quadratic(svm: SVM) -> bool:
@@ -110,4 +118,4 @@ def _made(
     if isinstance(program, Instead):
         return program
     chosen: dict[str, Any] = program.origin.details["choice"]
-    return Fallback(program, kind, REDONE * float(chosen["cost"]))
+    return Fallback(program, (Part(kind, 1.0, REDONE * float(chosen["cost"])),))

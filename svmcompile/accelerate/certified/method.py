@@ -23,18 +23,13 @@ from svmcompile.accelerate.anytime.remarks import ROUNDING
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
-from svmcompile.accelerate.certified.choose import Choice, chosen
+from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
-from svmcompile.accelerate.certified.fallback import (
-    REDONE,
-    Fallback,
-    fallback,
-    is_quadratic,
-    quadratic_cost,
-)
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, is_quadratic, quadratic_cost
 from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.guarded import guard_width, guarded
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
 from svmcompile.accelerate.certified_votes import as_pairs, certified_votes, is_one_vs_rest, joined
@@ -115,14 +110,14 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
     rest = direct_cost(price, own)
     rest = min(rest, guarded_cost(price, svm)) if filled else rest
-    choice = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
-    if choice is None:
+    tried = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
+    if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    plain = Fallback(guarded(svm, width), "the sum", guarded_cost(price, svm)) if filled else None
-    behind = fallback(svm, own, rows, choice, plain, options)
-    if isinstance(behind, Instead):
-        return behind
-    return _finished(svm, own, choice, behind, price, options)
+    part = Part("the sum", 1.0, guarded_cost(price, svm))
+    plan = planned(
+        svm, own, rows, tried, Fallback(guarded(svm, width), (part,)) if filled else None, options
+    )
+    return plan if isinstance(plan, Instead) else _finished(svm, own, plan, price, options)
 
 
 def whole_sum(one: Sum, row: RowError) -> RbfSum | PolySum:
@@ -159,10 +154,10 @@ def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:
 
 
 def _finished(
-    svm: SVM, own: SVM, choice: Choice, behind: Fallback, price: Prices, options: CertifiedOptions
+    svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions
 ) -> Program | Instead:
     """Front end and fallback as one program, if that is cheaper than the exact sum."""
-    taylor = PRICES[options.tune]
+    taylor, (choice, behind) = PRICES[options.tune], plan
     gates = best_gates(choice, taylor, behind.cost)
     front = (choice.whole, choice.grown.tree, choice.expansions, gates)
     if behind.program is None:
@@ -171,8 +166,9 @@ def _finished(
         program = insert_front(svm, behind.program, *front)
     figures = behind.figures(choice, gates, taylor)
     exact = exact_cost(svm, price, taylor)
-    details = {"choice": choice.as_dict() | {"gates": gates}, **figures, "exact_cost": round(exact, 3)}
-    left = figures["stages"][-1]["share"] > MOST_LEFT[options.tune]
+    told = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
+    details = {"choice": told, **figures, "exact_cost": round(exact, 3)}
+    left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
         return Instead(no_gain(figures["cost"] / exact, options), details)
     origin = replace(

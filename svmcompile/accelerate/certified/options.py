@@ -8,7 +8,8 @@ from svmcompile.accelerate.anytime.costs import TUNES
 from svmcompile.errors import OptionError
 
 MODES = ("certified", "calibrated")
-FALLBACKS = ("auto", "direct", "anytime")
+FALLBACKS = ("auto", "direct", "anytime", "jets")
+WITHOUT_JETS = ("host",)  # whose code meets all vectors together
 MOST_LEAVES = 256
 
 
@@ -21,24 +22,33 @@ class CertifiedOptions:
     rank: int = -1  # directions of orders 2 and 3; 0: all features, -1: chosen
     cells: int = 0  # distances at which a bound is stored; 0: chosen
     max_bytes: int = 0  # of the front end's tables in float32; 0: as many as the support vectors take
-    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), auto: chosen
+    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), jets, auto
+    blocks: int = 0  # of the sum with jets of what is left; 0: chosen
     mode: str = "certified"  # calibrated: bounds as measured on rows, not proven, and so APPROXIMATE
     sample: int = 1000  # rows that the cost is judged by: of the data, else made up between vectors
     tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
     force: bool = False  # emit it even where the exact sum is predicted to be cheaper
     seed: int = 0  # of sample rows
 
+    @property
+    def takes_jets(self) -> bool:
+        """Whether rows not sure may come to a sum with jets."""
+        return self.fallback == "jets" or (self.fallback == "auto" and self.tune not in WITHOUT_JETS)
+
     def __post_init__(self) -> None:
         for name, known in (("mode", MODES), ("fallback", FALLBACKS), ("tune", TUNES)):
             value = getattr(self, name)
             if value not in known:
                 raise OptionError(f"certified: unknown {name} {value!r}; known: {', '.join(known)}")
+        if self.blocks == 1:
+            raise OptionError("certified: blocks 1 is the sum itself; take two or more, or fallback direct")
         ranges = {
             "leaves": (0, MOST_LEAVES),
             "order": (0, 3),
             "rank": (-1, 100_000),
             "cells": (0, 1024),
             "max_bytes": (0, 1 << 30),
+            "blocks": (0, 64),
             "sample": (10, 1_000_000),
             "seed": (0, 1 << 31),
         }

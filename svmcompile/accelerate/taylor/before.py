@@ -27,6 +27,10 @@ def bounded_sum(program: Program) -> ir.BoundedSum | None:
     return None
 
 
+def _jet_sum(program: Program) -> ir.JetSum | None:
+    return next((node for node in program.body if isinstance(node, ir.JetSum)), None)
+
+
 def rbf_sum(node: ir.BoundedSum, program: Program, row: RowError) -> RbfSum:
     """The sum that a bounded sum is about."""
     vectors, weights = program.tables[node.vectors], program.tables[node.weights]
@@ -79,8 +83,8 @@ def front_alone(
 
 
 def behind(program: Program) -> tuple[str, str]:
-    """The row as the sum that rows come to sees it, and that sum: a bounded or a guarded one."""
-    node = bounded_sum(program)
+    """The row as the sum that rows come to sees it, and that sum: bounded, with jets, or guarded."""
+    node = bounded_sum(program) or _jet_sum(program)
     if node is not None:
         return node.x, node.out
     guard = next(node for node in program.body if isinstance(node, ir.Guard))
