@@ -52,6 +52,7 @@ class Method:
     takes_alike: bool = False  # True if it takes several that share kernel and preprocessing
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
+    variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
 
     @property
     def summary(self) -> str:
