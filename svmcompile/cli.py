@@ -88,6 +88,9 @@ Energy = Annotated[
     float | None,
     typer.Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
 ]
+Measure = Annotated[
+    bool, typer.Option("--measure", help="build the method's variants and keep what is quickest on --data")
+]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 
 
@@ -142,6 +145,7 @@ def compile(
     flash: Flash = None,
     ram: Ram = None,
     energy: Energy = None,
+    measure: Measure = False,
     dump_ir: DumpIr = None,
     as_json: Json = False,
 ) -> None:
@@ -156,6 +160,7 @@ def compile(
         precision=precision, ranges=ranges, given=given, profile=profile, tables=tables, name=name,
         soft_double=soft_double, trust_pickle=trust_pickle, n_features=features, dump_ir=dump_ir,
         most_probable=most_probable, device=DeviceOptions.of(cpu, flash, ram, energy, profile),
+        measure=measure,
     )  # fmt: skip
     with showing_progress(as_json):
         report, files = jobs.compile_model(

@@ -25,6 +25,7 @@ from svmcompile.data import (
 )
 from svmcompile.device_fit import Asked, refuse
 from svmcompile.device_job import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
+from svmcompile.emission import Watcher
 from svmcompile.emit.names import name_from
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
@@ -55,6 +56,7 @@ class CompileOptions:
     given: str | None = None
     soft_double: bool = False
     device: DeviceOptions | None = None
+    measure: bool = False
 
 
 def stored_program(path: Path) -> Program | None:
@@ -87,7 +89,7 @@ def compile_model(
         svm = svm.by_probability() if wanted.most_probable else svm
         data = data_for(svm)
         begin = time.perf_counter()
-        program = pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
+        program = _compiled(svm, wanted, data, watch)
         seconds = time.perf_counter() - begin
         program = _quantised(program, wanted, data, data_for)
         if data is not None:
@@ -112,6 +114,15 @@ def compile_model(
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return json.loads(files[f"{name}.json"]) | {"seconds": seconds}, sizes
+
+
+def _compiled(svm: SVM, wanted: CompileOptions, data: Data | None, watch: Watcher) -> Program:
+    """What the method makes, as predicted or as measured."""
+    if not wanted.measure:
+        return pipeline.compile_svm(svm, wanted.method, data, _tuned(wanted), watch)
+    from svmcompile.measured import compile_measured
+
+    return compile_measured(svm, wanted.method, data, _tuned(wanted), watch)
 
 
 def _on_device(files: Files, asked: Asked, device: DeviceOptions) -> Files:

@@ -45,6 +45,7 @@ def compile(  # the name users know; the builtin is not needed here
     trust_pickle: bool = False,
     n_features: int | None = None,
     most_probable: bool = False,
+    measure: bool = False,
     watch: Watcher | None = None,
     **options: Any,
 ) -> Program:
@@ -52,8 +53,9 @@ def compile(  # the name users know; the builtin is not needed here
 
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
     is for LIBSVM files, which do not store it. `most_probable` gives the label of
-    the largest probability, as LIBSVM's predict does with -b 1. A `DTSVMClassifier` has its
-    program already.
+    the largest probability, as LIBSVM's predict does with -b 1. `measure` builds the C of the method, of
+    its variants and of the exact sum, and keeps what is quickest on rows of X. A `DTSVMClassifier` has
+    its program already.
     """
     from svmcompile.read import read
 
@@ -64,6 +66,10 @@ def compile(  # the name users know; the builtin is not needed here
         return own
     svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
     svm = svm.by_probability() if most_probable else svm
+    if measure:
+        from svmcompile.measured import compile_measured
+
+        return compile_measured(svm, method, as_data(svm, X, y), options, watch)
     return compile_svm(svm, method, as_data(svm, X, y), options, watch)
 
 

@@ -89,6 +89,11 @@ class SVM:
         return sum(part.n_vectors for part in self.parts) or int(self.vectors.shape[0])
 
     @property
+    def parts_are_alike(self) -> bool:
+        """Whether all parts see the same row with the same kernel."""
+        return all(part.kernel == self.kernel and part.steps is self.steps for part in self.parts)
+
+    @property
     def has_probabilities(self) -> bool:
         if self.head is not None:
             return self.head.value("probabilities") is not None

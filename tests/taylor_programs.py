@@ -9,8 +9,9 @@ import numpy as np
 
 from svmcompile.accelerate.exact import Builder, head_nodes
 from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.poly import PolySum
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.kernel import Array, Kernel
@@ -20,28 +21,40 @@ from svmcompile.svm import SVM
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """bias + sum_i weights_i exp(-gamma |x - vectors_i|^2), and rows it is asked about."""
+    """bias + sum_i weights_i kernel(x, vectors_i), and rows; an RBF kernel unless it has a degree."""
 
     vectors: Array
     weights: Array
     bias: float
     gamma: float
     rows: Array
+    degree: int = 0
+    coef0: float = 0.0
 
     @classmethod
     def of(cls, model: Any, rows: Array) -> Sum:
         """That of a trained SVC for two classes."""
         bias = float(model.intercept_[0])
-        return cls(model.support_vectors_, model.dual_coef_[0], bias, float(model._gamma), rows)
+        own = (model.degree, model.coef0) if model.kernel == "poly" else (0, 0.0)
+        return cls(model.support_vectors_, model.dual_coef_[0], bias, float(model._gamma), rows, *own)
 
     @property
-    def whole(self) -> RbfSum:
-        kernels = Kernel("rbf", self.gamma).values(self.vectors, self.vectors)
-        norm = float(self.weights @ kernels @ self.weights)
-        return RbfSum(self.vectors, self.weights, self.bias, self.gamma, norm, (0.0, 0.0))
+    def kernel(self) -> Kernel:
+        if self.degree:
+            return Kernel("poly", self.gamma, self.coef0, self.degree)
+        return Kernel("rbf", self.gamma)
+
+    @property
+    def whole(self) -> RbfSum | PolySum:
+        error = (0.0, 0.0)
+        if self.degree:
+            parts = (self.vectors, self.weights, self.bias, self.gamma)
+            return PolySum(*parts, self.coef0, self.degree, error)
+        norm = float(self.weights @ self.kernel.values(self.vectors, self.vectors) @ self.weights)
+        return RbfSum(self.vectors, self.weights, self.bias, self.gamma, norm, error)
 
     def values(self, rows: Array) -> Array:
-        return Kernel("rbf", self.gamma).values(rows, self.vectors) @ self.weights + self.bias
+        return self.kernel.values(rows, self.vectors) @ self.weights + self.bias
 
     def on_the_boundary(self, count: int) -> Array:
         """Both sides of it, as close as float32 has them."""
@@ -66,7 +79,7 @@ class Sum:
             vectors=self.vectors,
             coefficients=self.weights[None],
             intercepts=np.array([self.bias]),
-            kernel=Kernel("rbf", self.gamma),
+            kernel=self.kernel,
         )
 
 
@@ -83,7 +96,8 @@ def taylor_program(
     builder = Builder(svm)
     exact = builder.exact_in_double()
     tree, whole = grow(given.rows, leaves), given.whole
-    found = [Local(whole, given.rows[part], 8).expansion(order, rank, sparse=sparse) for part in tree.parts]
+    seen = [whole.seen_from(given.rows[part], 8) for part in tree.parts]
+    found = [one.expansion(min(order, whole.most_order), rank, sparse=sparse) for one in seen]
     front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))
     return check(builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL))

@@ -15,6 +15,7 @@ STAGES = {"read", "accelerate", "optimise", "lower", "emit", "load", "verify", "
 DRIVERS = {
     "pipeline", "jobs", "demo", "cli", "show", "bench_job", "bench_race", "__init__", "__main__", "report",
     "estimator", "cluster", "device_job", "device_fit", "convert_job", "support", "outputs", "emission",
+    "measured",
 }  # fmt: skip
 HEAVY = (
     "numpy",

@@ -29,6 +29,9 @@ from anytime_attack import NEAR, Case, border, in_chunks, ordinary
 from anytime_attack import cases as bundled
 from common import table
 from metric_tree import progress
+from sklearn.datasets import load_breast_cancer, load_digits, make_circles
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
@@ -45,16 +48,31 @@ HEAD = (
 
 
 def cases() -> Iterator[Case]:
-    """Machines with an RBF kernel and one decision value."""
+    """Machines with one decision value."""
     for case in bundled():
-        if "cubic" not in case.name and "classes" not in case.name:
+        if "classes" not in case.name:
             yield case
+    yield from polynomial()
     if "SVMCOMPILE_DATA" in os.environ:
         from certified_sets import CASES
 
         for one in CASES:
             X, y, _ = one.rows()
             yield Case(one.name, SVC(C=one.C, gamma=one.gamma).fit(X, y), X)
+
+
+def polynomial() -> Iterator[Case]:
+    """Polynomial kernels, beside the cubic one among the bundled machines."""
+    X, y = make_circles(400, noise=0.15, factor=0.5, random_state=0)
+    own = {"kernel": "poly", "coef0": 1.0}
+    yield Case("circles, quadratic", SVC(degree=2, gamma=1.0, C=10.0, **own).fit(X, y), X)
+    X, y = load_breast_cancer(return_X_y=True)
+    quartic = make_pipeline(StandardScaler(), SVC(degree=4, gamma=0.02, **own))
+    yield Case("breast cancer, quartic", quartic.fit(X, y), X)
+    X, y = load_digits(return_X_y=True)
+    chosen = np.isin(y, (3, 8))
+    X = X[chosen] / 16.0
+    yield Case("digits 3-8, cubic", SVC(degree=3, gamma=0.03, **own).fit(X, y[chosen]), X)
 
 
 @dataclass(frozen=True)
@@ -70,12 +88,17 @@ class Double:
     def predict(self, rows: Any) -> Any:
         return self.loaded.predict(np.asarray(rows, dtype=np.float64))
 
-    @property
-    def rounding(self) -> float:
+    def rounding(self, rows: Any) -> Any:
         """What the original's sum may be off by in double."""
-        machine = self.model[-1] if hasattr(self.model, "steps") else self.model
-        terms = sum(machine.support_vectors_.shape) + 20
-        return float(np.abs(machine.dual_coef_).sum() * terms * 2.0**-53)
+        machine, rows = self.model, rows.astype(np.float64)
+        if hasattr(machine, "steps"):
+            rows, machine = machine[:-1].transform(rows), machine[-1]
+        terms, values = sum(machine.support_vectors_.shape) + 20, np.ones(len(rows))
+        if machine.kernel == "poly":
+            longest = np.linalg.norm(machine.support_vectors_, axis=1).max()
+            values = machine._gamma * longest * np.linalg.norm(rows, axis=1) + abs(machine.coef0)
+            terms, values = machine.degree * terms, values**machine.degree
+        return np.abs(machine.dual_coef_).sum() * terms * 2.0**-53 * values
 
 
 def built(folder: str, name: str, program: Any, target: str, profile: str, precision: str = "f32") -> Any:
@@ -95,7 +118,7 @@ def attacked(case: Case, count: int, options: dict[str, Any]) -> list[str]:
         rows = np.concatenate([edge, ordinary(case.X, count - len(edge), random)])
         meant = in_chunks(double.predict, rows)
         sizes = np.abs(in_chunks(double.values, rows))
-        near, ties = int((sizes < NEAR).sum()), sizes < double.rounding
+        near, ties = int((sizes < NEAR).sum()), sizes < in_chunks(double.rounding, rows)
         forms = [("host", program, "host"), ("portable", program, "portable"), ("exact", exact, "host")]
         wrong = [
             (in_chunks(built(folder, name, one, "c", profile).predict, rows) != meant) & ~ties

@@ -68,18 +68,40 @@ def made_up() -> Iterator[Case]:
     yield _case("one vector", normal[:1], weights[:1], float(-weights[0] / 2), 0.3)
 
 
-def _case(name: str, vectors: Any, weights: Any, bias: float, gamma: float) -> Case:
-    """A LIBSVM model with these numbers."""
+def polynomial() -> Iterator[Case]:
+    """Sums of polynomial kernels."""
+    random = np.random.default_rng(0)
+    normal, weights = random.normal(size=(40, 4)), random.normal(size=40)
+    for degree in (2, 3, 4):
+        yield _case(f"degree {degree}", normal, weights, 0.01, 0.3, degree, 1.0)
+    yield _case("degree 4, coef0 0", normal, weights, 0.01, 0.3, 4, 0.0)
+    yield _case("degree 3, coef0 1000", normal, weights, 0.01, 0.3, 3, 1e3)
+    yield _case("degree 3, features of 1e-6", normal * 1e-6, weights, 0.0, 1e12, 3, 1.0)
+    yield _case("degree 4, features of 1e6", normal * 1e6, weights, 0.0, 1e-12, 4, 1.0)
+    yield _case("degree 3, features of 100 +- 1", normal + 100, weights, 0.0, 1e-4, 3, 1.0)
+    yield _case("degree 4, weights of 1e-30", normal, weights * 1e-30, 0.0, 0.3, 4, 1.0)
+    yield _case("degree 4, weights of 1e9", normal, weights * 1e9, 0.0, 0.3, 4, 1.0)
+    twice = np.vstack([normal, normal[:20] + 1e-7 * random.normal(size=(20, 4))])
+    opposite = np.concatenate([1e5 * np.ones(20), weights[20:], -1e5 * np.ones(20)])
+    yield _case("degree 3, pairs 1e-07 apart", twice, opposite, 0.0, 0.3, 3, 1.0)
+
+
+def _case(
+    name: str, vectors: Any, weights: Any, bias: float, gamma: float, degree: int = 0, coef0: float = 0.0
+) -> Case:
+    """A LIBSVM model with these numbers, of an RBF kernel unless there is a degree."""
     order = np.argsort(weights < 0, kind="stable")
     first = int((weights >= 0).sum())
     lines = [
-        "svm_type c_svc", "kernel_type rbf", f"gamma {gamma!r}", "nr_class 2", f"total_sv {len(weights)}",
-        f"rho {-bias!r}", "label 1 -1", f"nr_sv {first} {len(weights) - first}", "SV",
+        "svm_type c_svc", f"kernel_type {'polynomial' if degree else 'rbf'}",
+        *((f"degree {degree}", f"coef0 {coef0!r}") if degree else ()), f"gamma {gamma!r}", "nr_class 2",
+        f"total_sv {len(weights)}", f"rho {-bias!r}", "label 1 -1", f"nr_sv {first} {len(weights) - first}",
+        "SV",
     ]  # fmt: skip
     for weight, vector in zip(weights[order].tolist(), vectors[order].tolist(), strict=True):
         numbers = " ".join(f"{at}:{value!r}" for at, value in enumerate(vector, start=1))
         lines.append(f"{weight!r} {numbers}")
-    spread = vectors.std(axis=0) + gamma**-0.5
+    spread = vectors.std(axis=0) + (0.0 if degree else gamma**-0.5)
     near = vectors[np.arange(200) % len(vectors)]
     rows = near + 0.3 * spread * np.random.default_rng(1).normal(size=near.shape)
     return Case(name, "\n".join(lines) + "\n", rows)
@@ -127,7 +149,7 @@ HEAD = (
 def main(words: list[str]) -> None:
     counts = [int(word) for word in words if word.isdigit()]
     names = [word for word in words if not word.isdigit()]
-    cases = [*trained(), *made_up()]
+    cases = [*trained(), *made_up(), *polynomial()]
     chosen = [case for case in cases if not names or any(name in case.name for name in names)]
     count = counts[0] if counts else ROWS
     lines = progress(chosen, lambda case: checked(case, count))

@@ -49,8 +49,10 @@ class Method:
     needs_vectors: bool = True  # False if kernel values are all it asks for
     takes_heads: bool = False  # True if its sums are values that probabilities can be made of
     takes_parts: bool = False  # True if it takes models of several kernel machines
+    takes_alike: bool = False  # True if it takes several that share kernel and preprocessing
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
+    variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
 
     @property
     def summary(self) -> str:
@@ -95,11 +97,12 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
 
 def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
     """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
-    if svm.parts and not chosen.takes_parts:
+    if svm.parts and not (chosen.takes_parts or (chosen.takes_alike and svm.parts_are_alike)):
         able = ", ".join(other for other in METHODS if method(other).takes_parts)
+        more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""
         raise UnsupportedError(
             f"method {name!r} works on one kernel machine, and {svm.source.kind} holds "
-            f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}"
+            f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}{more}"
         )
     if chosen.takes_heads or not (svm.head or svm.has_probabilities):
         return svm if chosen.takes_heads else replace(svm, sample_offset=None)

@@ -51,14 +51,14 @@ class Builder:
         drawer = Drawer(self.body, self.table, self.indices, own)
         return drawer.add_all(self.svm.steps if steps is None else steps, x)
 
-    def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None) -> str:
+    def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
         """Nodes for the SVM's own sums, every support vector met; the name of their value.
 
-        They read the value `x` if it is given, else steps of their own.
+        They read the value `x` if it is given, else steps of their own behind `row`.
         """
         if self.svm.parts:
-            return self._sums_of_parts(out)
-        svm, x = self.svm, self.preprocess(own) if x is None else x
+            return self._sums_of_parts(out, own, row)
+        svm, x = self.svm, self.preprocess(own, row) if x is None else x
         vectors = self.table(f"{own}vectors", svm.vectors)
         weights = self.table(f"{own}weights", svm.coefficients)
         bias = self.table(f"{own}bias", svm.intercepts)
@@ -69,14 +69,14 @@ class Builder:
         self.body.append(node)
         return out
 
-    def _sums_of_parts(self, out: str) -> str:
+    def _sums_of_parts(self, out: str, stem: str, row: str) -> str:
         """The sums of all parts, one after the other; parts with the same steps share the prepared row."""
         whole, prepared, sums = self.svm, dict[int, str](), ""
         for index, self.svm in enumerate(whole.parts):
-            own, last = f"part{index}_", index == len(whole.parts) - 1
+            own, last = f"{stem}part{index}_", index == len(whole.parts) - 1
             steps = id(self.svm.steps)  # the reader has made those alike one object
             if steps not in prepared:
-                prepared[steps] = self.preprocess(own)
+                prepared[steps] = self.preprocess(own, row)
             value = self.exact_sums(f"{own}sums", own, prepared[steps])
             if sums:
                 self.body.append(ir.Beside(out if last else f"{own}and_before", sums, value))
@@ -87,7 +87,7 @@ class Builder:
     def exact_in_double(self, out: str = "exact") -> str:
         """The SVM's own sums, in double from the row on; the name of their value."""
         self.body.append(ir.Widen("wide_row", "x"))
-        return self.exact_sums(out, "exact_", self.preprocess("exact_", "wide_row"))
+        return self.exact_sums(out, "exact_", row="wide_row")
 
     def finish(
         self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any

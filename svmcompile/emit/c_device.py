@@ -22,7 +22,13 @@ from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.wide import float_number
 
-IN_DOUBLE = (ir.StagedSum, ir.StagedVote, ir.JetSum, ir.Couple)  # whose claim rests on sums in double
+IN_DOUBLE = (
+    ir.StagedSum,
+    ir.StagedVote,
+    ir.TaylorVote,
+    ir.JetSum,
+    ir.Couple,
+)  # that rest on sums in double
 WALKS = (ir.PackedPath, ir.PackedLeaves)
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
 FAR = 1e30  # a row whose half squared norm is beyond is so far out that every kernel value is zero
@@ -219,7 +225,7 @@ def _is_plain(prepare: ir.Prepare, node: Any, program: Program) -> bool:
     shift, factor, vectors = (
         program.tables[name] for name in (prepare.shift, prepare.factor, node.vectors)
     )
-    if vectors.dtype == np.float64:  # sums in double are written as for other profiles, with a copy
+    if vectors.dtype != np.float32:  # sums in double have the code of other profiles, which knows no unit
         return False
     if shift.any() or not (factor == factor[0]).all():
         return False

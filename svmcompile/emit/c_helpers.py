@@ -58,7 +58,8 @@ def _uses(body: list[Node], program: Program, fades: bool) -> dict[str, bool]:
         if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
     jets = any(isinstance(node, ir.JetSum) for node in body)
-    taylor = jets or any(isinstance(node, (ir.TaylorSum, ir.PickedTaylor)) for node in body)
+    picked = any(isinstance(node, ir.PickedTaylor) for node in body)
+    taylor = jets or picked or any(isinstance(node, ir.TaylorSum) and node.fades for node in body)
     turned = any(isinstance(node, ir.TaylorSum) and program.tables[node.axes].ndim > 1 for node in body)
     dense = jets or turned or any(isinstance(node, ir.Affine) for node in body)
     dense = dense or any(node.shape != "given" for node in packed)

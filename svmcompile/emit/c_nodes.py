@@ -21,7 +21,7 @@ from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
 from svmcompile.emit.c_parts import own_names
-from svmcompile.emit.c_picked import picked_context
+from svmcompile.emit.c_picked import taylor_vectors
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
@@ -35,7 +35,6 @@ from svmcompile.emit.c_staged import (
 from svmcompile.emit.c_tables import emitted_tables as emitted_tables
 from svmcompile.emit.c_tables import inlined_tables
 from svmcompile.emit.c_taylor import taylor_context
-from svmcompile.emit.c_taylor_host import tiled_context
 from svmcompile.emit.c_taylor_vote import taylor_vote_context
 from svmcompile.emit.c_trees import (
     TREES,
@@ -138,10 +137,7 @@ def context(
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    if isinstance(node, ir.TiledTaylor):
-        known |= tiled_context(node, program, types, name, known["function"])
-    if isinstance(node, ir.PickedTaylor):
-        known |= picked_context(node, program, types, name, known["function"])
+    known |= taylor_vectors(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):

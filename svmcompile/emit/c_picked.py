@@ -6,8 +6,10 @@ from typing import Any
 
 from svmcompile.emit.c_numbers import NUMBERS
 from svmcompile.emit.c_taylor import common_context
+from svmcompile.emit.c_taylor_host import tiled_context
 from svmcompile.emit.c_vectors import INSTRUCTION_SETS, InstructionSet, vector_names
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node
 from svmcompile.ir.picked_taylor import FEW_LANES
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
@@ -17,6 +19,13 @@ from svmcompile.ir.wide import node_number
 
 MOST_SUMS = 8  # vectors that are added to without waiting for each other
 MOST_GROUPS = 4  # of four sums each in plain code, as many as registers hold
+
+
+def taylor_vectors(node: Node, program: Program, types: Types, name: str, function: str) -> dict[str, Any]:
+    """What polynomials in layouts of their own need; nothing for other nodes."""
+    if isinstance(node, ir.TiledTaylor):
+        return tiled_context(node, program, types, name, function)
+    return picked_context(node, program, types, name, function) if isinstance(node, ir.PickedTaylor) else {}
 
 
 def picked_context(

@@ -43,6 +43,7 @@ def common_context(
     number = node_number(node, program, types)
     orders, leaves, cells, _ = program.tables[node.gaps].shape
     loose, rank = program.tables[node.loose], _rank(node, program)
+    fades = isinstance(node, ir.PickedTaylor) or node.fades
     return {
         "row": row_parameters(program, name).replace("*x", "*row"),
         "row_argument": row_argument(program).replace("x", "row"),
@@ -56,6 +57,8 @@ def common_context(
         "gates": [real(gate, number) if gate > 0 else "" for gate in node.gates],
         "limit": real(float(cells), number),
         "gamma": real(node.gamma, number),
+        "fades": fades,
+        "fade": "fade * " if fades else "",
         "minus_log2e": real(-math.log2(math.e), number),
     }
 

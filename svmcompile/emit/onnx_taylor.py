@@ -55,7 +55,7 @@ class Order:
         h = graph.op("Sub", values.wide(values.names[node.x]), self.of_leaf(tables[node.centres]))
         square = values.row_dots(h, h)
         self.u = graph.op("Mul", square, values.scalar(node.gamma))
-        self.fade = graph.op("Exp", graph.op("Neg", self.u))
+        self.fade = graph.op("Exp", graph.op("Neg", self.u)) if node.fades else ""
         self.loose = ""
         inner = values.row_dots(h, self.of_leaf(tables[node.slopes]))
         inner = graph.op("Add", inner, self.of_leaf(tables[node.constants][:, None]))
@@ -67,7 +67,10 @@ class Order:
             inner = graph.op("Add", inner, self.quadratic(y))
             if order > 1:
                 inner = graph.op("Add", inner, self.cubic(y))
-        self.score = graph.op("Add", graph.op("Mul", self.fade, inner), graph.constant(tables[node.bias]))
+        self.score = graph.op("Add", self.faded(inner), graph.constant(tables[node.bias]))
+
+    def faded(self, value: str) -> str:
+        return self.values.graph.op("Mul", self.fade, value) if self.fade else value
 
     def of_leaf(self, table: Array) -> str:
         graph = self.values.graph
@@ -89,7 +92,7 @@ class Order:
             axis=1,
         )
         bound = self.of_leaf(tables[self.node.loose][self.order - 1])
-        self.loose = graph.op("Mul", self.fade, values.row_dots(terms, bound))
+        self.loose = self.faded(values.row_dots(terms, bound))
         return y
 
     def _turned(self, h: str, matrices: Array) -> str:

@@ -12,7 +12,7 @@ import struct
 import tokenize
 import zipfile
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -232,10 +232,12 @@ def _node(item: dict[str, Any]) -> Node:
     kinds = {kind.__name__: kind for kind in NODES}
     arguments = {name: value for name, value in item.items() if name != "node"}
     kind = kinds[item["node"]]
-    if set(arguments) != {field.name for field in fields(kind)}:
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    if not needed <= set(arguments) <= {field.name for field in fields(kind)}:
         raise ValueError(f"wrong fields for {item['node']}")
     for field in fields(kind):
-        arguments[field.name] = FIELD_READERS[str(field.type)](arguments[field.name])
+        if field.name in arguments:  # files may be older than a field that has a default
+            arguments[field.name] = FIELD_READERS[str(field.type)](arguments[field.name])
     return kind(**arguments)
 
 

@@ -19,7 +19,7 @@ class OneLeaf:
 
 @dataclass(frozen=True, slots=True)
 class TaylorSum:
-    """A sum of RBF kernels by its Taylor polynomial about the row's centre, where that is sure of the sign.
+    """A kernel sum by its Taylor polynomial about the row's centre, where that is sure of the sign.
 
     With h = x - centres[leaf], u = gamma |h|^2, the cell floor(u steps[leaf]) of the row, its r coordinates
     y = axes[leaf] h, or h itself without axes, and what they leave, z^2 = (1 + slack) |h|^2 - |y|^2,
@@ -36,7 +36,8 @@ class TaylorSum:
     with side 0 for scores above zero and 1 below. The last part is there with axes alone, from order 2 on.
     Order p + 1 is tried where |score_p| > gates[p] (margins + u gaps of order p + 1). The first score that
     is sure is given, else (and for rows beyond the last cell, or not finite) the exact one. Gaps bound
-    what the polynomial leaves out, margins the rounding of float32 code.
+    what the polynomial leaves out, margins the rounding of float32 code. That is for RBF kernels; a sum of
+    polynomial kernels does not fade, and has 1 wherever exp(-u) stands.
 
     With `sparse`, code may look at features that are not zero alone, and take |x|^2 - 2 x . c + |c|^2 for
     |h|^2 and products of x less those of c for products of h; gaps and margins are wide enough for that.
@@ -63,6 +64,7 @@ class TaylorSum:
     gamma: float
     slack: float = 0.0  # keeps z from being too small by rounding
     sparse: bool = False  # with one leaf only
+    fades: bool = True  # whether there is a factor exp(-u)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class TiledTaylor:
     slack: float
     rank: int  # axes, without what fills up; 0 where y is h
     lanes: int  # of the vectors that tables are filled up for
+    fades: bool = True  # as in `TaylorSum`
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def taylor_scores(
     place = u * tables[node.steps][leaf]
     inside = place < cells
     cell = np.where(inside, place, 0).astype(np.intp)
-    fade = np.exp(-u)[:, None]
+    fade = np.exp(-u)[:, None] if node.fades else np.ones((len(u), 1))
     gaps = tables[node.margins][:, leaf, None]
     gaps = gaps + u[:, None, None] * tables[node.gaps][:, leaf, cell].swapaxes(0, 1)
     sums, loose = np.zeros((2, len(h), orders))

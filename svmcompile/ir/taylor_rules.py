@@ -33,6 +33,7 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
     need(all(math.isfinite(gate) and gate >= 0 for gate in node.gates), "gates make no sense")
     own = tables[node.axes].ndim > 1 and orders > 1
     need(not node.sparse or (leaves == 1 and (own or orders == 1)), "sparse rows need one centre, and axes")
+    need(node.fades or not node.sparse, "sparse rows are for sums that fade")
     r = tables[node.axes].shape[1] if own else d
     shapes(
         tables,
@@ -63,7 +64,7 @@ def taylor_flops(node: ir.TaylorSum, types: Types, tables: Tables) -> np.ndarray
     if tables[node.axes].ndim > 1:
         r = tables[node.axes].shape[1]
         turned = 2 * r * d + 2 * r + 12
-    first = 5 * d + 24
+    first = 5 * d + (24 if node.fades else 10)
     second = first + turned + r * (r + 3) + 6
     third = second + r * (r + 1) * (r + 2) // 3 + r * (r + 1) + 6
     return np.array([first, second, third][: len(tables[node.margins])], dtype=np.float64)

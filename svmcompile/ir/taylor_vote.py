@@ -13,6 +13,9 @@ from svmcompile.kernel import Kernel
 class TaylorVote:
     """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
 
+    Pairs may be differences of the sums of a one-vs-rest machine, of which the largest wins: so does its
+    class all its pairs.
+
     The class with the largest guess_weights . x + guess_bias is the champion. It meets all others at
     once; who beats it is the next champion, and a champion that has beaten all others is the label. When
     a class that has been beaten would become champion, all pairs are settled by direct sums and vote.

@@ -91,7 +91,7 @@ def untiled(node: ir.TiledTaylor, tables: Tables, d: int) -> Untiled:
     taylor = ir.TaylorSum(
         node.out, scaled, leaf, node.exact, node.centres, node.constants, node.slopes, node.axes,
         node.squares, node.cubes, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias,
-        node.gates, node.gamma, node.slack,
+        node.gates, node.gamma, node.slack, fades=node.fades,
     )  # fmt: skip
     route = ir.PlaneRoute(leaf, scaled, node.planes, node.thresholds, node.children, centre)
     scale = ir.Scale(scaled, node.x, node.shift, node.factor, node.offset)

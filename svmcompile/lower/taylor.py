@@ -62,6 +62,7 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
         node.out, x, node.exact, *scaling, *tree, node.centres,
         node.constants, node.slopes, node.axes, node.squares, node.cubes, node.middles, node.loose,
         node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack, rank, lanes,
+        node.fades,
     ), made  # fmt: skip
 
 

@@ -100,7 +100,7 @@ class Assembly:
         alone = machines[0] if len(machines) == 1 else _composite(machines)
         whole = replace(alone, labels=answer.labels, platt=None, one_vs_rest_scores=False)
         plain = head.outputs[0].value == SUMS and answer.chances is None and not alone.counts
-        if len(machines) == 1 and plain and answer.rule is not LabelRule.HEAD:
+        if plain and answer.rule is not LabelRule.HEAD:
             return replace(whole, label_rule=answer.rule)
         return replace(whole, label_rule=LabelRule.HEAD, head=head)
 

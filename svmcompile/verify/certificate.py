@@ -118,7 +118,9 @@ class RowChecker:
         self.real = Enclosures(program, row, Real())(x)
         self.rounded = Enclosures(program, row, self.arithmetic)(x)
         meant = original or program
-        self.sums = Enclosures(meant, row, Real())(sum_of(meant))
+        node = sum_of(meant)
+        self.sums = Enclosures(meant, row, Real())(node.out)
+        self.by_pair = isinstance(node, ir.PairSum)
 
     def check(self, certificates: list[Held]) -> RowCheck:
         """The worst of the certificates given."""
@@ -129,12 +131,24 @@ class RowChecker:
         worst = max(found, key=lambda one: WORSE.index(one.verdict))
         return RowCheck(worst.verdict, max(one.real for one in found), max(one.rounded for one in found))
 
+    def _meant(self, pair: tuple[int, int] | None) -> Ball:
+        """The original's value of a pair; one-vs-rest machines have a sum for each class."""
+        if pair is None:
+            return self.sums[0]
+        own, other = pair
+        if not self.by_pair:
+            return self.sums[own] - self.sums[other]
+        classes = math.isqrt(2 * len(self.sums)) + 1
+        first, second = min(pair), max(pair)
+        value = self.sums[first * (2 * classes - first - 1) // 2 + second - first - 1]
+        return value if own < other else -value
+
     def _one(self, certificate: Held) -> RowCheck:
         code = _balls(certificate, self.rounded, self.arithmetic)
         cells = code.cells()
         if not cells:
             return RowCheck(Verdict.NONE)
-        meant = certificate.sign * self.sums[certificate.sum]
+        meant = self._meant(certificate.pair)
         exact = _balls(certificate, self.real, Real()).orders(cells)
         found = code.orders(cells)
         ratios = [max(_over(order, meant) for order in orders) for orders in (exact, found)]
@@ -150,14 +164,14 @@ def _balls(certificate: Held, row: Balls, arithmetic: Real) -> TaylorBalls | Jet
     return JetBalls(certificate, row, arithmetic)
 
 
-def sum_of(program: Program) -> str:
-    """The value of a program's kernel sums as the original has them, in double where there are others."""
-    sums = [node for node in program.body if isinstance(node, (ir.KernelSum, ir.PairSum))]
+def sum_of(program: Program) -> ir.Node:
+    """The node of a program's kernel sums as the original has them, in double where there are others."""
+    sums = [node for node in program.body if isinstance(node, (ir.KernelSum, ir.PairSum, ir.Beside))]
     if not sums:
         raise UnsupportedError(
             "the original holds no kernel sums to compare with; give the model they are of"
         )
-    return sums[-1].out
+    return sums[-1]
 
 
 def _over(order: Order, exact: Ball) -> float:

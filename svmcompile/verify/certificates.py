@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.champions import pair_table
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_vote_meaning import Votes, in_rows
@@ -20,13 +19,12 @@ Tables = Mapping[str, NDArray[Any]]
 
 
 class Certificate(NamedTuple):
-    """A leaf of Taylor polynomials, and the sum they are about: one of the original's, or its negative."""
+    """A leaf of Taylor polynomials, and the two classes whose pair they are about, if there are several."""
 
     node: ir.TaylorSum
     tables: Tables
     leaf: int
-    sum: int = 0
-    sign: int = 1
+    pair: tuple[int, int] | None = None  # above zero for the first
     apart: bool = False  # products with h are those with x less those with the centre
 
 
@@ -35,8 +33,7 @@ class JetCertificate(NamedTuple):
 
     node: ir.JetSum
     tables: Tables
-    sum: int = 0
-    sign: int = 1
+    pair: tuple[int, int] | None = None
 
 
 Held = Certificate | JetCertificate
@@ -84,17 +81,10 @@ class OfVote:
         return {(own, at): self._pairs(tables, own, at) for at, own in sorted(owners.items())}
 
     def _pairs(self, tables: Tables, own: int, centre: int) -> list[Held]:
-        classes = len(self.node.counts)
-        pairs = pair_table(classes)
-        others = [other for other in range(classes) if other != own]
+        others = [other for other in range(len(self.node.counts)) if other != own]
+        apart = self.program.tables[self.node.starts].ndim > 1
         return [
-            Certificate(
-                *_pair(self.node, tables, own, centre, q),
-                0,
-                int(pairs[own, other]),
-                1 if own < other else -1,
-                self.program.tables[self.node.starts].ndim > 1,
-            )
+            Certificate(*_pair(self.node, tables, own, centre, q), 0, (own, other), apart)
             for q, other in enumerate(others)
         ]
 
@@ -139,7 +129,7 @@ def _pair(
     gates = (0.0,) * (orders - 1)
     one = ir.TaylorSum(
         out=node.out, x=node.x, leaf="", exact=node.exact, gates=gates, gamma=node.kernel.gamma,
-        slack=node.slack, sparse=False, **names,
+        slack=node.slack, sparse=False, fades=True, **names,
     )  # fmt: skip
     return one, made
 

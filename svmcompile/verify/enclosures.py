@@ -60,8 +60,9 @@ def _(node: ir.Pick, values: Enclosures) -> Balls:
     return [x[column] for column in values.tables[node.columns]]
 
 
-@enclose.register
-def _(node: ir.Join, values: Enclosures) -> Balls:
+@enclose.register(ir.Join)
+@enclose.register(ir.Beside)
+def _(node: ir.Join | ir.Beside, values: Enclosures) -> Balls:
     return values(node.left) + values(node.right)
 
 
@@ -95,11 +96,14 @@ def _(node: ir.PairSum, values: Enclosures) -> Balls:
 
 
 def _kernels(node: ir.KernelSum | ir.PairSum, values: Enclosures) -> Balls:
-    if node.kernel.kind != "rbf":
-        raise UnsupportedError(f"certificates are about RBF kernels, not {node.kernel.kind}")
-    x, gamma = values(node.x), Real().number(node.kernel.gamma)
+    x, kernel, real = values(node.x), node.kernel, Real()
+    gamma, coef0 = real.number(kernel.gamma), real.number(kernel.coef0)
     vectors = values.tables[node.vectors].astype(np.float64)
-    return [(-gamma * _squares(x, vector)).exp() for vector in vectors]
+    if kernel.kind == "rbf":
+        return [(-gamma * _squares(x, vector)).exp() for vector in vectors]
+    if kernel.kind == "poly":
+        return [(gamma * real.dot(x, real.numbers(vector)) + coef0) ** kernel.degree for vector in vectors]
+    raise UnsupportedError(f"certificates are about RBF and polynomial kernels, not {kernel.kind}")
 
 
 def _squares(x: Balls, vector: NDArray[Any]) -> Ball:

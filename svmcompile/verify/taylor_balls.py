@@ -67,7 +67,7 @@ class TaylorBalls:
         """Every order, in the cells given."""
         a, node = self.a, self.node
         count = len(self.tables[node.margins])
-        fade, bias = a.fade(self.u), a.numbers(self.tables[node.bias])[0]
+        bias = a.numbers(self.tables[node.bias])[0]
         terms = [self.table(node.constants)[0], self.product(self.tables[node.slopes][self.leaf])]
         along, left = self.h, None
         found = []
@@ -77,8 +77,8 @@ class TaylorBalls:
                 terms.append(a.multiply(self.table(node.middles)[0], left))
             if order:
                 terms += (self._quadratic if order == 1 else self._cubic)(along)
-            loose = self._loose(order, along, left, fade) if order and left is not None else None
-            score = a.add(bias, a.multiply(fade, a.total(terms)))
+            loose = self._loose(order, along, left) if order and left is not None else None
+            score = a.add(bias, self._faded(a.total(terms)))
             found.append(Order(score, [self._bounds(order, cell, loose) for cell in cells]))
         return found
 
@@ -101,10 +101,14 @@ class TaylorBalls:
             found.append(a.multiply(outer, a.total(rows_of_form(a, y[: c + 1], own))))
         return found
 
-    def _loose(self, order: int, y: Balls, left: Ball, fade: Ball) -> Ball:
+    def _faded(self, value: Ball) -> Ball:
+        """Times exp(-u), but for polynomial kernels."""
+        return self.a.multiply(self.a.fade(self.u), value) if self.node.fades else value
+
+    def _loose(self, order: int, y: Balls, left: Ball) -> Ball:
         a, along = self.a, self.a.dot(y, y)
         terms = [along, left, a.multiply(along, left), a.multiply(left, left)]
-        return a.multiply(fade, a.dot(terms, self.table(self.node.loose, order - 1)))
+        return self._faded(a.dot(terms, self.table(self.node.loose, order - 1)))
 
     def _bounds(self, order: int, cell: int, loose: Ball | None) -> tuple[Ball, Ball]:
         a = self.a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,13 +24,17 @@ CASES = {  # features, vectors, gamma, scale of features, axes
     "many features": (60, 30, 0.01, 1.0, 3),
     "wide": (3, 30, 1e-9, 1.0, 0),
     "large features": (4, 30, 1e-12, 1e6, 2),
+    "cubic": (5, 40, 0.1, 1.0, 0),
+    "quartic, axes": (5, 40, 0.3, 1.0, 2),
+    "quartic, large features": (4, 30, 1e-12, 1e6, 0),
 }
+DEGREES = {"cubic": 3, "quartic, axes": 4, "quartic, large features": 4}
 
 
 @cache
 def program(case: str) -> tuple[Sum, Program]:
     d, m, gamma, scale, rank = CASES[case]
-    given = random_sum(d, m, gamma, scale)
+    given = replace(random_sum(d, m, gamma, scale), degree=DEGREES.get(case, 0), coef0=0.7)
     return given, taylor_program(given, order=3, rank=rank)
 
 
@@ -62,6 +67,7 @@ class InSingle:
         length = self.dot(h, h)
         u = single(node.gamma) * length
         fade = single(np.exp(-np.float64(u))) * single(1 + self.random.choice([-1, 1]) * 2e-7)
+        fade = fade if node.fades else single(1)
         bias, total = self.of("bias")[0], self.of("constants")[0] + self.dot(h, self.of("slopes")[0])
         found, y, left = [bias + fade * total], h, single(0)
         if self.of("axes").ndim > 1:
@@ -99,7 +105,7 @@ def test_scores_in_float32_stay_within_the_margin(case: str, sort: bool) -> None
     assert (share <= 1).all() and share.max() > 1e-3  # and the margins are not beside the point
 
 
-@pytest.mark.parametrize("case", ["axes", "many features", "large features"])
+@pytest.mark.parametrize("case", ["axes", "many features", "large features", "quartic, axes"])
 def test_what_axes_leave_is_never_too_small(case: str) -> None:
     """Rows along the axes leave nothing, but for rounding."""
     given, made = program(case)

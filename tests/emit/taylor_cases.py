@@ -11,9 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from svmcompile.accelerate.anytime.margins import RowError
+from svmcompile.accelerate.anytime.sums import Sum
+from svmcompile.accelerate.certified.method import whole_sum
 from svmcompile.accelerate.exact import Builder, head_nodes
 from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.front import add_front
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret_values
@@ -36,15 +38,14 @@ def front_before_exact(
 ) -> Program:
     """Polynomials, and the exact sum in double for rows they are not sure of."""
     svm = read(model)
-    builder, weights = Builder(svm), svm.coefficients[0]
-    norm = float(weights @ svm.kernel.values(svm.vectors, svm.vectors) @ weights)
-    error = (0.0, 1e-6) if svm.steps else (0.0, 0.0)
-    whole = RbfSum(svm.vectors, weights, float(svm.intercepts[0]), svm.kernel.gamma, norm, error)
+    builder, kernel = Builder(svm), svm.kernel
+    error = RowError(1e-6, 0.0) if svm.steps else RowError(0.0, 0.0)
+    whole = whole_sum(Sum(kernel, svm.vectors, svm.coefficients[0], float(svm.intercepts[0])), error)
     exact, x = builder.exact_in_double(), builder.preprocess()
     seen = _seen(builder, svm, x, X)
     seen = np.vstack([seen, seen + 1e-3, seen - 1e-3])  # no leaf has one row alone
     tree = grow(seen, leaves)
-    found = [Local(whole, seen[part], 4).expansion(order, rank) for part in tree.parts]
+    found = [whole.seen_from(seen[part], 4).expansion(order, rank) for part in tree.parts]
     front = add_front(builder, whole, x, exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))
     return optimise(check(builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)))
@@ -59,18 +60,22 @@ def _seen(builder: Builder, svm: Any, x: str, X: Any) -> Any:
 
 
 @cache
-def made(d: int, leaves: int, order: int, rank: int, gates: tuple[float, ...], scaled: bool) -> Case:
-    """Two clouds with a curved border between them."""
+def made(
+    d: int, leaves: int, order: int, rank: int, gates: tuple[float, ...], scaled: bool, degree: int = 0
+) -> Case:
+    """Two clouds with a curved border between them; an RBF kernel unless there is a degree."""
     generator = np.random.default_rng(d)
     X = generator.normal(size=(160, d))
     y = X[:, 0] + 0.4 * np.square(X[:, -1]) + generator.normal(0, 0.5, len(X)) > 0.3
     X = (X / np.sqrt(d) + (3.0 if scaled else 0.0)).astype(np.float32).astype(np.float64)
     svc = SVC(gamma=0.3 / d if scaled else 0.5, C=2.0)
+    if degree:
+        svc.set_params(kernel="poly", degree=degree, coef0=1.0)
     model = (make_pipeline(StandardScaler(), svc) if scaled else svc).fit(X, y)
     return Case(front_before_exact(model, X, leaves, order, rank, gates), model, X)
 
 
-SIZES: dict[str, tuple[int, int, int, int, tuple[float, ...], bool]] = {
+SIZES: dict[str, tuple[Any, ...]] = {  # features, leaves, order, axes, gates, scaled, degree
     "d1": (1, 1, 3, 0, (), False),
     "d1_leaves": (1, 5, 2, 0, (), True),
     "d2": (2, 16, 3, 0, (0.5, 0.5), False),
@@ -89,6 +94,9 @@ SIZES: dict[str, tuple[int, int, int, int, tuple[float, ...], bool]] = {
     "d61": (61, 3, 3, 10, (), True),
     "d784": (784, 1, 2, 17, (), False),
     "d784_first": (784, 2, 1, 0, (), False),
+    "d5_cubic": (5, 1, 3, 0, (), False, 3),
+    "d8_square": (8, 4, 2, 0, (), True, 2),
+    "d17_quartic": (17, 4, 3, 5, (0.0, 0.6), True, 4),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import chance_programs
 import numpy as np
 import pytest
+from bounded_cases import boundary
 from c_build import (
     SANITIZE,
     assert_no_warnings,
@@ -29,6 +30,8 @@ from list_programs import RECIPES as LISTS
 from list_programs import list_program
 from path_programs import RECIPES as PATHS
 from path_programs import path_program
+from sklearn.datasets import make_blobs
+from sklearn.svm import SVC
 from tree_programs import RECIPES as TREES
 from tree_programs import tree_program
 
@@ -144,6 +147,18 @@ def test_wide_sums_are_refused_unless_asked_for() -> None:
         sc.emit(program, "c", "m", "f32", "device")
     files = sc.emit(program, "c", "m", "f32", "device", soft_double=True)
     assert "an AVR does not have" in str(files["m.c"])
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_rows_that_go_on_to_double_keep_their_labels(classes: int, tmp_path: Path) -> None:
+    """Rows on the boundary, and vectors that are read as they are: no shift comes before the kernel."""
+    X, y = make_blobs(300, centers=5, n_features=4, cluster_std=4.0, random_state=3)
+    model = SVC(gamma=0.01, C=2.0).fit(X, y % classes)
+    rows = np.concatenate(boundary(model, X)).astype(np.float32)
+    for method in ("certified", "anytime"):
+        program = sc.compile(model, method=method, X=X, force=True)
+        sc.write(sc.emit(program, "c", "m", "f32", "device", soft_double=True), tmp_path / method)
+        assert (sc.load(tmp_path / method).predict(rows) == model.predict(rows.astype(np.float64))).all()
 
 
 def test_sparse_tables_are_refused() -> None:

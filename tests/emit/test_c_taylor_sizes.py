@@ -29,7 +29,7 @@ from svmcompile.lower import lower
 pytestmark = pytest.mark.compile
 
 MANY = 1000  # rows, which with those near the boundary are more than go through a batch at once
-COMPILED = ("d1", "d2", "d5_axes", "d13", "d17_walk", "d22", "d61")
+COMPILED = ("d1", "d2", "d5_axes", "d13", "d17_walk", "d22", "d61", "d5_cubic", "d17_quartic")
 
 
 @cache

@@ -17,7 +17,7 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
             f"anytime: ordering {options.ordering} needs data; pass X (Python) or --data FILE, "
             "or use min-wz"
         )
-    reason = _indefinite(svm)
+    reason = indefinite(svm)
     if reason:
         raise UnsupportedError(
             f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
@@ -40,7 +40,7 @@ def refuse_comparisons(svm: SVM, method: str) -> None:
         )
 
 
-def _indefinite(svm: SVM) -> str:
+def indefinite(svm: SVM) -> str:
     kernel = svm.kernel
     if kernel.kind == "sigmoid":
         return "a sigmoid kernel is not positive definite"

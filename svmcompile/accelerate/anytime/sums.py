@@ -40,7 +40,7 @@ def reach_of(vectors: Array) -> float:
 def merged(svm: SVM) -> SVM:
     """The SVM with vectors that occur twice (in one class, where there are several) met once."""
     groups = class_slices(svm.counts) if svm.counts else [slice(0, svm.n_vectors)]
-    parts = [_merged(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
+    parts = [each_once(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
     vectors = np.concatenate([part[0] for part in parts])
     if len(vectors) == svm.n_vectors:
         return svm
@@ -49,7 +49,7 @@ def merged(svm: SVM) -> SVM:
     return replace(svm, vectors=vectors, coefficients=coefficients, counts=counts)
 
 
-def _merged(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
+def each_once(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
     """Each vector once, where it stood first, with the coefficients of its copies added up."""
     if not len(vectors):
         return vectors, coefficients

@@ -12,4 +12,11 @@ from svmcompile.accelerate.certified.method import certified
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.ir.program import Claim
 
-METHOD = Method(certified, CertifiedOptions, Claim.SAME_LABEL, needs_data=False)
+METHOD = Method(
+    certified,
+    CertifiedOptions,
+    Claim.SAME_LABEL,
+    needs_data=False,
+    takes_alike=True,
+    variants=({"order": 1}, {"order": 2}, {"leaves": 1}, {"fallback": "direct"}),
+)

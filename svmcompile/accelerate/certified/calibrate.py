@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum
+from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.taylor_meaning import taylor_scores
 from svmcompile.kernel import Array
@@ -19,7 +19,7 @@ BEYOND = 1.5  # times the largest share seen
 LEAST_ROWS = 30  # fewer show too little
 
 
-def calibrated(found: Expansion, whole: RbfSum, rows: Array, values: Array) -> Expansion:
+def calibrated(found: Expansion, whole: AnySum, rows: Array, values: Array) -> Expansion:
     """The expansion with bounds fitted to the values of the sum at rows."""
     if len(rows) < LEAST_ROWS:
         return found

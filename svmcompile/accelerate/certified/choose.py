@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum, expansion_bytes
+from svmcompile.accelerate.taylor.about import AnySum, Expansion, expansion_bytes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
@@ -56,7 +56,7 @@ class Choice:
         return self.grown.leaves
 
     @property
-    def whole(self) -> RbfSum:
+    def whole(self) -> AnySum:
         return self.leaves[0].local.whole
 
     @property
@@ -85,9 +85,10 @@ class Choice:
         }
 
 
-def forms(d: int, m: int, filled: float, options: CertifiedOptions) -> list[Form]:
+def forms(whole: AnySum, filled: float, options: CertifiedOptions) -> list[Form]:
     """Forms worth a try; a form of order 3 is tried with fewer orders too."""
-    most, found = options.order or 3, list[tuple[int, int]]()
+    m, d = whole.vectors.shape
+    most, found = min(options.order or 3, whole.most_order), list[tuple[int, int]]()
     if options.rank >= 0:
         rank = 0 if options.rank >= d else options.rank
         found = [(most, rank)] if rank or d <= SQUARE_FEATURES else []
@@ -115,7 +116,7 @@ def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]
 
 
 def chosen(
-    whole: RbfSum,
+    whole: AnySum,
     rows: Array,
     values: Array | None,
     sample: Array,
@@ -129,7 +130,7 @@ def chosen(
     Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
     `filled` is how many features of a row are not zero, where code may look at those alone, else 0.
     """
-    tried = forms(whole.vectors.shape[1], len(whole.vectors), filled, options)
+    tried = forms(whole, filled, options)
     growth = Growth(whole, rows, values, sample, _driving(tried))
     rests = [rest, CHEAPER * rest] if options.takes_jets else [rest]
     best, stale, every = [math.inf] * len(rests), 0, list[Choice]()
@@ -149,7 +150,7 @@ def chosen(
     return sorted(every, key=lambda one: one.cost)
 
 
-def _sizes(whole: RbfSum, form: Form, options: CertifiedOptions) -> list[int]:
+def _sizes(whole: AnySum, form: Form, options: CertifiedOptions) -> list[int]:
     """Numbers of leaves to try: as many as the memory holds with order 2; order 1 alone decides little."""
     own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
     most = max(FEW_LEAVES, options.max_bytes // own)
@@ -167,7 +168,8 @@ def judged(
 ) -> Iterator[Choice]:
     """What a form and its lower orders cost on the sample rows, of those within the memory."""
     d = len(grown.leaves[0].local.centre)
-    wanted = [options.order] if options.order else range(1, form.order + 1)
+    most = grown.leaves[0].local.whole.most_order
+    wanted = [min(options.order, most)] if options.order else range(1, form.order + 1)
     for order in wanted:
         own = replace(form, order=order, rank=form.rank if order > 1 else 0)
         size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)

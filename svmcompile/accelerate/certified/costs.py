@@ -33,6 +33,10 @@ class TaylorPrices:
     def _of(self, price: tuple[float, float], count: int) -> float:
         return price[0] * (-(-count // self.lanes) * self.lanes) + price[1]
 
+    def form(self, products: int) -> float:
+        """A quadratic form of so many products."""
+        return self._of(self.second, products)
+
     def route(self, depth: Array, d: int, leaves: int) -> Array:
         """So many tests on the way in a tree of so many leaves."""
         products = -(-(leaves - 1) // PLANES) * PLANES * d

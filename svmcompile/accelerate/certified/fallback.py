@@ -21,6 +21,7 @@ from svmcompile.svm import SVM
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
 DIRECT = {"host": 16, "portable": 1, "flops": 1}
 REDONE = 1.4  # rows that come here are close to zero: some go on to double, as other rows hardly do
+IN_DOUBLE = 2.0  # times the cost in float32
 
 
 class Part(NamedTuple):
@@ -33,9 +34,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fallback:
-    """A program with a sum that is sure of its sign, and what its stages cost undecided rows."""
+    """A program with a sum that is sure of its sign, and what its stages cost undecided rows.
 
-    program: Program
+    There is none where the sum in double is cheap.
+    """
+
+    program: Program | None
     parts: tuple[Part, ...]
     bytes: int = 0  # of tables beside those of the vectors
 
@@ -72,6 +76,11 @@ def _rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
+def quadratic(svm: SVM, price: TaylorPrices) -> Fallback:
+    """The sum in double where it is one quadratic function."""
+    return Fallback(None, (Part("the quadratic function", 1.0, IN_DOUBLE * quadratic_cost(svm, price)),))
+
+
 def direct(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
     """The sum of all vectors."""
     first = DIRECT[tune]
@@ -82,6 +91,17 @@ def direct(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback 
 def bounds(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
     """The bounds of `anytime` first."""
     return _made(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
+
+
+def is_quadratic(svm: SVM) -> bool:
+    """Whether the sum in double is one quadratic function, which needs no vectors."""
+    return svm.kernel.kind == "poly" and svm.kernel.degree == 2
+
+
+def quadratic_cost(svm: SVM, price: TaylorPrices) -> float:
+    """Of a quadratic and a linear form of the features."""
+    d = svm.kernel_width
+    return price.form(d * (d + 1) // 2 + d)
 
 
 def undecided(choice: Choice) -> Array:

@@ -1,4 +1,4 @@
-"""A tree of centres grown where rows stay undecided: an RBF sum and rows go in, centres come out.
+"""A tree of centres grown where rows stay undecided: a sum and rows go in, centres come out.
 
 Any centre gives a valid bound, so the tree is free: the leaf with most rows still undecided is split.
 """
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.certified.calibrate import calibrated
+from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres, two_means
-from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -36,9 +36,9 @@ class Form:
 class Leaf:
     """One centre, with the rows that made it and the sample rows that fall to it."""
 
-    def __init__(self, whole: RbfSum, rows: Array, values: Array | None, sample: Array, depth: int) -> None:
+    def __init__(self, whole: AnySum, rows: Array, values: Array | None, sample: Array, depth: int) -> None:
         sharpen = FEW_PRODUCTS if depth else MANY_PRODUCTS
-        self.local = Local(whole, rows, blocks_of(whole), sharpen)
+        self.local = whole.seen_from(rows, blocks_of(whole), sharpen)
         self.rows, self.values = rows, values
         self.sample, self.depth = sample, depth
         self._expansions: dict[Form, Expansion] = {}
@@ -76,7 +76,7 @@ class Growth:
 
     def __init__(
         self,
-        whole: RbfSum,
+        whole: AnySum,
         rows: Array,
         values: Array | None,
         sample: Array,

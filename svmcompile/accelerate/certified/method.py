@@ -1,9 +1,9 @@
 """certified: Taylor polynomials about a few centres decide most rows, the sum decides the others.
 
-An RBF sum is exp(-u) times a power series in the row's difference from a centre. A polynomial of low order
-and a proven bound on what it leaves out give the sign wherever the score is above the bound. Rows that are
-not sure meet the support vectors, in float32 with a bound on its rounding, and where that is not enough in
-double. So every label is the original's.
+An RBF sum is exp(-u) times a power series in the row's difference from a centre, a sum of polynomial
+kernels a polynomial in it. Low orders and a proven bound on what they leave out give the sign wherever the
+score is above the bound. Rows that are not sure meet the support vectors, in float32 with a bound on its
+rounding, and where that is not enough in double. So every label is the original's.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ import numpy as np
 
 from svmcompile.accelerate.anytime.costs import Prices, prices
 from svmcompile.accelerate.anytime.instead import Instead
-from svmcompile.accelerate.anytime.margins import row_error
+from svmcompile.accelerate.anytime.margins import RowError, row_error
 from svmcompile.accelerate.anytime.method import anytime
 from svmcompile.accelerate.anytime.options import AnytimeOptions
+from svmcompile.accelerate.anytime.remarks import ROUNDING
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
 from svmcompile.accelerate.certified.choose import chosen
-from svmcompile.accelerate.certified.costs import PRICES
-from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part
+from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, is_quadratic, quadratic_cost
 from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.guarded import guard_width, guarded
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
-from svmcompile.accelerate.certified_votes import certified_votes
+from svmcompile.accelerate.certified_votes import as_pairs, certified_votes, is_one_vs_rest, joined
 from svmcompile.accelerate.exact import Builder
 from svmcompile.accelerate.fitting import made_up_rows
-from svmcompile.accelerate.taylor.before import insert_front
+from svmcompile.accelerate.taylor.before import front_alone, insert_front
 from svmcompile.accelerate.taylor.expansion import RbfSum
+from svmcompile.accelerate.taylor.poly import MOST_DEGREE, PolySum
 from svmcompile.data import Data
 from svmcompile.ir.program import Claim, Program
 from svmcompile.kernel import Array
@@ -52,13 +54,15 @@ MOST_LEFT = {"host": 0.42, "portable": 1.0, "flops": 1.0}
 
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
     """The label of f(x), proven by a polynomial wherever it can be."""
-    refuse(svm, options)
-    reason = needless(svm)
+    whole = joined(svm)
+    refuse(whole, options)
+    reason = needless(whole)
     if reason:
         return exact_instead(svm, reason, {})
-    if svm.kernel.kind == "poly":
-        return bounded_polynomial(svm, data, options)
-    own = centred(merged(svm))
+    if svm.kernel.kind == "poly" and (svm.counts or svm.kernel.degree > MOST_DEGREE):
+        note = "several classes with polynomial kernels, and degrees above 4, have no Taylor polynomials"
+        return bounded_polynomial(svm, data, options, note)
+    own = centred(merged(as_pairs(whole) if is_one_vs_rest(whole) else whole))
     rows = prepared_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:
@@ -66,13 +70,20 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
         made = certified_votes(svm, own, rows, sample, with_cells, options.force)
     else:
         made = single(svm, own, rows, sample, options)
-    return made if isinstance(made, Program) else exact_instead(svm, made.reason, made.details)
+    if isinstance(made, Program):
+        return made
+    bounded = None
+    if svm.kernel.kind == "poly" and svm.kernel.degree > 2:
+        bounded = bounded_polynomial(svm, data, options, made.reason)
+    if bounded is None or bounded.claim is Claim.EXACT:
+        return exact_instead(svm, made.reason, made.details)
+    return bounded
 
 
-def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
-    """A polynomial kernel is its own Taylor series; bounds of kernel values keep its labels."""
+def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions, reason: str) -> Program:
+    """A polynomial kernel without a front end; bounds of kernel values keep its labels."""
     program = anytime(svm, data, AnytimeOptions(tune=options.tune, force=options.force, seed=options.seed))
-    note = "a polynomial kernel has no front end of polynomials: certified emits what anytime makes"
+    note = f"certified emits what anytime makes: {reason}"
     origin = replace(program.origin, method="certified", notes=(*program.origin.notes, note))
     return program.replace(origin=origin)
 
@@ -86,17 +97,16 @@ def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
 
 def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
-    error = row_error(own.steps, own.n_features)
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
-    norm = float(one.weights @ one.products(one.vectors))
-    whole = RbfSum(
-        one.vectors, one.weights, one.bias, one.kernel.gamma, norm, (error.constant, error.relative)
-    )
+    row = row_error(own.steps, own.n_features)
+    if not math.isfinite(row.relative + row.constant):
+        return Instead(ROUNDING)
+    whole = whole_sum(one, row)
     price = prices(options.tune, svm)
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    width = guard_width(svm) if mostly_zeros(svm) else math.inf
+    width = guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
     rest = direct_cost(price, own)
     rest = min(rest, guarded_cost(price, svm)) if filled else rest
@@ -107,7 +117,16 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     plan = planned(
         svm, own, rows, tried, Fallback(guarded(svm, width), (part,)) if filled else None, options
     )
-    return plan if isinstance(plan, Instead) else _finished(svm, plan, price, options)
+    return plan if isinstance(plan, Instead) else _finished(svm, own, plan, price, options)
+
+
+def whole_sum(one: Sum, row: RowError) -> RbfSum | PolySum:
+    """The sum as its polynomials are made of it."""
+    kernel, error = one.kernel, (row.constant, row.relative)
+    if kernel.kind == "poly":
+        return PolySum(one.vectors, one.weights, one.bias, kernel.gamma, kernel.coef0, kernel.degree, error)
+    norm = float(one.weights @ one.products(one.vectors))
+    return RbfSum(one.vectors, one.weights, one.bias, kernel.gamma, norm, error)
 
 
 def build_rows(own: SVM, rows: Array, seed: int) -> Array:
@@ -128,13 +147,25 @@ def guarded_cost(price: Prices, svm: SVM) -> float:
     return REDONE * price.exact_sum(svm.n_vectors)
 
 
-def _finished(svm: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:
+def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:
+    """Of the sum as the exact method emits it: with degree 2 it may be one quadratic function."""
+    found = price.exact_sum(svm.n_vectors)
+    return min(found, price.exact_call + quadratic_cost(svm, own)) if is_quadratic(svm) else found
+
+
+def _finished(
+    svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions
+) -> Program | Instead:
     """Front end and fallback as one program, if that is cheaper than the exact sum."""
-    own, (choice, behind) = PRICES[options.tune], plan
-    gates = best_gates(choice, own, behind.cost)
-    program = insert_front(svm, behind.program, choice.whole, choice.grown.tree, choice.expansions, gates)
-    figures = behind.figures(choice, gates, own)
-    exact = price.exact_sum(svm.n_vectors)
+    taylor, (choice, behind) = PRICES[options.tune], plan
+    gates = best_gates(choice, taylor, behind.cost)
+    front = (choice.whole, choice.grown.tree, choice.expansions, gates)
+    if behind.program is None:
+        program = front_alone(svm, own.steps, *front)
+    else:
+        program = insert_front(svm, behind.program, *front)
+    figures = behind.figures(choice, gates, taylor)
+    exact = exact_cost(svm, price, taylor)
     told = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
     details = {"choice": told, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]

@@ -16,7 +16,16 @@ from svmcompile.accelerate.anytime.instead import Instead
 from svmcompile.accelerate.anytime.remarks import ROUNDING
 from svmcompile.accelerate.certified.choose import HARDLY, SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.costs import PRICES
-from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, bounds, direct, undecided
+from svmcompile.accelerate.certified.fallback import (
+    REDONE,
+    Fallback,
+    Part,
+    bounds,
+    direct,
+    is_quadratic,
+    quadratic,
+    undecided,
+)
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.tails import (
     Costs,
@@ -26,6 +35,7 @@ from svmcompile.accelerate.certified.tails import (
     made_jets,
     most_jets,
 )
+from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
@@ -60,6 +70,8 @@ def planned(
     `guarded` is another fallback to compare with, where there is one.
     """
     first, kind, tune = tried[0], options.fallback, options.tune
+    if is_quadratic(svm):
+        return Plan(first, quadratic(svm, PRICES[tune]))
     left = undecided(first)
     plain = direct(svm, own, rows, left, tune)
     if isinstance(plain, Instead):
@@ -94,6 +106,8 @@ class Tails:
 
     def plan(self, tried: list[Choice]) -> Plan | Instead:
         """Jets behind the first, or behind the one that they make cheapest."""
+        if not isinstance(tried[0].whole, RbfSum):
+            return Instead("jets are for RBF kernels")
         d, room = self.own.kernel_width, self.options.max_bytes
         least = max(1, min(self.options.blocks, self.own.n_vectors) - 1)
         fitting = [one for one in tried if most_jets(d, room - one.bytes) >= least]
@@ -122,6 +136,7 @@ class Tails:
         many = d * (d + 1) // 2 > FEW_PRODUCTS
         sharpen = MANY_PRODUCTS if len(choice.leaves) == 1 else FEW_PRODUCTS
         parts = wanted or (FEW_PARTS if many else PARTS)
+        assert isinstance(choice.whole, RbfSum)
         found = made_jets(self.own, choice.whole, rows, parts, sharpen)
         if found is None:
             return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from svmcompile.accelerate.anytime.refuse import indefinite, refuse_comparisons
 from svmcompile.accelerate.anytime.refuse import needless as anytime_needless
-from svmcompile.accelerate.anytime.refuse import refuse_comparisons
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified_votes import is_one_vs_rest
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.svm import SVM, LabelRule
 
@@ -16,8 +17,10 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
             "certified: a regressor has no label to be certain of; use method anytime with a tolerance, "
             "or exact"
         )
-    refuse_comparisons(svm, "certified")
-    if svm.counts and options.mode == "calibrated":
+    rest = is_one_vs_rest(svm) and svm.kernel.kind == "rbf"
+    if not rest:
+        refuse_comparisons(svm, "certified")
+    if (svm.counts or rest) and options.mode == "calibrated":
         raise OptionError(
             "certified: mode calibrated is for models with one decision value; leave it out, or use "
             "method metric-tree"
@@ -26,15 +29,13 @@ def refuse(svm: SVM, options: CertifiedOptions) -> None:
         raise UnsupportedError(
             f"certified: no bound holds for a {svm.kernel.kind} kernel; use method exact or metric-tree"
         )
-    if svm.kernel.kind == "rbf" and not svm.kernel.gamma > 0:
-        raise UnsupportedError(
-            f"certified: with gamma {svm.kernel.gamma:g} the kernel is not positive definite; "
-            "use method exact"
-        )
+    reason = indefinite(svm)
+    if reason:
+        raise UnsupportedError(f"certified: {reason}; use method exact")
 
 
 def needless(svm: SVM) -> str:
     """Why the exact sum is all that is needed; empty where it is not."""
-    if svm.kernel.kind == "poly" and svm.kernel.degree <= 2 and not svm.counts:
-        return "with a polynomial kernel of degree 2 it is one quadratic function"
+    if svm.kernel.kind == "poly" and svm.kernel.degree < 2 and not svm.counts:
+        return "with a polynomial kernel of degree 1 it is one dot product"
     return anytime_needless(svm)

@@ -20,6 +20,7 @@ from svmcompile.accelerate.taylor.centres import Centres, grow
 from svmcompile.ir.taylor_vote_meaning import Settled, Votes
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
+from svmcompile.svm import SVM
 
 RANKS, SPARSE_RANKS = (8, 16, 32), (16, 32, 64)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
@@ -52,6 +53,22 @@ class VoteOptions(Protocol):
 
     @property
     def seed(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What the exact method meets and costs."""
+
+    vectors: int
+    cost: float
+    again: float  # the same in double
+
+    @classmethod
+    def of(cls, svm: SVM, price: Prices) -> Original:
+        parts = svm.parts or (svm,)
+        cost = sum(price.exact_sum(part.n_vectors, len(part.coefficients)) for part in parts)
+        again = 2 * price.exact * svm.n_vectors
+        return cls(svm.n_vectors, cost - (len(parts) - 1) * price.exact_call, again)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +117,7 @@ class Chooser:
     by_class: list[Array]  # rows that centres are means of
     sample: Array
     price: Prices
+    original: Original
     options: VoteOptions
 
     @cached_property
@@ -115,8 +133,8 @@ class Chooser:
     @property
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
-        n, d = self.pairs.own.vectors.shape
-        return self.options.max_bytes or FLOAT * int(n) * (int(d) + 1)
+        d = self.pairs.own.vectors.shape[1]
+        return self.options.max_bytes or FLOAT * self.original.vectors * (int(d) + 1)
 
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
@@ -191,9 +209,9 @@ class Chooser:
         builder = Builder(self.pairs.own)
         vote = vote_node(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
         met = Votes(vote, self.sample, builder.tables).settled()
-        n, q = self.pairs.own.n_vectors, self.pairs.classes - 1
         cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
-        return Choice(layout, float(cost.mean()), self.price.exact_sum(n, q), met)
+        again = np.where(met.label < 0, self.original.again, 0.0)
+        return Choice(layout, float((cost + again).mean()), self.original.cost, met)
 
 
 def _doubled(most: int) -> list[int]:
@@ -201,7 +219,10 @@ def _doubled(most: int) -> list[int]:
 
 
 def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices, filled: float) -> Array:
-    """What rows cost, by the prices of kernel values, multiply-adds and stages; of `filled` features."""
+    """What rows cost, by the prices of kernel values, multiply-adds and stages; of `filled` features.
+
+    That is up to where they may have to go to the original's sums in double.
+    """
     q, d = layout.places[0].slopes.shape
     term = price.term if filled == d else price.exact
     form = layout.form
@@ -222,5 +243,4 @@ def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices,
         + term * values
         + 2 * price.product * weighed
         + price.stage * met.direct.sum(axis=1)
-        + np.where(met.label < 0, 2 * price.exact * float(counts.sum()), 0.0)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from svmcompile.accelerate.anytime.margins import (
     error_in_double,
     kernel_error,
 )
-from svmcompile.accelerate.anytime.sums import mostly_zeros
+from svmcompile.accelerate.anytime.sums import each_once, mostly_zeros
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.accelerate.fitting import kernel_sums
 from svmcompile.accelerate.taylor.expansion import RbfSum
@@ -30,18 +30,28 @@ class Pairs:
 
     own: SVM
     sums: tuple[RbfSum, ...]
+    weights: tuple[Array, ...]  # as direct sums meet them: vectors that both classes have, twice
+    sizes: Array  # of what the original adds up to a pair's bias
 
     @classmethod
-    def of(cls, own: SVM, row: RowError) -> Pairs:
-        groups, found = class_slices(own.counts), []
+    def of(cls, own: SVM, row: RowError, sizes: Array | None = None) -> Pairs:
+        """`sizes`: of the biases, where a pair's bias is a difference of two."""
+        groups, found, met = class_slices(own.counts), [], []
+        sizes = np.abs(own.intercepts) if sizes is None else sizes
         for index, (i, j) in enumerate(pair_indices(len(own.counts))):
-            vectors = np.concatenate([own.vectors[groups[i]], own.vectors[groups[j]]])
+            both = np.concatenate([own.vectors[groups[i]], own.vectors[groups[j]]])
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
-            norm = float(weights @ own.kernel.values(vectors, vectors) @ weights)
+            vectors, (added,) = each_once(both, weights[None])
+            left = added != 0 if added.any() else slice(None)
+            vectors, added = vectors[left], added[left]
+            norm = float(added @ own.kernel.values(vectors, vectors) @ added)
             bias = float(own.intercepts[index])
+            gone = float(np.abs(weights).sum() - np.abs(added).sum() + sizes[index] - abs(bias))
             error = (row.constant, row.relative)
-            found.append(RbfSum(vectors, weights, bias, own.kernel.gamma, norm, error))
-        return cls(own, tuple(found))
+            one = RbfSum(vectors, added, bias, own.kernel.gamma, norm, error, max(gone, 0.0))
+            found.append(one)
+            met.append(weights)
+        return cls(own, tuple(found), tuple(met), sizes)
 
     @property
     def sparse(self) -> bool:
@@ -72,9 +82,10 @@ class Pairs:
         if self.sparse:
             error = error.or_larger(error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1))
         closer = error_in_double(kernel, vectors, row)
+        pairs = list(zip(self.weights, self.sizes.tolist(), strict=True))
         return (
-            np.array([direct_rounding(one.weights, one.bias, error) for one in self.sums]),
-            np.array([direct_rounding(one.weights, one.bias, closer, 0) for one in self.sums]),
+            np.array([direct_rounding(weights, size, error) for weights, size in pairs]),
+            np.array([direct_rounding(weights, size, closer, 0) for weights, size in pairs]),
         )
 
     def labels(self, rows: Array) -> NDArray[np.int64]:
@@ -82,4 +93,4 @@ class Pairs:
 
 
 def _turned(one: RbfSum) -> RbfSum:
-    return RbfSum(one.vectors, -one.weights, -one.bias, one.gamma, one.norm, one.input_error)
+    return replace(one, weights=-one.weights, bias=-one.bias)

@@ -1,9 +1,9 @@
-"""A vote certified by Taylor polynomials: a one-vs-one machine becomes a program, or a reason not to.
+"""A vote certified by Taylor polynomials: a machine of several classes becomes a program, or a reason.
 
 A class that wins all its pairs is the vote's winner, whatever the other pairs say. So the class that a
 linear guess names meets the others. All its pairs are expanded about one of few centres of that class's
 own rows, where most of them are far from zero: what a polynomial of order 1 or 2 leaves out is bounded,
-and a pair that is not sure by then goes to its direct sum.
+and a pair that is not sure by then goes to its direct sum. A one-vs-rest machine is a vote of differences.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from svmcompile.accelerate.anytime.remarks import ROUNDING, UNITS
 from svmcompile.accelerate.anytime.sample import guess_rows
 from svmcompile.accelerate.anytime.sums import mostly_zeros
 from svmcompile.accelerate.anytime.votes import votes as anytime_votes
-from svmcompile.accelerate.certified_votes.choose import Choice, Chooser, VoteOptions
+from svmcompile.accelerate.certified_votes.choose import Choice, Chooser, Original, VoteOptions
 from svmcompile.accelerate.certified_votes.nodes import vote_node
 from svmcompile.accelerate.certified_votes.pairs import Pairs
+from svmcompile.accelerate.certified_votes.rest import bias_sizes, joined
 from svmcompile.accelerate.exact import Builder
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import class_slices
@@ -43,7 +44,7 @@ SOME_ROWS = 400  # of the sample
 def certified_votes(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: VoteOptions, force: bool = False
 ) -> Program | Instead:
-    """`own` is the SVM as its pairs see it: merged and centred; `force` asks no price."""
+    """`own` is the SVM as its pairs see it: one-vs-one, merged and centred; `force` asks no price."""
     if own.kernel.kind != "rbf":
         return Instead("only RBF kernels have these polynomials")
     row = row_error(own.steps, own.n_features)
@@ -52,17 +53,19 @@ def certified_votes(
         return Instead(ROUNDING)
     if min(own.counts) == 0:
         return Instead("a class has no support vectors")
-    pairs = Pairs.of(own, row)
+    pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
     guess = fitted_guess(points, pairs.labels(points), pairs.classes)
-    some = sample[:: -(-len(sample) // SOME_ROWS)]
+    some, whole = sample[:: -(-len(sample) // SOME_ROWS)], joined(svm)
+    price = prices(options.tune, whole)
     chooser = Chooser(
         pairs,
         guess,
         pairs.rounding(row),
         _rows_by_class(pairs, rows),
         some,
-        prices(options.tune, svm),
+        price,
+        Original.of(svm, price),
         options,
     )
     choice = chooser.chosen()
@@ -74,10 +77,10 @@ def certified_votes(
     details = {"choice": choice.as_dict(), "sample_rows": len(some), "max_bytes": chooser.most_bytes}
     ratio = choice.cost / choice.exact
     if not force and ratio > GOOD:
-        rival = _anytime(svm, own, rows, sample, options, choice, details)
+        rival = _anytime(svm, own, rows, sample, options, choice, details) if svm.counts else None
         if rival is not None:
             return rival
-        if ratio > (SPARSE_WORTH if mostly_zeros(svm) else WORTH):
+        if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH):
             return Instead(_no_gain(ratio, options), details)
     return _program(svm, chooser, choice, options, details)
 
@@ -118,9 +121,10 @@ def _anytime(
 def _program(
     svm: SVM, chooser: Chooser, choice: Choice, options: VoteOptions, details: dict[str, Any]
 ) -> Program:
-    builder, k, pairs = Builder(svm), len(svm.counts), chooser.pairs
+    builder, pairs = Builder(svm), chooser.pairs
     exact = builder.exact_in_double("exact_sums")
-    builder.body.append(ir.Vote("exact_label", exact, k))
+    voted = ir.Vote("exact_label", exact, pairs.classes) if svm.counts else ir.ArgMax("exact_label", exact)
+    builder.body.append(voted)
     x = builder.preprocess("bounded_", steps=pairs.own.steps)
     builder.body.append(
         vote_node(builder, pairs, chooser.guess, chooser.rounding, choice.layout, x, "exact_label")

@@ -33,7 +33,7 @@ def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
     """`listed` is the program with exits by measurement, which are counted against the proven ones."""
     behind = anytime(svm, data, AnytimeOptions(force=True))
     node = bounded_sum(behind)
-    if node is None:
+    if node is None or node.kernel.kind != "rbf":
         raise UnsupportedError(
             "h1-tree: exits can be proven for one decision value of an RBF kernel; "
             "leave out proven=true, or use method anytime"

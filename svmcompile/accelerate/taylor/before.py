@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from svmcompile.accelerate.anytime.margins import RowError
-from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.exact import Builder, head_nodes
+from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.expansion import Expansion, RbfSum
+from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.front import add_front, expansions
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.kernel import Array
+from svmcompile.steps import Steps
 from svmcompile.svm import SVM
 
 
 def bounded_sum(program: Program) -> ir.BoundedSum | None:
-    """The program's one RBF sum that is computed as far as its sign needs; None if it has none."""
+    """The program's one sum that is computed as far as its sign needs; None if it has none."""
     for node in program.body:
-        if isinstance(node, ir.BoundedSum) and node.kernel.kind == "rbf" and node.tolerance < 0:
+        if isinstance(node, ir.BoundedSum) and node.tolerance < 0:
             return node
     return None
 
@@ -49,7 +51,7 @@ def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: i
 def insert_front(
     svm: SVM,
     program: Program,
-    whole: RbfSum,
+    whole: AnySum,
     tree: Centres,
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
@@ -62,6 +64,22 @@ def insert_front(
     front = add_front(builder, whole, x, out, tree, found, gates)
     builder.body += [_reading(item, out, front) for item in program.body[at:]]
     return program.replace(body=tuple(builder.body), tables=builder.tables)
+
+
+def front_alone(
+    svm: SVM,
+    steps: Steps,
+    whole: AnySum,
+    tree: Centres,
+    found: Sequence[Expansion],
+    gates: tuple[float, ...] = (),
+) -> Program:
+    """These expansions before the original's own sum in double; `steps` lead to rows as they see them."""
+    builder = Builder(svm)
+    exact = builder.exact_in_double()
+    x = builder.preprocess("bounded_", steps=steps)
+    builder.body.extend(head_nodes(svm, add_front(builder, whole, x, exact, tree, found, gates)))
+    return builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)
 
 
 def behind(program: Program) -> tuple[str, str]:

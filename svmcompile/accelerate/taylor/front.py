@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.taylor.about import CELLS, AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres
-from svmcompile.accelerate.taylor.expansion import CELLS, Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.rounding import slack
+from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.ir import nodes as ir
 from svmcompile.kernel import Array
 from svmcompile.progress import steps
@@ -20,25 +21,26 @@ BLOCKS = {800: 8, 1500: 6}  # up to so many vectors
 FEW_BLOCKS = 4
 
 
-def blocks_of(whole: RbfSum) -> int:
+def blocks_of(whole: AnySum) -> int:
     return next((count for most, count in BLOCKS.items() if len(whole.vectors) <= most), FEW_BLOCKS)
 
 
 def expansions(
-    whole: RbfSum, rows: Array, tree: Centres, order: int, rank: int = 0, cells: int = CELLS
+    whole: AnySum, rows: Array, tree: Centres, order: int, rank: int = 0, cells: int = CELLS
 ) -> list[Expansion]:
     """An expansion for each leaf of a tree, about the mean of the rows in it."""
     found = []
     with steps("Taylor expansions", len(tree.parts)) as advance:
         for part in tree.parts:
-            found.append(Local(whole, rows[part], blocks_of(whole)).expansion(order, rank, cells))
+            local = whole.seen_from(rows[part], blocks_of(whole), FEW_PRODUCTS)
+            found.append(local.expansion(order, rank, cells))
             advance(1)
     return found
 
 
 def add_front(
     builder: Builder,
-    whole: RbfSum,
+    whole: AnySum,
     x: str,
     exact: str,
     tree: Centres,
@@ -54,7 +56,7 @@ def add_front(
 
 
 def taylor_node(
-    whole: RbfSum,
+    whole: AnySum,
     found: Sequence[Expansion],
     x: str = "x",
     leaf: str = "leaf",
@@ -91,6 +93,7 @@ def taylor_node(
         whole.gamma,
         slack(0 if found[0].sparse else d, rank) if rank else 0.0,
         found[0].sparse and len(found) == 1,
+        whole.fades,
     )
     return node, tables
 

@@ -12,6 +12,7 @@ from svmcompile.accelerate.taylor.rounding import (
     MOST_FEATURES,
     MOST_GAMMA,
     MOST_MASS,
+    MOST_RADIUS,
 )
 from svmcompile.errors import UnsupportedError
 from svmcompile.kernel import Array
@@ -30,6 +31,12 @@ def check_width(d: int, rank: int) -> None:
     """Refuses so many features and axes that roundings add up to more than a few thousandths."""
     if d * math.sqrt(max(rank, 1)) > MOST_FEATURES:
         _refuse(f"{d} features and {rank} axes are too many for float32; take fewer axes")
+
+
+def check_reach(radius: float) -> None:
+    """Refuses rows so far from their centre that float32 cannot hold the fourth power of the distance."""
+    if not radius <= MOST_RADIUS:
+        _refuse(f"rows lie {radius:.3g} from their centre, above {MOST_RADIUS:g}; scale the features")
 
 
 def check_tables(*tables: Array) -> None:

@@ -9,6 +9,7 @@ residual's share sqrt(P(N + 1, 2 u)) / u is bounded by its end over its start, a
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from svmcompile.kernel import Array
 WIDER = 1e-4  # cells overlap by this share at least, and by twice the rounding of u times its step
 PARTS = 8  # of a cell, each bounded by itself
 SLACK = 1e-5  # of the bound at least, and twice the rounding of u times the bound
+
+
+def widened(value: Any, d: int) -> Any:
+    """A place among the cells or a bound, larger by more than rounding can do to it."""
+    return value * (1 + max(WIDER, 2 * distance_rounding(d)))
 
 
 def remainders(bounds: Spectra, order: int, reach: float, cells: int, d: int, off: float = 0.0) -> Array:

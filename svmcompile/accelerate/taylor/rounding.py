@@ -13,7 +13,8 @@ of coordinates (features, or axes), docs/certified-proof.md step by step:
     order 2      2 W + 4 of the form, with axes twice that of y; W + 1 of what was there before
     order 3      3 W + 6 of the form (more for many W), with axes three times that of y; W of what was there
 
-exp(-u) u^q is at most (q / e)^q, so that a term of degree 2 q in h is bounded however far the row is.
+exp(-u) u^q is at most (q / e)^q, so that a term of degree 2 q in h is bounded however far the row is. Sums
+of polynomial kernels have no such factor: there u^q is at most that of the farthest cell.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ LEAST_GAMMA, MOST_GAMMA = 1e-20, 1e20
 MOST_MASS = 1e18  # of the weights and the bias
 MOST_FEATURES = 30_000  # times the root of the number of axes
 MOST_ENTRY = 1e30  # of a table
+MOST_RADIUS = 1e8  # of cells, where nothing fades with the distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +84,37 @@ class Part(NamedTuple):
         return self._replace(rounded=self.rounded + times * self.entries)
 
 
-def order_margins(sizes: Sizes, d: int, rank: int, fixed: float) -> list[float]:
-    """Bounds for orders 1, 2 and 3, `fixed` added; rank 0 if the coordinates are the features."""
-    found = []
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What sums are multiplied by: exp(-u), or 1 where u goes no farther than a reach."""
+
+    reach: float = 0.0  # 0: exp(-u)
+
+    def most(self, q: float) -> float:
+        """The largest value of the factor times u^q."""
+        return self.reach**q if self.reach else peak(q)
+
+    def rounded(self, d: int, q: float, bound: float) -> float:
+        """What its rounding and two more do to a part of that size, in U."""
+        if self.reach:
+            return 2 * bound * self.most(q)
+        return (EXP + 2) * bound * peak(q) + (d + 6) * bound * peak(q + 1)
+
+    def short(self, along: float, d: int, q: float) -> float:
+        """The same where bounds are multiplied, which were off by `along` before."""
+        return along * self.most(q) + (0.0 if self.reach else (d + 6) * peak(q + 1))
+
+
+def order_margins(sizes: Sizes, d: int, rank: int, fixed: float, reach: float = 0.0) -> list[float]:
+    """Bounds for orders 1, 2 and 3, `fixed` added; rank 0 if the coordinates are the features.
+
+    `reach`: of u, where no exp(-u) is there to bound it.
+    """
+    found, factor = [], Factor(reach)
     for order, parts in enumerate(_parts(sizes, d, rank)):
-        counted = 2 * abs(sizes.bias) + (_lost(sizes, d, rank) if order else 0.0)
+        counted = 2 * abs(sizes.bias) + (_lost(sizes, d, rank, factor) if order else 0.0)
         for q, part in parts.items():
-            counted += (part.rounded + (EXP + 2) * part.bound) * peak(q) + (d + 6) * part.bound * peak(
-                q + 1
-            )
+            counted += part.rounded * factor.most(q) + factor.rounded(d, q, part.bound)
         found.append(SAFE * (U * counted + fixed))
     return found
 
@@ -118,17 +142,17 @@ def _cubic_roundings(width: int) -> int:
     return max(3 * width, width + fours * (fours + 1) // 2 + 4) + 6
 
 
-def _lost(sizes: Sizes, d: int, rank: int) -> float:
+def _lost(sizes: Sizes, d: int, rank: int, factor: Factor) -> float:
     """What the bounds on what axes leave may be short of, in u."""
     along = 2 * _turn(d, rank) + rank + 14
-    near = along * peak(1) + (d + 6) * peak(2)
-    far = along * peak(2) + (d + 6) * peak(3)
+    near, far = factor.short(along, d, 1), factor.short(along, d, 2)
     return near * sizes.loose + far * sizes.far_loose if rank else 0.0
 
 
-def vanished(d: int, rank: int, gamma: float, gap: float, reach: float) -> float:
+def vanished(d: int, rank: int, gamma: float, gap: float, reach: float, fades: bool = True) -> float:
     """What all numbers below the normal range may add up to: in scores, in u times gaps up to `gap`."""
-    scores = 4.0 * (d + (rank or d) + 4) ** 2 * math.pow(1 + 1 / math.sqrt(gamma), 4 if rank else 3)
+    farthest = math.sqrt((1.0 if fades else reach) / gamma)
+    scores = 4.0 * (d + (rank or d) + 4) ** 2 * math.pow(1 + farthest, 4 if rank else 3)
     return TINY * (scores + 1 + reach + (2 * d * gamma + 4) * gap)
 
 

@@ -74,6 +74,20 @@ def spectra(
     return Spectra(np.array(low), np.array(high), np.sqrt(np.maximum(left, 0.0) + rounding))
 
 
+def window(points: Array, weights: Array, n: int, sharpen: int = FEW_PRODUCTS) -> tuple[float, float]:
+    """Bounds of 1/n! sum_i weights_i (h . s_i)^n for |h| = 1, of one order by itself; zero is within."""
+    found, d = _order(points, weights, n, {}), points.shape[1]
+    if found is None:
+        size = float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** n)
+        found = -size, size, 0.0
+    low, high = [found[0] / math.factorial(n)], [found[1] / math.factorial(n)]
+    if d * (d + 1) // 2 <= sharpen and n in (3, 4):
+        bottom, top = _sharper(points, weights, n)
+        low.append(bottom)
+        high.append(top)
+    return max(low), min(high)
+
+
 def _order(
     points: Array, weights: Array, n: int, halves: dict[int, Half | None]
 ) -> tuple[float, float, float] | None:
@@ -92,13 +106,17 @@ def _order(
 
 def _sharpen(points: Array, weights: Array, low: list[float], high: list[float]) -> None:
     """Replace the windows of orders 3 and 4 by narrower ones, where those can be afforded."""
-    if len(low) <= 3:
-        return
+    for n in range(3, min(len(low), 5)):
+        bottom, top = _sharper(points, weights, n)
+        low[n], high[n] = max(low[n], bottom), min(high[n], top)
+
+
+def _sharper(points: Array, weights: Array, n: int) -> tuple[float, float]:
+    """The window of order 3 or 4 by sums of squares."""
+    if n == 4:
+        return quartic_window(points, weights)
     cubic = cubic_bound(points, weights)
-    low[3], high[3] = max(low[3], -cubic), min(high[3], cubic)
-    if len(low) > 4:
-        bottom, top = quartic_window(points, weights)
-        low[4], high[4] = max(low[4], bottom), min(high[4], top)
+    return -cubic, cubic
 
 
 def _half(points: Array, scale: Array, degree: int) -> Half | None:

@@ -1,0 +1,216 @@
+"""A sum seen from the mean of some rows, whatever its kernel: its polynomials as tables of `TaylorSum`."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from svmcompile.accelerate.taylor.limits import check_tables, check_width
+from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
+from svmcompile.accelerate.taylor.rounding import Sizes
+from svmcompile.accelerate.taylor.sparse import Apart, Parts, extra
+from svmcompile.kernel import Array
+
+BEYOND = 1.3  # cells reach this much past the farthest row
+NEARER = (1.05 / BEYOND) ** 2  # of that, for sparse rows: the farther cells reach, the more is rounded
+CELLS = 16
+LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
+
+
+class AnySum(Protocol):
+    """A kernel sum that has Taylor polynomials."""
+
+    @property
+    def vectors(self) -> Array: ...  # [m, d]
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def gamma(self) -> float: ...  # u = gamma |h|^2
+
+    @property
+    def fades(self) -> bool: ...  # whether its polynomials are multiplied by exp(-u)
+
+    @property
+    def most_order(self) -> int: ...  # beyond which there is nothing
+
+    def seen_from(self, rows: Array, blocks: int, sharpen: int) -> About: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What `TaylorSum` holds of one centre."""
+
+    centre: Array  # [d], float32 numbers
+    constant: float
+    slope: Array  # [d]
+    axes: Array | None  # [r, d]
+    squares: Array  # [r (r + 1) / 2]; below order 2 a zero, as the next
+    cubes: Array  # [r (r + 1) (r + 2) / 6]
+    middle: float
+    loose: Array  # [order - 1, 4]
+    step: float
+    gaps: Array  # [order, cells, 2]
+    margins: Array  # [order]
+    sparse: bool = False  # so wide that code may look at features that are not zero alone
+
+
+def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
+    """Of the float32 tables of one expansion."""
+    r = rank or d
+    forms = r * (r + 1) // 2 * (order > 1) + r * (r + 1) * (r + 2) // 6 * (order > 2)
+    axes = r * d + 4 * (order - 1) + 1 if rank and order > 1 else 0
+    return 4 * (2 * d + 2 + axes + forms + order * (2 * cells + 1))
+
+
+class About(ABC):
+    """The sum about the mean of some rows; what costs much is computed when it is asked for."""
+
+    whole: AnySum
+    s: Array  # [m, d], whose products with h the forms are made of
+
+    def __init__(self, gamma: float, rows: Array) -> None:
+        self.gamma = gamma
+        self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
+        self.rows = rows - self.centre  # that are expected here
+        farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
+        self.reach = min(max(gamma * farthest**2, LEAST_REACH), MOST_REACH)
+
+    @property
+    @abstractmethod
+    def constant(self) -> float:
+        """The part of order 0."""
+
+    @property
+    @abstractmethod
+    def slope(self) -> Array:
+        """h . slope is the part of order 1."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Array:
+        """h' form h is the part of order 2."""
+
+    @property
+    @abstractmethod
+    def cubic_weights(self) -> Array:
+        """sum_i weights_i (h . s_i)^3 is the part of order 3."""
+
+    @abstractmethod
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
+        """Bounds over u on what the polynomial of an order leaves out, [cells, 2]."""
+
+    @abstractmethod
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
+        """Rounding of the scores of orders 1 to 3, where no bound over u is above `gap`.
+
+        `width`: features that dot products go over, 0 where what those are off by is added later.
+        """
+
+    def apart(self) -> Apart | None:
+        """What code is off by that looks at features that are not zero alone; None if there is no such."""
+        return None
+
+    def axes(self, order: int, rank: int) -> Axes | None:
+        """Directions for orders 2 and 3; none if the features are few enough to be their own."""
+        if order < 2 or not 0 < rank < self.s.shape[1]:
+            return None
+        if order == 2:
+            return quadratic_axes(self.form, rank)
+        return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
+
+    def expansion(self, order: int, rank: int = 0, cells: int = CELLS, sparse: bool = False) -> Expansion:
+        """What a program needs, with polynomials up to an order in so many directions (0: all).
+
+        With `sparse`, bounds are for code that looks at features that are not zero alone, if that can be.
+        """
+        off = self.apart() if sparse else None
+        check_width(len(self.centre), rank)
+        axes = self.axes(order, rank)
+        form = axes.form if axes else self.form
+        second, first = np.tril_indices(len(form))
+        squares = form[first, second] * np.where(first == second, 1.0, 2.0) if order > 1 else np.zeros(1)
+        along = self.s @ axes.axes.T if axes else self.s
+        cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
+        gaps = np.stack([self.gaps(p, cells, off) for p in range(1, order + 1)])
+        margins = self._margins(self._sizes(axes, cubes, order), axes, order, float(gaps.max()), off)
+        found = Expansion(
+            centre=self.centre,
+            constant=self.constant,
+            slope=self.slope,
+            axes=axes.axes if axes else None,
+            squares=squares,
+            cubes=cubes,
+            middle=axes.middle if axes else 0.0,
+            loose=_loose(axes, order),
+            step=cells / self.reach_of(off),
+            gaps=gaps,
+            margins=np.array(margins),
+            sparse=off is not None,
+        )
+        check_tables(self.slope, squares, cubes, found.loose, gaps)
+        return found
+
+    def reach_of(self, off: Apart | None) -> float:
+        """How far the cells reach."""
+        return self.reach if off is None else self.reach * NEARER
+
+    def _margins(
+        self, sizes: Sizes, axes: Axes | None, order: int, gap: float, off: Apart | None
+    ) -> list[float]:
+        """Of the orders up to `order`."""
+        rank = len(axes.axes) if axes else 0
+        found = self.margins(sizes, rank, gap, len(self.centre) if off is None else 0)[:order]
+        if off is None:
+            return found
+        more = extra(off, _parts(self.slope, sizes, self.gamma, axes, order), order, rank, gap)
+        return [one + other for one, other in zip(found, more, strict=True)]
+
+    def _sizes(self, axes: Axes | None, cubes: Array, order: int) -> Sizes:
+        """How large the parts are, for their rounding."""
+        gamma = self.gamma
+        loose = axes.loose[-1] if axes else np.zeros(4)
+        return Sizes(
+            bias=self.whole.bias,
+            constant=abs(self.constant),
+            slope=float(np.linalg.norm(self.slope)) / math.sqrt(gamma),
+            form=float(np.linalg.norm(axes.form if axes else self.form)) / gamma if order > 1 else 0.0,
+            largest=float(np.linalg.norm(self.form, 2)) / gamma if order > 1 else 0.0,
+            cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
+            middle=abs(axes.middle) / gamma if axes else 0.0,
+            loose=float(loose[:2].sum()) / gamma,
+            far_loose=float(loose[2:].sum()) / gamma**2,
+        )
+
+
+def _parts(slope: Array, sizes: Sizes, gamma: float, axes: Axes | None, order: int) -> Parts:
+    return Parts(
+        constant=sizes.constant,
+        slope=float(np.linalg.norm(slope)),
+        form=max(sizes.form, sizes.largest) * gamma,
+        middle=sizes.middle * gamma,
+        loose=_loose(axes, order),
+        cubes=sizes.cubes * gamma**1.5,
+    )
+
+
+def _loose(axes: Axes | None, order: int) -> Array:
+    """Bounds on what axes leave, order by order."""
+    return np.zeros((max(order - 1, 0), 4)) if axes is None else axes.loose[: order - 1]
+
+
+def _cubes(s: Array, weights: Array) -> Array:
+    """Coefficients of h_a h_b h_c, a <= b <= c, of a sum of cubes: for each c a lower triangle up to it."""
+    parts = []
+    for c in range(s.shape[1]):
+        form = s[:, : c + 1].T @ ((weights * s[:, c])[:, None] * s[:, : c + 1])
+        second, first = np.tril_indices(c + 1)
+        orders = np.where(first == second, 3.0, 6.0)  # in how many ways the three factors can stand
+        orders = np.where(second == c, np.where(first == c, 1.0, 3.0), orders)
+        parts.append(form[first, second] * orders)
+    return np.concatenate(parts)
