@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from svmcompile.verify.balls import Ball, Balls, Real
 from svmcompile.verify.certificates import JetCertificate
-from svmcompile.verify.taylor_balls import Order, rows_of_form
+from svmcompile.verify.taylor_balls import Order, cells_at, rows_of_form
 
 SEGMENT = 64  # squares that code adds up before their sum goes to that of all
 BLOCK = 32  # terms that it adds up before their sum goes to one in double
@@ -29,11 +27,7 @@ class JetBalls:
     def cells(self) -> range:
         """The cells the row may fall into; none if it is beyond the last."""
         place = self.a.multiply(self.u, self.table(self.node.steps)[0])
-        count = self.tables[self.node.gaps].shape[1]
-        low, high = float(place.lower()), float(place.upper())
-        if not low < count:
-            return range(0)
-        return range(max(0, math.floor(low)), math.floor(min(high, count - 1)) + 1)
+        return cells_at(place, self.tables[self.node.gaps].shape[1])
 
     def orders(self, cells: range) -> list[Order]:
         """Every jet, tried or not, and at last the sum of all vectors."""

@@ -61,11 +61,7 @@ class TaylorBalls:
     def cells(self) -> range:
         """The cells the row may fall into; none if it is beyond the last."""
         place = self.a.multiply(self.u, self.table(self.node.steps)[0])
-        count = self.tables[self.node.gaps].shape[2]
-        low, high = float(place.lower()), float(place.upper())
-        if not low < count:
-            return range(0)
-        return range(max(0, math.floor(low)), math.floor(min(high, count - 1)) + 1)
+        return cells_at(place, self.tables[self.node.gaps].shape[2])
 
     def orders(self, cells: range) -> list[Order]:
         """Every order, in the cells given."""
@@ -131,3 +127,11 @@ def rows_of_form(a: Real, y: Balls, entries: Balls) -> Balls:
         at = b * (b + 1) // 2
         found.append(a.multiply(factor, a.dot(y[: b + 1], entries[at : at + b + 1])))
     return found
+
+
+def cells_at(place: Ball, count: int) -> range:
+    """The cells of so many that a place may be in; none if it is beyond the last."""
+    low, high = float(place.lower()), float(place.upper())
+    if not low < count:
+        return range(0)
+    return range(max(0, math.floor(low)), math.floor(min(high, count - 1)) + 1)
