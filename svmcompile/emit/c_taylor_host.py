@@ -151,8 +151,12 @@ def _lanes(
     isa: dict[str, Any], node: ir.TiledTaylor, program: Program, number: Number, d: int
 ) -> dict[str, Any]:
     """Vectors with a number from each of several rows."""
-    size, leaves = 4 if number == "f32" else 8, len(program.tables[node.centres])
-    row_bytes = isa["bytes"] if lies_beside(node, program, d) else min(isa["bytes"], ROW_BYTES)
+    size, (_, leaves, cells, _) = 4 if number == "f32" else 8, program.tables[node.gaps].shape
+    beside = lies_beside(node, program, d)
+    row_bytes = isa["bytes"] if beside else min(isa["bytes"], ROW_BYTES)
+    permutes = row_bytes // size == PERMUTED
+    by_fours = beside and size == 4 and bool(isa["guard"]) and d >= ROWS
+    gaps_fit = permutes and cells <= PERMUTED and (leaves == 1 or len(node.gates) > 0)
     return {
         "row_bytes": row_bytes,
         "row_lanes": row_bytes // size,
@@ -162,8 +166,10 @@ def _lanes(
         "native": isa["native"],
         "tiles": TILES,
         "tile_rows": TILES * row_bytes // size,
-        "by_fours": size == 4 and bool(isa["guard"]) and d >= 4,
-        "permutes": row_bytes // size == PERMUTED and 1 < leaves <= PERMUTED,
+        "by_fours": by_fours,
+        "permutes": permutes and 1 < leaves <= PERMUTED,
+        "permutes_gaps": gaps_fit,
+        "gathers": not (by_fours and gaps_fit and leaves == 1),
     }
 
 
