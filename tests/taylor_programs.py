@@ -71,14 +71,19 @@ class Sum:
 
 
 def taylor_program(
-    given: Sum, leaves: int = 1, order: int = 2, rank: int = 0, gates: tuple[float, ...] = ()
+    given: Sum,
+    leaves: int = 1,
+    order: int = 2,
+    rank: int = 0,
+    gates: tuple[float, ...] = (),
+    sparse: bool = False,
 ) -> Program:
     """Polynomials about the centres of the rows, and the exact sum in double for rows they leave."""
     svm = given.svm()
     builder = Builder(svm)
     exact = builder.exact_in_double()
     tree, whole = grow(given.rows, leaves), given.whole
-    found = [Local(whole, given.rows[part], 8).expansion(order, rank) for part in tree.parts]
+    found = [Local(whole, given.rows[part], 8).expansion(order, rank, sparse=sparse) for part in tree.parts]
     front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))
     return check(builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL))

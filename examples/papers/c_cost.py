@@ -48,7 +48,7 @@ def c_costs(programs: Sequence[Program], rows: Any, profile: str, count: bool = 
         few = min(len(table), COUNTED_ROWS)
         counted = [_instructions([*call, str(few)]) / few if count else float("nan") for call in calls]
     times = [[median(part) for part in zip(*one, strict=True)] for one in zip(*turns, strict=True)]
-    return [CCost(*time, instructions) for time, instructions in zip(times, counted, strict=True)]
+    return [CCost(single, batch, own) for (single, batch), own in zip(times, counted, strict=True)]
 
 
 def _built(program: Program, folder: Path, profile: str, batches: bool) -> Path:

@@ -14,6 +14,7 @@ from svmcompile.emit.c_device import RESERVED as OF_DEVICES
 from svmcompile.emit.c_device import Style, check_double
 from svmcompile.emit.c_fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.emit.c_helpers import helpers
+from svmcompile.emit.c_host import goes_alone
 from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.emit.c_staged import STAGED
 from svmcompile.emit.c_tiled import Tiled, input_body, leaf_body, sparse_functions, tiled
@@ -23,7 +24,7 @@ from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
+from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.labels import Labels
@@ -31,7 +32,7 @@ from svmcompile.labels import Labels
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
 # Nodes that read whole vectors from their tables.
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, *STAGED)
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, PickedTaylor, *STAGED)
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
@@ -148,7 +149,7 @@ def _api(
 def _by_feature(program: Program) -> bool:
     """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
     sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
-    return len(sums) == 1 and isinstance(sums[0], SparseSum)
+    return len(sums) == 1 and isinstance(sums[0], SparseSum) and not goes_alone(program)
 
 
 def _banner(program: Program) -> list[str]:

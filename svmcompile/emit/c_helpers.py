@@ -57,7 +57,7 @@ def _uses(body: list[Node], program: Program, fades: bool) -> dict[str, bool]:
         for node in body
         if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
     }
-    taylor = any(isinstance(node, ir.TaylorSum) for node in body)
+    taylor = any(isinstance(node, (ir.TaylorSum, ir.PickedTaylor)) for node in body)
     turned = any(isinstance(node, ir.TaylorSum) and program.tables[node.axes].ndim > 1 for node in body)
     dense = turned or any(isinstance(node, ir.Affine) for node in body)
     dense = dense or any(node.shape != "given" for node in packed)

@@ -11,6 +11,7 @@ from svmcompile.emit.c_api import needed
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import PackedLeaves, Prepare, SparseSum, TiledSum, Widen, lazy_operands, operands
 from svmcompile.ir.program import Number, Program
+from svmcompile.ir.stages import LONG, SEGMENT
 from svmcompile.kernel import SPARSE_ZEROS
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
@@ -32,7 +33,9 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
         "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "chunk": chunk_rows(node, program, number),
         "few": FEW_ROWS,
-        "sparse": takes_sparse(node, program),
+        "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
+        "sparse": skips_zeros(node, program),
+        "sparse_rows": takes_sparse(node, program),
     }
 
 
@@ -88,12 +91,16 @@ def goes_alone(program: Program) -> bool:
 
 
 def takes_sparse(node: TiledSum, program: Program) -> bool:
-    """Whether a row may be given by its non-zero features: nothing shifts it, and few vectors fill it."""
+    """Whether a row may be given by its non-zero features."""
+    return not goes_alone(program) and skips_zeros(node, program)
+
+
+def skips_zeros(node: TiledSum, program: Program) -> bool:
+    """Whether code may pass over zeros: few vectors fill a row, and nothing shifts it."""
     prepare = next(item for item in program.body if item.out == node.x)
     assert isinstance(prepare, Prepare)
-    if goes_alone(program):
-        return False
-    if prepare.x != program.input.name or program.tables[prepare.shift].any():
+    as_given = {program.input.name, *(item.out for item in program.body if isinstance(item, Widen))}
+    if prepare.x not in as_given or program.tables[prepare.shift].any():
         return False
     vectors = program.tables[node.vectors]
     filled = np.count_nonzero(vectors) / max(1, sum(node.counts) * vectors.shape[1])

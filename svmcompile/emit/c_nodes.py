@@ -20,6 +20,7 @@ from svmcompile.emit.c_leaves import is_host as leaves_are_host
 from svmcompile.emit.c_leaves import leaf_instruction_sets, leaves_context
 from svmcompile.emit.c_lists import LISTS, list_context
 from svmcompile.emit.c_numbers import LOWEST, NUMBERS
+from svmcompile.emit.c_picked import picked_context
 from svmcompile.emit.c_sparse import is_host, sparse_layout
 from svmcompile.emit.c_staged import (
     STAGED,
@@ -64,6 +65,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
     "host_taylor": (ir.TiledTaylor,),
+    "picked_taylor": (ir.PickedTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
     "fixed": FIXED,
@@ -78,6 +80,7 @@ PARTS: dict[type[Node], tuple[str, ...]] = {
     ir.SparseSum: ("ends",),
     ir.PlaneRoute: ("plane",),
     ir.TaylorSum: ("form",),
+    ir.PickedTaylor: ("form", "cubic"),
     ir.Couple: ("sweep",),
     ir.StagedSum: ("kernel", "rest", "narrow", "size"),
     ir.StagedVote: ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members"),
@@ -101,6 +104,8 @@ def has_intrinsics(node: Node, program: Program) -> bool:
         return is_staged_host(node, program) and node.kernel.kind == "rbf"
     if isinstance(node, ir.TiledTaylor):
         return True
+    if isinstance(node, ir.PickedTaylor):
+        return node.lanes > 1
     return _takes_vectors(node, program) and node.shape in ("exp2", "tanh")
 
 
@@ -137,7 +142,7 @@ def context(
             known[field] = symbols(f"@{table}", table)
     if isinstance(node, ir.LeafAffine):
         known["unit"] = unit_text(node, program, known.get("units", ""))
-    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, *STAGED)):
+    if isinstance(node, (ir.Guard, ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, *STAGED)):
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
@@ -153,6 +158,8 @@ def context(
         }
     if isinstance(node, ir.TiledTaylor):
         known |= tiled_context(node, program, types, name, known["function"])
+    if isinstance(node, ir.PickedTaylor):
+        known |= picked_context(node, program, types, name, known["function"])
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):
@@ -328,9 +335,10 @@ def _(node: ir.OneLeaf | ir.TaylorSum, program: Program, types: Types, name: str
     return taylor_context(node, program, types, name, prefix)
 
 
-@_own.register
-def _(node: ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
-    return {}
+@_own.register(ir.PickedTaylor)
+@_own.register(ir.TiledTaylor)
+def _(node: ir.PickedTaylor | ir.TiledTaylor, program: Program, types: Types, name: str) -> dict[str, Any]:
+    return {"exp2": f"{helper_prefix(name, node_number(node, program, types), program)}_exp2"}
 
 
 def _with_helpers(node: Node, program: Program, types: Types, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from svmcompile.emit.c_api import needed
-from svmcompile.emit.c_host import chunk_rows, takes_sparse
+from svmcompile.emit.c_host import chunk_rows, skips_zeros, takes_sparse
 from svmcompile.emit.c_leaves import batch_scratch
 from svmcompile.emit.c_leaves import scratch as scratch_of_leaves
 from svmcompile.emit.c_sparse import PICKS, is_host
@@ -144,6 +144,14 @@ def _(node: ir.TiledTaylor, program: Program, types: Types) -> int:
 
 
 @own_arrays.register
+def _(node: ir.PickedTaylor, program: Program, types: Types) -> int:
+    size, room = _size(node, program, types), 16 if node.lanes > 1 else 0
+    picks = (INT + size) * (types[node.x].width + room)
+    held = int(program.tables[node.columns].shape[1]) + filled_up(node.rank, node.lanes)
+    return picks + size * held + (DOUBLE if types[node.exact].wide else size)
+
+
+@own_arrays.register
 def _(node: ir.Guard, program: Program, types: Types) -> int:
     return INT * classes_of(types[node.score].width) if node.rule == "vote" else 0
 
@@ -217,7 +225,7 @@ def _gathered(node: ir.TiledSum | ir.SparseSum, program: Program, types: Types) 
 def _picks(node: ir.TiledSum, program: Program, types: Types) -> int:
     """Bytes of one row's non-zero features, where they are looked for."""
     width = program.tables[node.vectors].shape[1]
-    return int(width) * (INT + _size(node, program, types)) if takes_sparse(node, program) else 0
+    return int(width) * (INT + _size(node, program, types)) if skips_zeros(node, program) else 0
 
 
 def _batch(node: ir.TiledSum, program: Program, types: Types) -> int:

@@ -142,5 +142,6 @@ def host_staged(
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
         isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
+        isa["compresses"] = isa["name"] == "avx512" and number == "f32"
         made.append(isa)
     return made

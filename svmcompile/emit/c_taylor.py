@@ -30,13 +30,12 @@ def taylor_context(
 
 
 def common_context(
-    node: ir.TaylorSum | ir.TiledTaylor, program: Program, types: Types, name: str
+    node: ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor, program: Program, types: Types, name: str
 ) -> dict[str, Any]:
     """What both layouts have."""
     number = node_number(node, program, types)
     orders, leaves, cells, _ = program.tables[node.gaps].shape
-    axes, loose = program.tables[node.axes], program.tables[node.loose]
-    rank = node.rank if isinstance(node, ir.TiledTaylor) else axes.shape[1] if axes.ndim > 1 else 0
+    loose, rank = program.tables[node.loose], _rank(node, program)
     return {
         "row": row_parameters(program, name).replace("*x", "*row"),
         "row_argument": row_argument(program).replace("x", "row"),
@@ -52,6 +51,14 @@ def common_context(
         "gamma": real(node.gamma, number),
         "minus_log2e": real(-math.log2(math.e), number),
     }
+
+
+def _rank(node: ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor, program: Program) -> int:
+    """How many axes there are."""
+    if not isinstance(node, ir.TaylorSum):
+        return node.rank
+    axes = program.tables[node.axes]
+    return int(axes.shape[1]) if axes.ndim > 1 else 0
 
 
 def _terms(loose: NDArray[Any]) -> str:

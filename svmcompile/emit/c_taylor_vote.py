@@ -26,8 +26,14 @@ def idle_vote(node: ir.TaylorVote, program: Program) -> set[str]:
         node.middles: node.rank == 0,
         node.loose: node.rank == 0,
         node.squares: tables[node.squares].ndim == 1,
+        node.norms: not has_picks(node, program),
     }
     return {name for name, is_idle in idle.items() if is_idle}
+
+
+def has_picks(node: ir.TaylorVote, program: Program) -> bool:
+    """Whether direct sums pass over zeros: with vector instructions, where rows are mostly zeros."""
+    return program.tables[node.vectors].shape[2] > 1 and bool(program.tables[node.norms].any())
 
 
 def has_tests(node: ir.TaylorVote, program: Program) -> bool:
@@ -42,7 +48,7 @@ def vote_scratch(node: ir.TaylorVote, program: Program, size: int) -> int:
     found = size * (blocks * lanes + 2 * filled + d) + (INT + 2) * k + k * (k - 1) // 2 + SIZE * (k + 1)
     if program.tables[node.squares].ndim > 1:
         found += size * (program.tables[node.squares].shape[2] + node.rank + -node.rank % lanes + filled)
-    return int(found)
+    return int(found) + (INT * (d + 16) if has_picks(node, program) else 0)
 
 
 def _column_blocks(counts: list[int], lanes: int) -> list[int]:
@@ -68,6 +74,7 @@ def taylor_vote_context(
         "centre_count": centres,
         "cells": cells,
         "tests": has_tests(node, program),
+        "picks": has_picks(node, program),
         "rank": node.rank,
         "turned": node.rank + -node.rank % lanes,
         "along": along,

@@ -160,6 +160,7 @@ def tree_context(node: Node, program: Program, types: Types, name: str) -> dict[
     if isinstance(node, ir.Guard):
         found |= _guard(node, types, number)
         found |= {"row": row_parameters(program, name), "row_argument": row_argument(program)}
+        found["wide_exact"] = types[node.exact].wide and not types[node.score].wide
     return found
 
 

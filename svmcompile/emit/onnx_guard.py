@@ -6,6 +6,7 @@ Also `Reach` and `Add`, which join scores without any laziness.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,17 @@ def _(node: ir.Guard, values: Values) -> str:
     unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
     part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
     build_needed(part, [node.exact])
-    return graph.op("ScatterND", score, graph.op("Transpose", unsure), part.names[node.exact])
+    return graph.op(
+        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
+    )
+
+
+def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
+    """The exact score in the number type of the other; of one in double its sign alone."""
+    exact = values.names[node.exact]
+    if values.types[node.exact].wide == values.types[node.score].wide:
+        return exact
+    return values.cast(values.graph.op("Sign", exact), number)
 
 
 def _sure(values: Values, node: ir.Guard, score: str) -> str:

@@ -15,6 +15,7 @@ import svmcompile.ir.fixed_rules
 import svmcompile.ir.fixed_tree_rules
 import svmcompile.ir.leaf_rules
 import svmcompile.ir.list_rules
+import svmcompile.ir.picked_taylor
 import svmcompile.ir.taylor_rules
 import svmcompile.ir.taylor_vote_rules
 import svmcompile.ir.tiled_taylor
@@ -127,7 +128,7 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
         elif output.name in BY_CLASS and types[output.value].width != program.n_classes:
             width = types[output.value].width
             problems.append(f"output {output.name}: {program.n_classes} labels for {width}")
-        elif output.name != "label" and output.value in _signs(program):
+        elif output.name != "label" and output.value in _signs(program, types):
             problems.append(f"output {output.name}: %{output.value} is known by its sign alone")
         elif output.name in ALONE and types[output.value].width != 1:
             problems.append(f"output {output.name}: must have width 1")
@@ -142,13 +143,14 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
         problems.append(f"{kind} gives {main!r} and never {other!r}")
 
 
-def _signs(program: Program) -> set[str]:
+def _signs(program: Program, types: Types) -> set[str]:
     """Sums that are computed no further than their sign needs."""
     return {
         node.out
         for node in program.body
-        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor))
+        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor))
         or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
+        or (isinstance(node, ir.Guard) and types[node.exact].wide and not types[node.score].wide)
     }
 
 

@@ -15,8 +15,9 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
 from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
-from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
+from svmcompile.ir.nodes import Kind, Node, Type, lazy_operands, operands
 from svmcompile.ir.paths import path_evaluations
+from svmcompile.ir.picked_taylor import seen_by, unpicked
 from svmcompile.ir.program import Program
 from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -32,7 +33,7 @@ from svmcompile.rows import as_rows
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,
     ir.PlaneLists, ir.TiledLists, ir.Guard, ir.BoundedSum, ir.BoundedVote, ir.StagedSum, ir.StagedVote,
-    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor,
+    ir.TaylorSum, ir.TaylorVote, ir.TiledTaylor, ir.PickedTaylor,
     ir.FixedLeaves, ir.FixedPath, ir.FixedLeafSums,
 )  # fmt: skip
 WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
@@ -113,6 +114,9 @@ def _lazy_share(node: Node, values: Values | None, tables: Tables) -> float:
     if isinstance(node, ir.TiledTaylor) and values is not None:
         found, seen = around(node, values, tables)
         return _lazy_share(found.taylor, seen, found.tables)
+    if isinstance(node, ir.PickedTaylor) and values is not None:
+        one, given = seen_by(node, values, tables)
+        return _lazy_share(one.taylor, given, one.tables)
     if isinstance(node, ir.TaylorSum) and values is not None:
         return float((_settled_last(node, values, tables)[0] == len(tables[node.margins])).mean())
     if isinstance(node, ir.TaylorVote) and values is not None:
@@ -316,6 +320,12 @@ def _(node: ir.TiledTaylor, types: Types, tables: Tables, values: Values | None)
     known[found.route.out] = result_type(found.route, known, found.tables)
     parts = (found.scale, found.route, found.taylor)
     return sum((work(part, known, found.tables, seen) for part in parts), Work(0, 0))
+
+
+@work.register
+def _(node: ir.PickedTaylor, types: Types, tables: Tables, values: Values | None) -> Work:
+    found, seen = (unpicked(node, tables), None) if values is None else seen_by(node, values, tables)
+    return work(found.taylor, {**types, found.leaf.out: Type(Kind.INDEX, 1)}, found.tables, seen)
 
 
 def _settled_last(node: ir.TaylorSum, values: Values, tables: Tables) -> NDArray[np.intp]:

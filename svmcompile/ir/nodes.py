@@ -88,6 +88,7 @@ from svmcompile.ir.machine import TiledSum as TiledSum
 from svmcompile.ir.staged import StagedSum as StagedSum
 from svmcompile.ir.staged import StagedVote as StagedVote
 from svmcompile.ir.taylor import OneLeaf as OneLeaf
+from svmcompile.ir.taylor import PickedTaylor as PickedTaylor
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.ir.taylor import TiledTaylor as TiledTaylor
 from svmcompile.ir.taylor_vote import TaylorVote as TaylorVote
@@ -334,7 +335,7 @@ Node = Union[
     KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, PathSum, PackedPath, Products, Add, Reach, Guard,
     LeafSums, PackedLeaves, Widen, BoundedSum, BoundedVote, StagedSum, StagedVote, OneLeaf, TaylorSum,
-    TaylorVote, TiledTaylor, PlaneLists, TiledLists,
+    TaylorVote, TiledTaylor, PickedTaylor, PlaneLists, TiledLists,
     OvrScores, Vote, ArgMax, Threshold,
     Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
     Quantise, Requantise, FixedSum, FixedAffine, FixedQuadratic, FixedLeaves, FixedPath, FixedLeafSums,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -318,7 +319,10 @@ def _(node: ir.Reach, types: Types, tables: Tables) -> Type:
 @result_type.register
 def _(node: ir.Guard, types: Types, tables: Tables) -> Type:
     found = types[node.score]
-    need(found.kind is Kind.SCORES and found == types[node.exact], "needs two scores that are alike")
+    exact = types[node.exact]
+    if node.rule == "sign":  # the exact one may be in double, for its sign
+        exact = replace(exact, wide=found.wide)
+    need(found.kind is Kind.SCORES and found == exact, "needs two scores that are alike")
     need(node.width >= 0, "the width is below zero")
     need(node.rule != "sign" or found.width == 1, "the rule of signs needs one score")
     need(node.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")

@@ -20,9 +20,22 @@ Tables = Mapping[str, NDArray[Any]]
 SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
 
 
+LONG = 256  # features, from which on code of kernel sums adds up the products of a row in parts
+
+
+def dot_chain(d: int) -> int:
+    """How many additions a product of a row's dot product goes through at most, in C code for one row."""
+    return d if d < LONG else d // 2 + 8
+
+
 def longest_chain(kernel: Kernel, d: int) -> int:
-    """How many additions the square of a difference goes through: within its segment and after it."""
-    return min(d, SEGMENT + -(-d // SEGMENT) + 4) if kernel.kind == "rbf" else d
+    """How many additions the square of a difference goes through."""
+    return in_segments(d) if kernel.kind == "rbf" else d
+
+
+def in_segments(d: int) -> int:
+    """How many additions each of d terms goes through: within its segment and after it."""
+    return min(d, SEGMENT + -(-d // SEGMENT) + 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,9 @@ class TaylorSum:
     Order p + 1 is tried where |score_p| > gates[p] (margins + u gaps of order p + 1). The first score that
     is sure is given, else (and for rows beyond the last cell, or not finite) the exact one. Gaps bound
     what the polynomial leaves out, margins the rounding of float32 code.
+
+    With `sparse`, code may look at features that are not zero alone, and take |x|^2 - 2 x . c + |c|^2 for
+    |h|^2 and products of x less those of c for products of h; gaps and margins are wide enough for that.
     """
 
     level: ClassVar = Level.BOTH
@@ -59,6 +62,7 @@ class TaylorSum:
     gates: tuple[float, ...]  # one fewer than orders
     gamma: float
     slack: float = 0.0  # keeps z from being too small by rounding
+    sparse: bool = False  # with one leaf only
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +106,34 @@ class TiledTaylor:
     slack: float
     rank: int  # axes, without what fills up; 0 where y is h
     lanes: int  # of the vectors that tables are filled up for
+
+
+@dataclass(frozen=True, slots=True)
+class PickedTaylor:
+    """A sparse `TaylorSum`: what the features that are not zero bring is added up, all products at once.
+
+    columns[j] holds what feature j brings: the axes' j-th numbers, centre_j, slope_j, zeros up to whole
+    groups of `lanes`; `starts` is what the centre itself would bring. Rows of
+    `squares`, and of each triangle of `cubes`, are filled up to whole groups.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    exact: Lazy
+    columns: Table  # [d, L]
+    starts: Table  # [L]
+    constants: Table  # [1]
+    squares: Table
+    cubes: Table
+    middles: Table
+    loose: Table
+    steps: Table
+    gaps: Table
+    margins: Table
+    bias: Table
+    gates: tuple[float, ...]
+    gamma: float
+    slack: float
+    rank: int
+    lanes: int

@@ -32,6 +32,7 @@ def _(node: ir.TaylorSum, types: Types, tables: Tables) -> Type:
     need(len(node.gates) == orders - 1, f"{len(node.gates)} gates between {orders} orders")
     need(all(math.isfinite(gate) and gate >= 0 for gate in node.gates), "gates make no sense")
     own = tables[node.axes].ndim > 1 and orders > 1
+    need(not node.sparse or (leaves == 1 and (own or orders == 1)), "sparse rows need one centre, and axes")
     r = tables[node.axes].shape[1] if own else d
     shapes(
         tables,

@@ -33,7 +33,8 @@ class TaylorVote:
     with the least score counts. Pairs that stay open, and all pairs of rows beyond the last cell, go to
     the direct sum over the vectors of their two classes, the least score first, which is sure where it
     is above rounding[0] sum_i |weights_i k_i| + rounding[1]; where it is not, to the same sum in double,
-    whose bound `closer` tells likewise. One that stays unsure makes the label exact, and so does a row
+    whose bound `closer` tells likewise. Where there are norms, bounds are wide enough for distances from
+    products, |x|^2 + |v|^2 - 2 x . v. One that stays unsure makes the label exact, and so does a row
     that is not finite.
 
     `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, the last index of
@@ -67,6 +68,7 @@ class TaylorVote:
     bias: Table  # [pairs]
     rounding: Table  # [pairs, 2]
     closer: Table  # [pairs, 2]
+    norms: Table  # [blocks * lanes], |vectors|^2, where code may pass over zeros of a row; else a zero
     rank: int  # r; 0 where y is h
     counts: tuple[int, ...]  # vectors per class, with what fills up
     kernel: Kernel

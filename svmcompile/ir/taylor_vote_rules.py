@@ -88,6 +88,7 @@ def _shapes(node: ir.TaylorVote, tables: Tables, k: int, d: int) -> None:
         bias=(node.bias, (pair_count(k),)),
         rounding=(node.rounding, (pair_count(k), 2)),
         closer=(node.closer, (pair_count(k), 2)),
+        norms=(node.norms, (sum(node.counts),) if len(tables[node.norms]) > 1 else (1,)),
     )
 
 

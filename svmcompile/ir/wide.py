@@ -5,7 +5,7 @@ whole numbers for what comes of quantised ones.
 from __future__ import annotations
 
 from svmcompile.ir.check import in_double
-from svmcompile.ir.nodes import Node, Value, operands
+from svmcompile.ir.nodes import Guard, Node, Value, operands
 from svmcompile.ir.program import FIXED, Number, Program
 from svmcompile.ir.rules import Types
 
@@ -19,6 +19,12 @@ def float_number(program: Program) -> Number:
 def value_number(value: Value, program: Program, types: Types) -> Number:
     """The number type a value is held in."""
     return types[value].whole or ("f64" if types[value].wide else float_number(program))
+
+
+def settled_in_double(program: Program, types: Types) -> set[Value]:
+    """Scores of guards that rely on a bound of their rounding: their tables must stay as they are."""
+    guards = [node for node in program.body if isinstance(node, Guard)]
+    return {node.score for node in guards if types[node.exact].wide and not types[node.score].wide}
 
 
 def node_number(node: Node, program: Program, types: Types) -> Number:

@@ -29,11 +29,12 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Number, Program
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import node_number, settled_in_double
 from svmcompile.lower.inverted import invert
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.packed import Sum, pack
+from svmcompile.lower.picked import pick_taylor
 from svmcompile.lower.staged import stage
 from svmcompile.lower.storage import Storage
 from svmcompile.lower.taylor import tile_taylor
@@ -62,19 +63,25 @@ def lower(
     """
     program = own_tables(program)
     types = infer_types(program)
+    kept = settled_in_double(program, types)
     body: list[Node] = []
     tables: Tables = {}
     for node in program.body:
         wide = in_double(node, types)
         own: Number = "f64" if wide else number
         if isinstance(node, (KernelSum, PairSum, PathSum)):
-            # Wide sums are for few rows: whatever the others' tables, theirs are plain.
-            kind = "dense" if halves or wide or profile == "device" else storage
-            nodes, made = _sum(program, node, own, profile, halves and not wide, kind)
+            # Wide sums are for few rows: whatever the others' tables, theirs are plain. Those that are held
+            # against a bound are plain too: by feature, sums are longer chains of rounding.
+            plain = wide or node.out in kept
+            kind = "dense" if halves or plain or profile == "device" else storage
+            nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
         elif isinstance(node, (BoundedSum, BoundedVote)):
             nodes, made = stage(program, node, own, profile)
         elif isinstance(node, TaylorVote):
             nodes, made = lay_out_vote(program, node, own, profile)
+        elif isinstance(node, TaylorSum) and node.sparse:
+            picked, made = pick_taylor(program, node, own, profile)
+            nodes = [picked]
         elif isinstance(node, LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:

@@ -16,6 +16,7 @@ from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import KernelSum, PairSum
 from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.wide import settled_in_double
 from svmcompile.kernel import Array
 from svmcompile.lower.packed import vector_unit
 
@@ -23,10 +24,11 @@ from svmcompile.lower.packed import vector_unit
 def round_vectors(program: Program) -> Program:
     """The math program with support vectors that float16 holds, in the unit the C code keeps them in."""
     types = infer_types(program)
+    kept = settled_in_double(program, types)
     sums = [
         node
         for node in program.body
-        if isinstance(node, (KernelSum, PairSum)) and not in_double(node, types)
+        if isinstance(node, (KernelSum, PairSum)) and not in_double(node, types) and node.out not in kept
     ]
     if not sums:
         raise EmitError("this program has no support vectors left to keep in f16; leave out --tables")

@@ -41,6 +41,8 @@ def _in_blocks(node: TaylorVote, tables: Tables, lanes: int) -> TaylorVote:
     order = class_order(node.counts, lanes)
     tables[node.vectors] = in_lanes(picked(tables[node.vectors][:, :, 0], order), lanes)
     tables[node.weights] = picked(tables[node.weights].T, order).T
+    if tables[node.norms].any():
+        tables[node.norms] = picked(tables[node.norms][:, None], order)[:, 0]
     tables[node.guess_weights] = _filled(tables[node.guess_weights].T, lanes)
     for name in (node.guess_bias, node.offsets, node.constants, node.margins, node.gaps):
         tables[name] = _filled(tables[name], lanes)

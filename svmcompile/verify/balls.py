@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import ToolchainError
 from svmcompile.ir.program import Number
 from svmcompile.ir.propagate import ARITHMETIC
+from svmcompile.ir.stages import in_segments
 
 Ball = Any
 Balls = list[Any]
@@ -70,6 +71,10 @@ class Real:
     def dot(self, a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
         return sum((left * right for left, right in zip(a, b, strict=True)), flint().arb(0))
 
+    def dot_in_segments(self, a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
+        """The same by code that adds up segments first."""
+        return self.dot(a, b)
+
     def total(self, terms: Sequence[Ball]) -> Ball:
         return sum(terms, flint().arb(0))
 
@@ -94,8 +99,11 @@ class Rounded(Real):
 
     def dot(self, a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
         """Each product and each sum is rounded, so a term at most as often as there are terms."""
-        size = float(np.dot([_above(ball) for ball in a], [_above(ball) for ball in b]))
-        return super().dot(a, b) + self._slip(len(a), size)
+        return super().dot(a, b) + self._slip(len(a), _sizes(a, b))
+
+    def dot_in_segments(self, a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
+        """A term is rounded with its segment, and with the sums of segments; zeros may be passed over."""
+        return super().dot(a, b) + self._slip(in_segments(len(a)) + 1, _sizes(a, b))
 
     def total(self, terms: Sequence[Ball]) -> Ball:
         return super().total(terms) + self._slip(len(terms), sum(_above(ball) for ball in terms))
@@ -112,6 +120,11 @@ class Rounded(Real):
 
     def _rounded(self, value: Ball) -> Ball:
         return value + _within(self.u * _above(value) + self.tiny)
+
+
+def _sizes(a: Sequence[Ball], b: Sequence[Ball]) -> float:
+    """The sum of the products' absolute values, or more."""
+    return float(np.dot([_above(ball) for ball in a], [_above(ball) for ball in b]))
 
 
 def _above(ball: Ball) -> float:

@@ -122,7 +122,7 @@ def _pair(
     gates = (0.0,) * (orders - 1)
     one = ir.TaylorSum(
         out=node.out, x=node.x, leaf="", exact=node.exact, gates=gates, gamma=node.kernel.gamma,
-        slack=node.slack, **names,
+        slack=node.slack, sparse=False, **names,
     )  # fmt: skip
     return one, made
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-from svmcompile.verify.balls import Ball, Balls, Real
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.verify.balls import Ball, Balls, Real, Rounded
 from svmcompile.verify.certificates import Certificate
 
 
@@ -23,11 +27,30 @@ class TaylorBalls:
     def __init__(self, certificate: Certificate, row: Balls, arithmetic: Real) -> None:
         self.node, self.tables, self.leaf = certificate.node, certificate.tables, certificate.leaf
         a = self.a = arithmetic
-        self.h = [
-            a.subtract(x, centre) for x, centre in zip(row, self.table(self.node.centres), strict=True)
-        ]
-        self.length = a.dot(self.h, self.h)
+        centre = self.table(self.node.centres)
+        self.row, self.h = row, [a.subtract(x, c) for x, c in zip(row, centre, strict=True)]
+        self.length = self._apart(centre) if self.sparse else a.dot(self.h, self.h)
         self.u = a.multiply(a.number(self.node.gamma), self.length)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether code looks at features that are not zero alone; in real numbers that is all the same."""
+        return self.node.sparse and isinstance(self.a, Rounded)
+
+    def _apart(self, centre: Balls) -> Ball:
+        """|x|^2 - 2 x . c + |c|^2."""
+        a, own = self.a, self.tables[self.node.centres][self.leaf].astype(np.float64)
+        crossed = a.multiply(a.number(2.0), a.dot_in_segments(self.row, centre))
+        less = a.subtract(a.dot_in_segments(self.row, self.row), crossed)
+        return a.add(less, a.number(float(own @ own))).max(a.number(0.0))
+
+    def product(self, vector: NDArray[Any]) -> Ball:
+        """h times a vector of a table."""
+        a = self.a
+        if not self.sparse:
+            return a.dot(self.h, a.numbers(vector))
+        start = float(self.tables[self.node.centres][self.leaf].astype(np.float64) @ vector)
+        return a.subtract(a.dot_in_segments(self.row, a.numbers(vector)), a.number(start))
 
     def table(self, name: str, *more: int) -> Balls:
         """A leaf's entries of a table."""
@@ -48,7 +71,7 @@ class TaylorBalls:
         a, node = self.a, self.node
         count = len(self.tables[node.margins])
         fade, bias = a.fade(self.u), a.numbers(self.tables[node.bias])[0]
-        terms = [self.table(node.constants)[0], a.dot(self.h, self.table(node.slopes))]
+        terms = [self.table(node.constants)[0], self.product(self.tables[node.slopes][self.leaf])]
         along, left = self.h, None
         found = []
         for order in range(count):
@@ -65,7 +88,7 @@ class TaylorBalls:
     def _along(self) -> tuple[Balls, Ball]:
         """Coordinates along the axes, and what they leave of the squared length."""
         a, rows = self.a, self.tables[self.node.axes][self.leaf]
-        y = [a.dot(self.h, a.numbers(axis)) for axis in rows]
+        y = [self.product(axis) for axis in rows]
         whole = a.multiply(a.number(1 + self.node.slack), self.length)
         return y, a.subtract(whole, a.dot(y, y)).max(a.number(0.0))
 

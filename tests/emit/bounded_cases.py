@@ -46,6 +46,11 @@ def voting_machine(kind: str) -> tuple[Any, Any]:
     elif kind == "wide":  # more features than are added up in one go
         X, y = make_classification(150, 70, n_informative=8, n_classes=3, random_state=2)
         return SVC(gamma=0.005, C=2.0).fit(X, y), X
+    elif kind == "sparse":  # rows that are mostly zeros
+        generator, y = np.random.default_rng(3), np.arange(160) % 4
+        often = np.where(generator.random((4, 75)) < 0.3, 0.5, 0.1)[y]
+        X = generator.random((160, 75)) * (generator.random((160, 75)) < often)
+        return SVC(gamma=0.03, C=2.0).fit(X, y), X
     else:
         X, y = make_classification(600, 6, n_informative=5, n_redundant=0, n_classes=6, random_state=2)
     kernel = {"kernel": "poly", "degree": 2, "coef0": 1.0} if kind == "poly" else {}

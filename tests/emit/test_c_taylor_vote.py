@@ -39,8 +39,9 @@ CASES: dict[str, tuple[str, int, int, int]] = {  # machine, centres, order, axes
     "many_2": ("many", 1, 2, 0),
     "many_axes": ("many", 2, 2, 3),
     "wide_axes": ("wide", 1, 2, 5),
+    "sparse_axes": ("sparse", 1, 2, 5),
 }
-BEST = next(iter(LEVELS))
+BEST, PROFILES = next(iter(LEVELS)), ("portable", "host")
 BUILDS = [
     ("portable", BEST, "f32"),
     ("portable", BEST, "f64"),
@@ -130,3 +131,12 @@ def test_no_step_is_undefined_and_no_compiler_complains(profile: str, tmp_path: 
     for name, program in chosen.items():
         rows = labelled(CASES[name][0])[0]
         run(driver, name, program, np.vstack([rows[::50], rows[-7:]]), "f32")
+
+
+def test_direct_sums_pass_over_zeros_on_hosts_alone() -> None:
+    texts = {
+        profile: sc.emit(program_of("sparse_axes"), "c", "m", profile=profile)["m.c"]
+        for profile in PROFILES
+    }
+    assert ["_picked1_" in texts[profile] for profile in PROFILES] == [False, True]
+    assert "_picked1_" not in sc.emit(program_of("wide_axes"), "c", "m", profile="host")["m.c"]

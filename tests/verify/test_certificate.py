@@ -47,6 +47,34 @@ def test_every_certificate_is_confirmed_about_every_centre(number: Any, order: i
     assert 0.5 < report.real <= report.rounded <= 1  # near enough to say something
 
 
+def sparse_sum() -> Sum:
+    """Rows and vectors with few features that are not zero, far from the origin's side of the centre."""
+    generator = np.random.default_rng(4)
+    sizes = ((30, 90), (60, 90))
+    vectors, some = (generator.random(size) * (generator.random(size) < 0.2) for size in sizes)
+    return Sum(vectors, generator.normal(size=30), 0.05, 0.1, some)
+
+
+@pytest.mark.parametrize("order, rank", [(1, 0), (2, 6), (3, 6)])
+def test_certificates_of_sparse_rows_are_confirmed(order: int, rank: int) -> None:
+    given = sparse_sum()
+    found = taylor_program(given, 1, order, rank, sparse=True)
+    assert certified_node(found).sparse
+    asked = np.vstack([given.rows[:15], given.on_the_boundary(5)])
+    report = check_rows(found, asked, "f32")
+    assert report.ok and report.confirmed == len(asked)
+
+
+def test_margins_without_the_rounding_of_sparse_rows_are_not_confirmed() -> None:
+    given = sparse_sum()
+    found, dense = (taylor_program(given, 1, 2, 6, sparse=sparse) for sparse in (True, False))
+    name = certified_node(found).margins
+    assert (found.tables[name] > dense.tables[name]).all()
+    short = found.replace(tables={**found.tables, name: 0.01 * found.tables[name]})
+    less, enough = (check_rows(one, given.rows[:15], "f32").rounded for one in (short, found))
+    assert less > enough
+
+
 def certified_node(program: Program) -> ir.TaylorSum:
     return next(node for node in program.body if isinstance(node, ir.TaylorSum))
 

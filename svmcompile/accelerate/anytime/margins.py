@@ -35,7 +35,7 @@ rounding of the tables themselves is in `Basis` (drift).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -105,6 +105,11 @@ class KernelError:
     sloped: float  # |dk| <= sloped |k| + flat size
     flat: float
 
+    def or_larger(self, other: KernelError) -> KernelError:
+        """What holds for code of both kinds."""
+        fields = zip(astuple(self), astuple(other), strict=True)
+        return KernelError(*(max(one, two) for one, two in fields))
+
     @property
     def usable(self) -> bool:
         """Are the errors small enough for an analysis of first order?"""
@@ -131,6 +136,20 @@ def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) 
     return KernelError(
         value, 0.0, SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
     )
+
+
+def error_from_products(kernel: Kernel, vectors: Array, chain: int) -> KernelError:
+    """The errors of RBF kernel values of rows as they come, with |x|^2 + |v|^2 - 2 x . v for distances.
+
+    With w = gamma |v|^2 and gamma |x| |v| <= w + sqrt(w t), the exponent t is off by at most
+    u ((2 chain + 8) (w + sqrt(w t)) + 5 ((sqrt(w) + sqrt(t))^2 + w)), which times exp(-t) falls beyond CUT.
+    """
+    w = kernel.gamma * float(np.square(vectors).sum(axis=1).max(initial=0.0))
+    both = math.sqrt(w) + math.sqrt(CUT)
+    near = U * ((2 * chain + 8) * (w + math.sqrt(w * CUT)) + 5 * (both**2 + w))
+    rest = EXP_ERROR + U
+    sloped, flat = SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
+    return KernelError(sloped, 0.0, sloped, flat)
 
 
 def error_in_double(kernel: Kernel, vectors: Array, row: RowError) -> KernelError:

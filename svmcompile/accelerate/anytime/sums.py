@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from svmcompile.ir.interpret import class_slices
-from svmcompile.kernel import Array, Kernel
+from svmcompile.kernel import SPARSE_ZEROS, Array, Kernel
 from svmcompile.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time
@@ -59,3 +59,8 @@ def _merged(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
     for row, own in zip(total, coefficients, strict=True):
         np.add.at(row, rank[place.ravel()], own)
     return vectors[np.sort(first)], total
+
+
+def mostly_zeros(svm: SVM) -> bool:
+    """Whether rows come as they are and vectors are mostly zeros, which the exact sum then passes over."""
+    return not svm.steps and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS

@@ -19,6 +19,7 @@ from svmcompile.progress import steps
 CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features
 CELLS = (6, 16)  # that bounds are stored in
 RANKS, CUBIC_RANKS = (2, 4, 8, 16, 32), (8, 16)
+SPARSE_RANKS, SPARSE_CELLS = (6, 14, 30, 46), 64  # with centre and slope whole vectors, or halves
 MANY_FEATURES = 24  # from here on fewer directions may pay
 CUBIC_VECTORS = 1500  # the most for cubic forms in few directions, whose bounds cost their cube
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -63,6 +64,7 @@ class Choice:
             "leaves": len(self.leaves),
             "order": self.form.order,
             "rank": self.form.rank,
+            "sparse": self.form.filled > 0,
             "cells": self.form.cells,
             "bytes": self.bytes,
             "cost": round(self.cost, 3),
@@ -70,7 +72,7 @@ class Choice:
         }
 
 
-def forms(d: int, m: int, options: CertifiedOptions) -> list[Form]:
+def forms(d: int, m: int, filled: float, options: CertifiedOptions) -> list[Form]:
     """Forms worth a try; a form of order 3 is tried with fewer orders too."""
     most, found = options.order or 3, list[tuple[int, int]]()
     if options.rank >= 0:
@@ -84,7 +86,19 @@ def forms(d: int, m: int, options: CertifiedOptions) -> list[Form]:
         if d >= MANY_FEATURES and most > 2 and m <= CUBIC_VECTORS:
             found += [(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
     cells = (options.cells,) if options.cells else CELLS
-    return [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
+    dense = [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
+    return dense + [
+        Form(*one, options.cells or SPARSE_CELLS, filled)
+        for one in _sparse_forms(d, m, most, options.rank)
+        if filled
+    ]
+
+
+def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]:
+    """Orders and ranks for rows that are mostly zeros."""
+    ranks = [rank] if rank > 0 else SPARSE_RANKS if rank else ()
+    order = most if m <= CUBIC_VECTORS else min(most, 2)
+    return [(order, one) for one in ranks if 2 * one < d and order > 1]
 
 
 def chosen(
@@ -94,13 +108,15 @@ def chosen(
     sample: Array,
     price: TaylorPrices,
     rest: float,
+    filled: float,
     options: CertifiedOptions,
 ) -> Choice | None:
     """The cheapest front end within the memory; `rest` is the cost of a row that stays undecided.
 
     Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
+    `filled` is how many features of a row are not zero, where code may look at those alone, else 0.
     """
-    tried = forms(whole.vectors.shape[1], len(whole.vectors), options)
+    tried = forms(whole.vectors.shape[1], len(whole.vectors), filled, options)
     growth = Growth(whole, rows, values, sample, _driving(tried))
     best: Choice | None = None
     stale = 0
@@ -134,7 +150,8 @@ def _better(one: Choice | None, other: Choice | None) -> Choice | None:
 
 def _driving(tried: list[Form]) -> Form:
     """The form that says where the tree is split: all features if there is such a form."""
-    return next((form for form in reversed(tried) if not form.rank), tried[len(tried) // 2])
+    dense = [form for form in tried if not form.filled]
+    return next((form for form in reversed(dense) if not form.rank), dense[len(dense) // 2])
 
 
 def judged(
@@ -147,13 +164,13 @@ def judged(
         own = replace(form, order=order, rank=form.rank if order > 1 else 0)
         size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)
         size += len(grown.tree.planes) * (4 * d + 8)
-        if order > form.order or size > options.max_bytes:
+        if order > form.order or size > options.max_bytes or (own.filled and len(grown.leaves) > 1):
             continue
         settled = np.concatenate([np.minimum(leaf.settled(form), order) for leaf in grown.leaves])
         depth = np.repeat(
             [leaf.depth for leaf in grown.leaves], [len(leaf.sample) for leaf in grown.leaves]
         )
-        upto = price.upto(order, d, own.rank)
+        upto = price.upto(own, d)
         way = price.route(depth, d, len(grown.leaves))
         cost = way + upto[np.minimum(settled, order - 1)] + (settled == order) * rest
         shares = [float((settled == at).mean()) for at in range(order + 1)]

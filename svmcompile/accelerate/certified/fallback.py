@@ -43,7 +43,7 @@ class Fallback:
         rows, leaf = choice.sample
         found = taylor_orders(node, rows, leaf, tables)
         order, d = choice.form.order, rows.shape[1]
-        upto = own.upto(order, d, choice.form.rank)
+        upto = own.upto(choice.form, d)
         depth = np.array([one.depth for one in choice.leaves], dtype=np.float64)[leaf]
         spent = np.diff(upto, prepend=0.0)
         way = own.route(depth, d, len(choice.leaves))
@@ -63,9 +63,9 @@ def _rounded(value: Any) -> Any:
 
 
 def fallback(
-    svm: SVM, own: SVM, rows: Array, choice: Choice, options: CertifiedOptions
+    svm: SVM, own: SVM, rows: Array, choice: Choice, plain: Fallback | None, options: CertifiedOptions
 ) -> Fallback | Instead:
-    """The cheaper way for the rows that the front end leaves."""
+    """The cheapest way for the rows that the front end leaves; `plain` is another to compare with."""
     first = DIRECT[options.tune]
     settings = AnytimeOptions(tune=options.tune, force=True, k_max=first, block=first, r_coords="0")
     left = undecided(choice)
@@ -75,6 +75,8 @@ def fallback(
         bounds = AnytimeOptions(tune=options.tune, force=True)
         staged = _made(svm, own, rows, left, bounds, "its bounds")
         found = [staged] if options.fallback == "anytime" else [*found, staged]
+    if plain is not None and options.fallback != "anytime":
+        found.append(plain)
     made = [one for one in found if isinstance(one, Fallback)]
     return min(made, key=lambda one: one.cost) if made else found[0]
 

@@ -21,7 +21,7 @@ def best_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float,
     """The gates that make the sample rows cheapest; `rest` is the cost of a row that stays undecided."""
     node, tables = taylor_node(choice.whole, choice.expansions)
     rows, leaf = choice.sample
-    upto = price.upto(choice.form.order, rows.shape[1], choice.form.rank)
+    upto = price.upto(choice.form, rows.shape[1])
 
     def cost(gates: tuple[float, ...]) -> float:
         found = taylor_orders(replace(node, gates=gates), rows, leaf, tables)

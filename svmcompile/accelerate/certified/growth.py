@@ -30,6 +30,7 @@ class Form:
     order: int
     rank: int
     cells: int
+    filled: float = 0.0  # features of a row that are not zero, if code looks at those alone; 0: at all
 
 
 class Leaf:
@@ -45,7 +46,7 @@ class Leaf:
 
     def expansion(self, form: Form) -> Expansion:
         if form not in self._expansions:
-            found = self.local.expansion(form.order, form.rank, form.cells)
+            found = self.local.expansion(form.order, form.rank, form.cells, form.filled > 0)
             if self.values is not None:
                 found = calibrated(found, self.local.whole, self.rows, self.values)
             self._expansions[form] = found

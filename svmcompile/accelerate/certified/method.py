@@ -8,6 +8,7 @@ double. So every label is the original's.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,12 @@ from svmcompile.accelerate.anytime.method import anytime
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.rows import centred
 from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.anytime.sums import Sum, merged
+from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
 from svmcompile.accelerate.certified.choose import Choice, chosen
 from svmcompile.accelerate.certified.costs import PRICES
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, fallback
 from svmcompile.accelerate.certified.gates import best_gates
+from svmcompile.accelerate.certified.guarded import guard_width, guarded
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
@@ -93,10 +95,15 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    choice = chosen(whole, build, values, sample, PRICES[options.tune], direct_cost(price, own), options)
+    width = guard_width(svm) if mostly_zeros(svm) else math.inf
+    filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
+    rest = direct_cost(price, own)
+    rest = min(rest, guarded_cost(price, svm)) if filled else rest
+    choice = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if choice is None:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    behind = fallback(svm, own, rows, choice, options)
+    plain = Fallback(guarded(svm, width), "the sum", guarded_cost(price, svm)) if filled else None
+    behind = fallback(svm, own, rows, choice, plain, options)
     if isinstance(behind, Instead):
         return behind
     return _finished(svm, choice, behind, price, options)
@@ -113,6 +120,11 @@ def build_rows(own: SVM, rows: Array, seed: int) -> Array:
 def direct_cost(price: Prices, own: SVM) -> float:
     """Of a row that meets every vector behind the front end."""
     return REDONE * (price.call + price.stage + price.term * own.n_vectors)
+
+
+def guarded_cost(price: Prices, svm: SVM) -> float:
+    """The same where it meets the exact sum in float32 first."""
+    return REDONE * price.exact_sum(svm.n_vectors)
 
 
 def _finished(

@@ -105,6 +105,7 @@ def vote_node(
         bias=table("bias", own.intercepts),
         rounding=table("rounding", rounding[0]),
         closer=table("closer", rounding[1]),
+        norms=table("norms", np.square(pairs.own.vectors).sum(axis=1) if pairs.sparse else np.zeros(1)),
         rank=rank,
         counts=own.counts,
         kernel=own.kernel,

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.margins import RowError, direct_rounding, error_in_double, kernel_error
+from svmcompile.accelerate.anytime.margins import (
+    RowError,
+    direct_rounding,
+    error_from_products,
+    error_in_double,
+    kernel_error,
+)
+from svmcompile.accelerate.anytime.sums import mostly_zeros
 from svmcompile.accelerate.decide import labels_of
 from svmcompile.accelerate.fitting import kernel_sums
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.ir.interpret import class_slices, pair_indices
-from svmcompile.ir.stages import longest_chain
+from svmcompile.ir.stages import in_segments, longest_chain
 from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
@@ -37,6 +44,13 @@ class Pairs:
         return cls(own, tuple(found))
 
     @property
+    def sparse(self) -> bool:
+        """Whether code may pass over zeros of a row: vectors are mostly zeros, and rows as they are."""
+        kernel, vectors = self.own.kernel, self.own.vectors
+        error = error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1)
+        return mostly_zeros(self.own) and error.usable
+
+    @property
     def classes(self) -> int:
         return len(self.own.counts)
 
@@ -55,6 +69,8 @@ class Pairs:
         """What direct sums may be off by, [pairs, 2], in float32 and in double from tables of float32."""
         kernel, vectors = self.own.kernel, self.own.vectors
         error = kernel_error(kernel, vectors, row, longest_chain(kernel, vectors.shape[1]))
+        if self.sparse:
+            error = error.or_larger(error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1))
         closer = error_in_double(kernel, vectors, row)
         return (
             np.array([direct_rounding(one.weights, one.bias, error) for one in self.sums]),

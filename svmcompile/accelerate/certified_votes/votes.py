@@ -20,6 +20,7 @@ from svmcompile.accelerate.anytime.margins import kernel_error, row_error
 from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.remarks import ROUNDING, UNITS
 from svmcompile.accelerate.anytime.sample import guess_rows
+from svmcompile.accelerate.anytime.sums import mostly_zeros
 from svmcompile.accelerate.anytime.votes import votes as anytime_votes
 from svmcompile.accelerate.certified_votes.choose import Choice, Chooser, VoteOptions
 from svmcompile.accelerate.certified_votes.nodes import vote_node
@@ -29,7 +30,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
-from svmcompile.kernel import SPARSE_ZEROS, Array
+from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
 METHOD = "certified"
@@ -76,14 +77,9 @@ def certified_votes(
         rival = _anytime(svm, own, rows, sample, options, choice, details)
         if rival is not None:
             return rival
-        if ratio > (SPARSE_WORTH if _sparse(svm) else WORTH):
+        if ratio > (SPARSE_WORTH if mostly_zeros(svm) else WORTH):
             return Instead(_no_gain(ratio, options), details)
     return _program(svm, chooser, choice, options, details)
-
-
-def _sparse(svm: SVM) -> bool:
-    """Whether the exact sum would store its vectors without their zeros."""
-    return not svm.steps and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
 
 
 def _rows_by_class(pairs: Pairs, rows: Array) -> list[Array]:

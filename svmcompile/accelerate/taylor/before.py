@@ -50,15 +50,25 @@ def insert_front(
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
 ) -> Program:
-    """The program with these expansions before its bounded sum."""
-    node = bounded_sum(program)
-    assert node is not None, "look for the sum first"
-    at = program.body.index(node) + 1
+    """The program with these expansions before the sum that stops when its sign is certain."""
+    x, out = behind(program)
+    at = next(place for place, node in enumerate(program.body) if node.out == out) + 1
     builder = Builder(svm)
     builder.body, builder.tables = list(program.body[:at]), dict(program.tables)
-    front = add_front(builder, whole, node.x, node.out, tree, found, gates)
-    builder.body += [_reading(item, node.out, front) for item in program.body[at:]]
+    front = add_front(builder, whole, x, out, tree, found, gates)
+    builder.body += [_reading(item, out, front) for item in program.body[at:]]
     return program.replace(body=tuple(builder.body), tables=builder.tables)
+
+
+def behind(program: Program) -> tuple[str, str]:
+    """The row as the sum that rows come to sees it, and that sum: a bounded or a guarded one."""
+    node = bounded_sum(program)
+    if node is not None:
+        return node.x, node.out
+    guard = next(node for node in program.body if isinstance(node, ir.Guard))
+    plain = next(node for node in program.body if node.out == guard.score)
+    assert isinstance(plain, ir.KernelSum)
+    return plain.x, guard.out
 
 
 def _reading(node: Node, old: str, new: str) -> Node:

@@ -13,11 +13,13 @@ from svmcompile.accelerate.taylor.limits import check_limits, check_tables, chec
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders
 from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
+from svmcompile.accelerate.taylor.sparse import Apart, Parts, apart, extra
 from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.kernel import Array
 
 BEYOND = 1.3  # cells reach this much past the farthest row
+NEARER = (1.05 / BEYOND) ** 2  # of that, for sparse rows: the farther cells reach, the more is rounded
 CELLS = 16
 LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
 
@@ -60,6 +62,7 @@ class Expansion:
     step: float
     gaps: Array  # [order, cells, 2]
     margins: Array  # [order]
+    sparse: bool = False  # so wide that code may look at features that are not zero alone
 
 
 def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
@@ -107,8 +110,14 @@ class Local:
             return quadratic_axes(self.form, rank)
         return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
 
-    def expansion(self, order: int, rank: int = 0, cells: int = CELLS) -> Expansion:
-        """What a program needs, with polynomials up to an order in so many directions (0: all)."""
+    def expansion(self, order: int, rank: int = 0, cells: int = CELLS, sparse: bool = False) -> Expansion:
+        """What a program needs, with polynomials up to an order in so many directions (0: all).
+
+        With `sparse`, bounds are for code that looks at features that are not zero alone, if that can be.
+        """
+        off = apart(self.centre, self.whole.gamma, self.reach * NEARER) if sparse else None
+        off = off if off and off.usable else None
+        reach = self.reach * NEARER if off else self.reach
         check_width(len(self.centre), rank)
         axes = self.axes(order, rank)
         form = axes.form if axes else self.form
@@ -118,7 +127,8 @@ class Local:
         cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
         slope = 2 * self.whole.gamma * (self.a @ self.s)
         d = len(self.centre)
-        gaps = np.stack([remainders(self.bounds, p, self.reach, cells, d) for p in range(1, order + 1)])
+        orders, moved = range(1, order + 1), off.u if off else 0.0
+        gaps = np.stack([remainders(self.bounds, p, reach, cells, d, moved) for p in orders])
         found = Expansion(
             centre=self.centre,
             constant=float(self.a.sum()),
@@ -128,15 +138,16 @@ class Local:
             cubes=cubes,
             middle=axes.middle if axes else 0.0,
             loose=_loose(axes, order),
-            step=cells / self.reach,
+            step=cells / reach,
             gaps=gaps,
-            margins=np.array(self._margins(slope, axes, cubes, order, float(gaps.max()))),
+            margins=np.array(self._margins(slope, axes, cubes, order, float(gaps.max()), off)),
+            sparse=off is not None,
         )
         check_tables(slope, squares, cubes, found.loose, gaps)
         return found
 
     def _margins(
-        self, slope: Array, axes: Axes | None, cubes: Array, order: int, gap: float
+        self, slope: Array, axes: Axes | None, cubes: Array, order: int, gap: float, off: Apart | None
     ) -> list[float]:
         """Rounding of each order's score, where no bound over u is above `gap`.
 
@@ -161,7 +172,22 @@ class Local:
         moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
         rank = len(axes.axes) if axes else 0
         fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
-        return order_margins(sizes, d, rank, fixed)[:order]
+        if off is None:
+            return order_margins(sizes, d, rank, fixed)[:order]
+        found = order_margins(sizes, 0, rank, fixed)[:order]
+        more = extra(off, _parts(slope, sizes, gamma, axes, order), order, rank, gap)
+        return [one + other for one, other in zip(found, more, strict=True)]
+
+
+def _parts(slope: Array, sizes: Sizes, gamma: float, axes: Axes | None, order: int) -> Parts:
+    return Parts(
+        constant=sizes.constant,
+        slope=float(np.linalg.norm(slope)),
+        form=max(sizes.form, sizes.largest) * gamma,
+        middle=sizes.middle * gamma,
+        loose=_loose(axes, order),
+        cubes=sizes.cubes * gamma**1.5,
+    )
 
 
 def _loose(axes: Axes | None, order: int) -> Array:

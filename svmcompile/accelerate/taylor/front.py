@@ -89,7 +89,8 @@ def taylor_node(
         table("bias", [np.array(whole.bias)]),
         gates or (0.0,) * (orders - 1),
         whole.gamma,
-        slack(d, rank) if rank else 0.0,
+        slack(0 if found[0].sparse else d, rank) if rank else 0.0,
+        found[0].sparse and len(found) == 1,
     )
     return node, tables
 

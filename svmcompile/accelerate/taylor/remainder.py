@@ -21,14 +21,15 @@ PARTS = 8  # of a cell, each bounded by itself
 SLACK = 1e-5  # of the bound at least, and twice the rounding of u times the bound
 
 
-def remainders(bounds: Spectra, order: int, reach: float, cells: int, d: int) -> Array:
+def remainders(bounds: Spectra, order: int, reach: float, cells: int, d: int, off: float = 0.0) -> Array:
     """Bounds over u on what a score of this order exceeds the sum by, and falls below it by, [cells, 2].
 
-    The cells part u from 0 to `reach`; the row has d features.
+    The cells part u from 0 to `reach`; the row has d features, and u may be off by `off` beside that.
     """
     edges = np.linspace(0.0, reach, cells * PARTS + 1)
     wider = max(WIDER, 2 * distance_rounding(d))
-    start, stop = edges[:-1] * (1 - wider), edges[1:] * (1 + wider)
+    start = np.maximum(edges[:-1] * (1 - wider) - off, 0.0)
+    stop = edges[1:] * (1 + wider) + off
     found = np.full((len(start), 2), np.inf)
     blocks = np.zeros((len(start), 2))
     for last in range(order, len(bounds.low)):
