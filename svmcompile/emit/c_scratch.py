@@ -44,9 +44,10 @@ def scratch_bytes(program: Program) -> int:
         if isinstance(node, ir.PackedLeaves):
             found = max(found, batch_scratch(node, program, types))
         if isinstance(node, ir.TiledTaylor) and taylor_chunk(node, program):
-            tile, exact = taylor_tile(node, program, types), _deepest(program, types, node.exact)
+            d = types[node.x].width
+            tile, exact = taylor_tile(node, program, d), _deepest(program, types, node.exact)
             below = max(own_arrays(node, program, types), tile, exact)
-            found = max(found, taylor_rows(node, program) + below)
+            found = max(found, taylor_rows(node, program, d) + below)
     return found
 
 

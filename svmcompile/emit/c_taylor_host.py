@@ -22,8 +22,14 @@ MOST_ROWS_UNROLLED = 96  # vectors of a square that do
 MOST_SUMS = 4  # that are added to without waiting for each other
 FEW_BYTES = 16
 CHUNK = 1024  # rows
-TILES = 2  # such vectors that coefficients are multiplied with
-ROW_BYTES = 32  # of a vector with a number from each of several rows
+FEW = 3  # rows that go one by one in a batch, too
+MOST_BESIDE = 48  # features of rows that lie side by side in a batch
+TILES = 2  # vectors of such rows that coefficients are multiplied with
+ROW_BYTES = (
+    32  # of a vector with a number from each of several rows, where only their sums lie side by side
+)
+ROOM = 16  # in lists, for a whole vector behind the last number
+PERMUTED = 16  # numbers that fit a vector, from which one instruction takes those of several rows
 
 
 def idle_taylor(node: Node, program: Program) -> set[str]:
@@ -60,21 +66,29 @@ def taylor_chunk(node: ir.TiledTaylor, program: Program) -> int:
     return 0 if any(program.input.name in operands(item) for item in behind) else CHUNK
 
 
-def taylor_rows(node: ir.TiledTaylor, program: Program) -> int:
+def taylor_rows(node: ir.TiledTaylor, program: Program, d: int) -> int:
     """Bytes of a chunk of rows on its way through the orders, and of their scores."""
     size, orders = 4 if program.number == "f32" else 8, len(program.tables[node.margins])
-    return CHUNK * (4 + size + (2 * 4 + 2 * size if orders > 1 else 0))
+    if not lies_beside(node, program, d):
+        return CHUNK * (4 + size + (2 * 4 + 2 * size if orders > 1 else 0))
+    leaves = len(program.tables[node.centres])
+    lists = 4 + (4 * (1 + (leaves > 1)) if orders > 1 else 0) + (size if orders > 2 else 0)
+    return CHUNK * size + (CHUNK + ROOM) * lists + 8 * leaves
 
 
-def taylor_tile(node: ir.TiledTaylor, program: Program, types: Types) -> int:
-    """Bytes of rows that are looked at together: as they are, and feature by feature."""
-    width = filled_up(filled_up(types[node.x].width, node.lanes), ROWS)
-    return 2 * TILES * ROW_BYTES * width if _shares_centre(node, program) else ROW_BYTES * FEW_BYTES
+def taylor_tile(node: ir.TiledTaylor, program: Program, d: int) -> int:
+    """Bytes of rows that are looked at together, feature by feature."""
+    if not lies_beside(node, program, d):
+        return ROW_BYTES * FEW_BYTES
+    most = max(isa.bytes for isa in INSTRUCTION_SETS)
+    tile = TILES * most * (filled_up(filled_up(d, node.lanes), ROWS) + 4)
+    first = most * d * (3 if len(program.tables[node.centres]) > 1 else 1)
+    return max(tile, first)
 
 
-def _shares_centre(node: ir.TiledTaylor, program: Program) -> bool:
-    """Whether orders 2 and 3 take several rows at a time: all have one centre."""
-    return bool(node.gates) and not node.rank and len(program.tables[node.centres]) == 1
+def lies_beside(node: ir.TiledTaylor, program: Program, d: int) -> bool:
+    """Whether vectors of a batch hold a number from each of several rows, from the first step on."""
+    return not node.rank and program.tables[node.planes].ndim != 2 and d <= MOST_BESIDE
 
 
 def tiled_context(
@@ -84,6 +98,7 @@ def tiled_context(
     tables, d, number = program.tables, types[node.x].width, node_number(node, program, types)
     width, planes = node.rank or d, tables[node.planes]
     routed = {1: "", 2: "walk", 3: "sides"}[planes.ndim]
+    beside = taylor_chunk(node, program) > 0 and lies_beside(node, program, d)
     return {
         **common_context(node, program, types, name),
         "numbers": NUMBERS[number],
@@ -105,23 +120,67 @@ def tiled_context(
         "fours": -(-planes.shape[0] * planes.shape[-1] // BITS) if routed == "sides" else 0,
         "set_fours": len(tables[node.sides]),
         "chunk": taylor_chunk(node, program),
+        "few": FEW,
+        "room": CHUNK + ROOM,
+        "beside": beside,
+        "lane_planes": _plane_fours(planes, len(tables[node.children])) if routed == "sides" else [],
         "scale": real(-node.gamma * math.log2(math.e), number),
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
         "polynomial": _estrin(NUMBERS[number]["from_nearest"]),
         "isas": [
-            _vectors(isa, node, program, d, number)
-            for isa in _instruction_sets(node, number, function, name)
+            _vectors(isa, node, program, d, number) | _lanes(isa, node, program, number, d)
+            for isa in _instruction_sets(node, number, function, name, beside)
         ],
     }
 
 
 def _instruction_sets(
-    node: ir.TiledTaylor, number: Number, function: str, name: str
+    node: ir.TiledTaylor, number: Number, function: str, name: str, beside: bool
 ) -> list[dict[str, Any]]:
-    """Those whose vectors are no longer than the tables are filled up for; the shorter ones in any case."""
+    """Those with vectors no longer than the tables are filled up for; all where rows lie side by side."""
     size = 4 if number == "f32" else 8
     room = max(32, node.lanes * size)
-    return [vector_names(isa, size, function, name) for isa in INSTRUCTION_SETS if isa.bytes <= room]
+    return [
+        vector_names(isa, size, function, name) | {"alone": isa.bytes <= room}
+        for isa in INSTRUCTION_SETS
+        if isa.bytes <= room or beside
+    ]
+
+
+def _lanes(
+    isa: dict[str, Any], node: ir.TiledTaylor, program: Program, number: Number, d: int
+) -> dict[str, Any]:
+    """Vectors with a number from each of several rows."""
+    size, (_, leaves, cells, _) = 4 if number == "f32" else 8, program.tables[node.gaps].shape
+    beside = lies_beside(node, program, d)
+    row_bytes = isa["bytes"] if beside else min(isa["bytes"], ROW_BYTES)
+    permutes = row_bytes // size == PERMUTED
+    by_fours = beside and size == 4 and bool(isa["guard"]) and d >= ROWS
+    gaps_fit = permutes and cells <= PERMUTED and (leaves == 1 or len(node.gates) > 0)
+    return {
+        "row_bytes": row_bytes,
+        "row_lanes": row_bytes // size,
+        "rows_v": isa["v"] + "_rows",
+        "rows_u": isa["u"] + "_rows",
+        "rows_i": isa["v"] + "_rows_i",
+        "native": isa["native"],
+        "tiles": TILES,
+        "tile_rows": TILES * row_bytes // size,
+        "by_fours": by_fours,
+        "permutes": permutes and 1 < leaves <= PERMUTED,
+        "permutes_gaps": gaps_fit,
+        "gathers": not (by_fours and gaps_fit and leaves == 1),
+    }
+
+
+def _plane_fours(planes: Any, count: int) -> list[list[dict[str, int]]]:
+    """Planes by fours: the number of each, where it begins, and how far it is to its next coefficient."""
+    _, d, beside = planes.shape
+    found = [
+        {"number": p, "start": p // beside * d * beside + p % beside, "stride": beside}
+        for p in range(count)
+    ]
+    return [found[at : at + BITS] for at in range(0, count, BITS)]
 
 
 def _vectors(
@@ -137,17 +196,7 @@ def _vectors(
     count = -(-d // lanes)
     width = node.rank or d
     rows = [(first, per_row // lanes) for first, per_row in fours(width, node.lanes)]
-    row_bytes = min(isa["bytes"], ROW_BYTES)
     return isa | {
-        "row_bytes": row_bytes,
-        "row_lanes": row_bytes // size,
-        "rows_v": isa["v"] + "_rows",
-        "rows_u": isa["u"] + "_rows",
-        "rows_i": isa["v"] + "_rows_i",
-        "tiles": TILES,
-        "tile_rows": TILES * row_bytes // size,
-        "by_eight": bytes_of == row_bytes == 32 and size == 4,
-        "tiled": _shares_centre(node, program) and count <= MOST_UNROLLED,
         "wide": bytes_of > FEW_BYTES,
         "bytes": bytes_of,
         "lanes": lanes,

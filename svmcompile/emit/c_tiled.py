@@ -47,6 +47,10 @@ class Tiled:
     def each(self, goal: Goal, row: str) -> str:
         return goal.each.format(sums=item("sums", self.width), row=row)
 
+    def one_number(self, goal: Goal) -> bool:
+        """Whether a number makes the result, so that vectors of either do."""
+        return self.width == 1 and not goal.target
+
     def alone(self, goal: Goal, row: str) -> str:
         """The statement for row `i` where `sums` holds the sums of that row only."""
         return goal.each.format(sums="sums", row=row)

@@ -11,7 +11,7 @@ import pytest
 from taylor_programs import Sum, random_sum, taylor_program
 
 from svmcompile.accelerate.taylor.expansion import Local
-from svmcompile.accelerate.taylor.rounding import EXP, U, distance_rounding, peak, slack
+from svmcompile.accelerate.taylor.rounding import EXP, U, cubic_roundings, distance_rounding, peak, slack
 from svmcompile.emit.c_numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
@@ -201,3 +201,35 @@ def test_weights_that_cancel_still_count_in_full_offline() -> None:
 
 def test_slack_grows_with_features_and_axes() -> None:
     assert slack(100, 4) > slack(10, 4) > slack(10, 1) > 10 * U
+
+
+def _sum(*terms: int) -> int:
+    """How often the most rounded term of a sum is rounded, added up from the left; -1 stands for zero."""
+    total = -1
+    for term in terms:
+        total = max(total, term) + (total >= 0 and term >= 0)
+    return total
+
+
+def _product(*factors: int) -> int:
+    return -1 if min(factors) < 0 else sum(factors) + len(factors) - 1
+
+
+def _four(width: int, first: int, last: int) -> int:
+    """Rows first .. first + 3 of a triangle by y, as batches sum them up: tables and y are rounded once."""
+    rows = [
+        _product(_sum(*(_product(1, 1) for _ in range(b + 1))), 1) if b < width and b <= last else -1
+        for b in range(first, first + 4)
+    ]
+    return _sum(_sum(*rows[:2]), _sum(*rows[2:]))
+
+
+@pytest.mark.parametrize("width", range(1, 49))
+def test_batches_round_no_more_often_than_margins_allow(width: int) -> None:
+    firsts = range(0, width, 4)
+    square = _sum(*(_four(width, first, width) for first in firsts))
+    cube = _sum(
+        *(_sum(*(_product(_four(width, b, c), 1) for c in range(b, width))) for b in firsts),
+    )
+    assert _sum(square, 0) <= 2 * width + 4
+    assert _sum(cube, 0) <= cubic_roundings(width)

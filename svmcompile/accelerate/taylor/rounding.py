@@ -123,7 +123,7 @@ def _parts(sizes: Sizes, d: int, rank: int) -> list[dict[float, Part]]:
     """Of each order, the parts of its sum by powers of u."""
     width, turn = rank or d, _turn(d, rank)
     form = 2 * width + 4 + (2 * turn if rank else 0)
-    cubes = _cubic_roundings(width) + (3 * turn if rank else 0)
+    cubes = cubic_roundings(width) + (3 * turn if rank else 0)
     middle = (2 * slack(d, rank) / U + width + 3) * sizes.middle
     first = {
         0.0: Part(sizes.constant, sizes.constant, 2 * sizes.constant),
@@ -136,7 +136,7 @@ def _parts(sizes: Sizes, d: int, rank: int) -> list[dict[float, Part]]:
     return [first, second, third]
 
 
-def _cubic_roundings(width: int) -> int:
+def cubic_roundings(width: int) -> int:
     """Of a product of three: row by row, or in fours of rows that are added up vector by vector."""
     fours = width // 4 + 1
     return max(3 * width, width + fours * (fours + 1) // 2 + 4) + 6
