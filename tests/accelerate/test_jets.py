@@ -1,4 +1,4 @@
-"""Section 10 of docs/certified-proof.md: what is certain after a block is certain, in any arithmetic."""
+"""Section 11 of docs/certified-proof.md: what is certain after a block is certain, in any arithmetic."""
 
 from __future__ import annotations
 
