@@ -35,8 +35,10 @@ from svmcompile.kernel import Array
 from svmcompile.svm import SVM
 
 METHOD = "certified"
-WORTH = 0.75  # of the exact sum's cost: predictions are not that sharp
-SPARSE_WORTH = 0.4  # where the exact sum skips zeros, and direct sums of pairs do not
+# Of the exact sum's cost: predictions are not that sharp, and on a host the exact vote gains more from rows
+# that come together than polynomials do.
+WORTH = {"host": 0.5, "portable": 0.75, "flops": 0.75}
+SPARSE_WORTH = 0.4  # where the exact sum skips zeros
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
@@ -80,7 +82,7 @@ def certified_votes(
         rival = _anytime(svm, own, rows, sample, options, choice, details) if svm.counts else None
         if rival is not None:
             return rival
-        if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH):
+        if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH[options.tune]):
             return Instead(_no_gain(ratio, options), details)
     return _program(svm, chooser, choice, options, details)
 
