@@ -86,6 +86,7 @@ def staged_context(
         "degree": kernel.degree,
         "reach": real(node.reach, number),
         "segment": SEGMENT,
+        "passes_zeros": False,  # votes of polynomials may
         "lanes": lanes,
         "blocks": blocks,
         "vector_count": blocks * lanes,

@@ -75,7 +75,7 @@ def taylor_vote_context(
         "centre_count": centres,
         "cells": cells,
         "tests": has_tests(node, program),
-        "picks": has_picks(node, program),
+        "passes_zeros": has_picks(node, program),
         "rank": node.rank,
         "turned": node.rank + -node.rank % lanes,
         "along": along,

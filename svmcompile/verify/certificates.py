@@ -42,19 +42,23 @@ Held = Certificate | JetCertificate
 class OfSum:
     """Certificates of one decision value."""
 
-    def __init__(self, program: Program, node: ir.TaylorSum) -> None:
-        self.program, self.x, self.node = program, node.x, node
+    def __init__(self, program: Program, nodes: list[ir.TaylorSum]) -> None:
+        self.program, self.x, self.nodes = program, nodes[0].x, nodes
 
     def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Held]]:
         """Those of each row: about the centre it is taken to, or about every one; and of jets behind."""
         tables = self.program.tables
-        leaves = interpret_values(self.program, rows, {self.node.leaf})[self.node.leaf]
-        every = range(len(tables[self.node.steps]))
+        known = interpret_values(self.program, rows, {node.leaf for node in self.nodes})
         jets = [JetCertificate(node, tables) for node in self.program.body if isinstance(node, ir.JetSum)]
+        assert all(node.x == self.x for node in self.nodes), "polynomials read one row"
         assert all(one.node.x == self.x for one in jets), "jets read the row as polynomials do"
-        for leaf in leaves:
-            chosen = every if every_leaf else [int(leaf)]
-            yield [*(Certificate(self.node, tables, one) for one in chosen), *jets]
+        for at in range(len(rows)):
+            found: list[Held] = []
+            for node in self.nodes:
+                every = range(len(tables[node.steps]))
+                chosen = every if every_leaf else [int(known[node.leaf][at])]
+                found += [Certificate(node, tables, leaf) for leaf in chosen]
+            yield [*found, *jets]
 
 
 class OfVote:
@@ -136,9 +140,10 @@ def _pair(
 
 def certified(program: Program) -> OfSum | OfVote:
     """The certificates of a program."""
+    sums = [node for node in program.body if isinstance(node, ir.TaylorSum)]
+    if sums:
+        return OfSum(program, sums)
     for node in program.body:
-        if isinstance(node, ir.TaylorSum):
-            return OfSum(program, node)
         if isinstance(node, ir.TaylorVote):
             return OfVote(program, node)
     raise UnsupportedError(

@@ -58,5 +58,5 @@ def test_certificates_are_checked_without_data(tmp_path: Any) -> None:
     name, rows, confirmed, refuted, left_open, none, *_ = (
         done.stdout.splitlines()[-1].strip("| ").split(" | ")
     )
-    assert name == "pairs 1e-07 apart" and refuted == left_open == "0"
+    assert name.endswith("pairs 1e-07 apart") and refuted == left_open == "0"
     assert int(confirmed) + int(none) == int(rows) == 25 and int(confirmed) > 10

@@ -12,6 +12,7 @@ from svmcompile.accelerate.anytime.options import AnytimeOptions
 from svmcompile.accelerate.anytime.single import single as bounded
 from svmcompile.accelerate.certified.choose import Choice
 from svmcompile.accelerate.certified.costs import TaylorPrices
+from svmcompile.accelerate.certified.early import Early
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_meaning import taylor_orders
@@ -47,7 +48,9 @@ class Fallback:
     def cost(self) -> float:
         return sum(part.cost for part in self.parts)
 
-    def figures(self, choice: Choice, gates: tuple[float, ...], own: TaylorPrices) -> dict[str, Any]:
+    def figures(
+        self, choice: Choice, gates: tuple[float, ...], own: TaylorPrices, early: Early | None
+    ) -> dict[str, Any]:
         """Share of the sample rows and mean cost of each stage, for reports."""
         node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
         rows, leaf = choice.sample
@@ -58,10 +61,14 @@ class Fallback:
         spent = np.diff(upto, prepend=0.0)
         way = own.route(depth, d, len(choice.leaves))
         stages: list[dict[str, Any]] = [{"stage": "route", "share": 0.0, "cost": float(way.mean())}]
+        coming = early.past if early else np.ones(len(rows), dtype=bool)
+        if early:
+            name = f"order 2 in {early.form.rank} directions"
+            stages.append({"stage": name, "share": 1 - float(coming.mean()), "cost": early.cost})
         for at in range(order):
-            share, came = float((found.settled == at).mean()), float((found.last >= at).mean())
+            share, came = (float((one & coming).mean()) for one in (found.settled == at, found.last >= at))
             stages.append({"stage": f"order {at + 1}", "share": share, "cost": came * float(spent[at])})
-        left = float((found.settled == order).mean())
+        left = float(((found.settled == order) & coming).mean())
         stages += [
             {"stage": part.stage, "share": left * part.share, "cost": left * part.cost}
             for part in self.parts

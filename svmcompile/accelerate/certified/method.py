@@ -25,6 +25,8 @@ from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
 from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
 from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
+from svmcompile.accelerate.certified.early import NAME as EARLY
+from svmcompile.accelerate.certified.early import early_front
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, is_quadratic, quadratic_cost
 from svmcompile.accelerate.certified.gates import best_gates
 from svmcompile.accelerate.certified.guarded import guard_width, guarded
@@ -164,9 +166,14 @@ def _finished(
         program = front_alone(svm, own.steps, *front)
     else:
         program = insert_front(svm, behind.program, *front)
-    figures = behind.figures(choice, gates, taylor)
+    early = early_front(choice, gates, taylor, behind.cost, options.max_bytes - choice.bytes)
+    if early:
+        small = [choice.leaves[0].expansion(early.form)]
+        program = insert_front(svm, program, choice.whole, choice.grown.tree, small, name=EARLY)
+    figures = behind.figures(choice, gates, taylor, early)
     exact = exact_cost(svm, price, taylor)
     told = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
+    told |= {"early_rank": early.form.rank, "early_bytes": early.bytes} if early else {}
     details = {"choice": told, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from svmcompile.accelerate.anytime.margins import RowError
 from svmcompile.accelerate.exact import Builder, head_nodes
 from svmcompile.accelerate.taylor.about import AnySum, Expansion
@@ -55,13 +57,14 @@ def insert_front(
     tree: Centres,
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
+    name: str = "taylor",
 ) -> Program:
     """The program with these expansions before the sum that stops when its sign is certain."""
     x, out = behind(program)
     at = next(place for place, node in enumerate(program.body) if node.out == out) + 1
     builder = Builder(svm)
     builder.body, builder.tables = list(program.body[:at]), dict(program.tables)
-    front = add_front(builder, whole, x, out, tree, found, gates)
+    front = add_front(builder, whole, x, out, tree, found, gates, name)
     builder.body += [_reading(item, out, front) for item in program.body[at:]]
     return program.replace(body=tuple(builder.body), tables=builder.tables)
 
@@ -83,8 +86,10 @@ def front_alone(
 
 
 def behind(program: Program) -> tuple[str, str]:
-    """The row as the sum that rows come to sees it, and that sum: bounded, with jets, or guarded."""
-    node = bounded_sum(program) or _jet_sum(program)
+    """The row as the sum that rows come to sees it, and that sum: bounded, with jets, or guarded, or
+    polynomials before it."""
+    fronts = [node for node in program.body if isinstance(node, ir.TaylorSum)]
+    node = fronts[-1] if fronts else bounded_sum(program) or _jet_sum(program)
     if node is not None:
         return node.x, node.out
     guard = next(node for node in program.body if isinstance(node, ir.Guard))
@@ -104,7 +109,11 @@ def shares(program: Program, rows: Array) -> list[float]:
     from svmcompile.ir.interpret import interpret_values
     from svmcompile.ir.taylor_meaning import taylor_orders
 
-    node = next(item for item in program.body if isinstance(item, ir.TaylorSum))
-    found = interpret_values(program, rows, {node.x, node.leaf})
-    orders = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
-    return [float((orders.settled == order).mean()) for order in range(orders.sure.shape[1] + 1)]
+    nodes = [item for item in program.body if isinstance(item, ir.TaylorSum)]
+    most = max(len(program.tables[node.margins]) for node in nodes)
+    settled = np.full(len(rows), most)
+    for node in nodes:  # those that rows come to first stand last
+        found = interpret_values(program, rows, {node.x, node.leaf})
+        orders = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
+        settled = np.where(orders.sure.any(axis=1), orders.settled, settled)
+    return [float((settled == order).mean()) for order in range(most + 1)]

@@ -46,11 +46,13 @@ def add_front(
     tree: Centres,
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
+    name: str = "taylor",
 ) -> str:
     """The nodes of expansions, one for each leaf of the tree."""
-    node, tables = taylor_node(whole, found, x, _route(builder, tree, x), exact, gates)
-    for name, table in tables.items():
-        builder.table(name, table)
+    leaf = "leaf" if name == "taylor" else f"{name}_leaf"
+    node, tables = taylor_node(whole, found, x, _route(builder, tree, x, leaf), exact, gates, name)
+    for own, table in tables.items():
+        builder.table(own, table)
     builder.body.append(node)
     return node.out
 
@@ -62,18 +64,19 @@ def taylor_node(
     leaf: str = "leaf",
     exact: str = "exact",
     gates: tuple[float, ...] = (),
+    name: str = "taylor",
 ) -> tuple[ir.TaylorSum, dict[str, Array]]:
     """The node of expansions and its tables."""
     orders, (rank, d) = len(found[0].margins), _rank(found[0])
     tables: dict[str, Array] = {}
 
     def table(field: str, values: Sequence[Any], present: bool = True, axis: int = 0) -> str:
-        name = f"taylor_{field}"
-        tables[name] = np.stack(values, axis=axis) if present else np.zeros(1)
-        return name
+        own = f"{name}_{field}"
+        tables[own] = np.stack(values, axis=axis) if present else np.zeros(1)
+        return own
 
     node = ir.TaylorSum(
-        "taylor",
+        name,
         x,
         leaf,
         exact,
@@ -103,18 +106,18 @@ def _rank(one: Expansion) -> tuple[int, int]:
     return (0 if one.axes is None else len(one.axes)), len(one.centre)
 
 
-def _route(builder: Builder, tree: Centres, x: str) -> str:
+def _route(builder: Builder, tree: Centres, x: str, leaf: str) -> str:
     """Any centre gives a valid bound, so a row on the wrong side of a plane by rounding does no harm."""
     if not tree.planes:
-        builder.body.append(ir.OneLeaf("leaf", x))
-        return "leaf"
+        builder.body.append(ir.OneLeaf(leaf, x))
+        return leaf
     node = ir.PlaneRoute(
-        "leaf",
+        leaf,
         x,
-        builder.table("leaf_planes", np.stack(tree.planes)),
-        builder.table("leaf_thresholds", np.array(tree.thresholds)),
-        builder.indices("leaf_children", np.array(tree.children)),
-        builder.table("leaf_centre", np.zeros(len(tree.planes[0]))),
+        builder.table(f"{leaf}_planes", np.stack(tree.planes)),
+        builder.table(f"{leaf}_thresholds", np.array(tree.thresholds)),
+        builder.indices(f"{leaf}_children", np.array(tree.children)),
+        builder.table(f"{leaf}_centre", np.zeros(len(tree.planes[0]))),
     )
     builder.body.append(node)
     return node.out
