@@ -50,6 +50,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.ir.stages import LONG
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
 
@@ -109,6 +110,7 @@ def context(
         "out": node.out,
         "function": symbols(f"%{node.out}", node.out),
         "width": types[operands(node)[0]].width,
+        "long": types[operands(node)[0]].width >= LONG,
         "real": _real(node, number, types),
         "row_type": c_real(value_number(operands(node)[0], program, types)),
         "dot": f"{helper}_dot",

@@ -27,6 +27,17 @@ def _(node: ir.Guard, values: Values) -> str:
     )
 
 
+def settled(values: Values, name: str) -> str:
+    """The value that settles a sign: of a guard that goes on to double, what that has.
+
+    How often a graph's float32 products are rounded on the way to their sum is not known.
+    """
+    guard = next((node for node in values.body if node.out == name and isinstance(node, ir.Guard)), None)
+    if guard is None or values.types[guard.exact].wide == values.types[guard.score].wide:
+        return name
+    return guard.exact
+
+
 def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
     """The exact score in the number type of the other; of one in double its sign alone."""
     exact = values.names[node.exact]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.emit.onnx_build import build, build_needed
+from svmcompile.emit.onnx_guard import settled
 from svmcompile.emit.onnx_values import INDEX, Array, Values
 from svmcompile.ir import nodes as ir
 
@@ -28,8 +29,9 @@ def _(node: ir.TaylorSum, values: Values) -> str:
         left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
-    build_needed(part, [node.exact])
-    return _placed(values, result, unsure, part.wide(part.names[node.exact]))
+    exact = settled(values, node.exact)
+    build_needed(part, [exact])
+    return _placed(values, result, unsure, part.wide(part.names[exact]))
 
 
 def _part(values: Values, places: str) -> Values:

@@ -20,12 +20,12 @@ Tables = Mapping[str, NDArray[Any]]
 SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
 
 
-LONG = 256  # features, from which on code of kernel sums adds up the products of a row in parts
+LONG = 256  # features, from which on C code of kernel sums adds up the products of a row in segments
 
 
 def dot_chain(d: int) -> int:
     """How many additions a product of a row's dot product goes through at most, in C code for one row."""
-    return d if d < LONG else d // 2 + 8
+    return d if d < LONG else in_segments(d)
 
 
 def longest_chain(kernel: Kernel, d: int) -> int:
