@@ -26,7 +26,7 @@ import svmcompile as sc
 HELD = 2000
 HEAD = (
     "set", "features", "SVs", "seconds", "by the clock", "centres, order", "bytes (SVs)",
-    "order 1 / 2 / 3 / sum %", "operations", "host, one row", "host, batch", "labels changed",
+    "order 1 / 2 / 3 / jets / sum %", "operations", "host, one row", "host, batch", "labels changed",
 )  # fmt: skip
 
 

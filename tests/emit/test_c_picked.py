@@ -39,6 +39,7 @@ from svmcompile.read import read
 pytestmark = pytest.mark.compile
 
 FORMS = {"first": (40, 1, 0), "few": (40, 3, 6), "vectors": (50, 2, 14), "many": (260, 3, 17)}
+TWICE = "many"  # few directions come first there
 
 
 @cache
@@ -53,19 +54,22 @@ def fitted(d: int) -> tuple[Any, SVC]:
 
 @cache
 def programs() -> dict[str, Program]:
-    return {name: made(*form) for name, form in FORMS.items()}
+    return {name: made(*form, twice=name == TWICE) for name, form in FORMS.items()}
 
 
-def made(d: int, order: int, rank: int) -> Program:
-    """Sparse polynomials about one centre, before the guarded sum."""
+def made(d: int, order: int, rank: int, twice: bool) -> Program:
+    """Sparse polynomials about one centre before the guarded sum; `twice`: few directions before them."""
     X, model = fitted(d)
     svm = read(model)
     weights, gamma = svm.coefficients[0], svm.kernel.gamma
     norm = float(weights @ svm.kernel.values(svm.vectors, svm.vectors) @ weights)
     whole = RbfSum(svm.vectors, weights, float(svm.intercepts[0]), gamma, norm, (0.0, 0.0))
-    found = Local(whole, X, 4, 0).expansion(order, rank, sparse=True)
-    behind = guarded(svm, guard_width(svm))
-    return optimise(check(insert_front(svm, behind, whole, Centres([np.arange(len(X))]), [found])))
+    local, tree = Local(whole, X, 4, 0), Centres([np.arange(len(X))])
+    program = guarded(svm, guard_width(svm))
+    program = insert_front(svm, program, whole, tree, [local.expansion(order, rank, sparse=True)])
+    if twice:
+        program = insert_front(svm, program, whole, tree, [local.expansion(2, 4, sparse=True)], name="few")
+    return optimise(check(program))
 
 
 @cache
@@ -147,3 +151,17 @@ def test_no_step_is_undefined(tmp_path: Path) -> None:
 def test_tables_of_a_guarded_sum_are_not_rounded() -> None:
     with pytest.raises(sc.errors.EmitError, match="no support vectors left"):
         sc.emit(programs()["few"], "c", "model", profile="host", tables="f16")
+
+
+def test_rows_that_few_directions_leave_come_to_all() -> None:
+    rows, program = rows_of(TWICE)[0][:-4], programs()[TWICE]
+    alone = made(*FORMS[TWICE], twice=False)
+    assert sum(isinstance(node, ir.TaylorSum) for node in program.body) == 2
+    assert 0 < shares(program, rows)[-1] <= shares(alone, rows)[-1]
+    assert program.cost(rows).mean_flops != alone.cost(rows).mean_flops
+
+
+def test_certificates_of_both_are_checked() -> None:
+    pytest.importorskip("flint", reason="the extra `proof` is not installed")
+    report = sc.check_certificate(programs()[TWICE], fitted(FORMS[TWICE][0])[0][:3])
+    assert report.ok and report.rows == 3
