@@ -194,6 +194,21 @@ def test_pairs_of_votes_are_confirmed_and_damaged_ones_refuted(order: int, rank:
     assert check_rows(broken, X[::5]).refuted > 0
 
 
+def test_pairs_of_rows_that_are_mostly_zeros_are_confirmed() -> None:
+    generator, y = np.random.default_rng(3), np.arange(90) % 3
+    often = np.where(generator.random((3, 60)) < 0.3, 0.5, 0.1)[y]
+    X = generator.random((90, 60)) * (generator.random((90, 60)) < often)
+    model = SVC(gamma=0.03, C=2.0).fit(X, y)
+    program = sc.compile(model, method="certified", X=X, order=2, rank=5, leaves=1, force=True)
+    node = next(item for item in program.body if isinstance(item, ir.TaylorVote))
+    assert program.tables[node.starts].ndim > 1  # code may pass over zeros
+    asked = np.vstack([X[:10], (X[:5] + X[1:6]) / 2])
+    report = sc.check_certificate(program, asked, model)
+    assert report.ok and report.confirmed > 10
+    short = program.replace(tables={**program.tables, node.margins: 0 * program.tables[node.margins]})
+    assert check_rows(short, asked).rounded > report.rounded
+
+
 def test_a_random_sum_with_few_axes_is_confirmed() -> None:
     given = random_sum(8, 30, 0.05)
     queries = np.vstack([given.rows[:20], given.vectors[:5], given.on_the_boundary(5)])
