@@ -31,7 +31,8 @@ def _added_up(details: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Share and cost by stage; the blocks of jets are one."""
     found = dict.fromkeys(STAGES, (0.0, 0.0))
     for stage in details["stages"]:
-        name = "jets" if stage["stage"].startswith("block") else stage["stage"]
+        first = stage["stage"].partition(" in ")[0]  # order 2 in few directions is order 2
+        name = "jets" if first.startswith("block") else first
         name = name if name in STAGES else "sum"
         share, cost = found[name]
         found[name] = (share + stage["share"], cost + stage["cost"] / details["exact_cost"])
