@@ -30,6 +30,13 @@ import svmcompile as sc
 ROWS = 1000  # per machine
 BORDER = 0.3  # share of them that are bisected
 FORMS = ((1, 3, 0), (8, 3, 0), (4, 3, 4), (2, 2, 2), (16, 1, 0))  # leaves, order, axes
+SPARSE_FORMS = (
+    (1, 3, 14),
+    (1, 2, 14),
+    (1, 3, 30),
+    (1, 2, 30),
+    (1, 3, 22),
+)  # for rows that are mostly zeros
 FEW = 20  # features of which all products of three are taken
 
 
@@ -45,6 +52,11 @@ def trained() -> Iterator[Case]:
     X, y = load_digits(return_X_y=True)
     chosen = np.isin(y, (3, 8))
     yield Case("digits 3-8", SVC(C=5.0, gamma=0.03).fit(X[chosen] / 16, y[chosen]), X[chosen] / 16)
+    random = np.random.default_rng(0)
+    often = np.where(random.random((200, 2, 1)) < 0.5, 0.4, 0.05) * np.ones(100)  # of either half
+    y = (often[:, 0, 0] > 0.2) ^ (often[:, 1, 0] > 0.2)  # which no plane tells apart
+    X = random.random((200, 200)) * (random.random((200, 200)) < often.reshape(200, 200))
+    yield Case("mostly zeros", SVC(C=3.0, gamma=0.02).fit(X, y), X)
 
 
 def made_up() -> Iterator[Case]:
@@ -120,7 +132,7 @@ def checked(case: Case, count: int) -> list[str]:
         rows = np.vstack(
             [border(exact, case.X, int(BORDER * count), random), ordinary(case.X, count, random)]
         )
-        for leaves, order, rank in forms(case.X.shape[1]):
+        for leaves, order, rank in forms(case.X):
             options: dict[str, Any] = {
                 "leaves": leaves,
                 "order": order,
@@ -136,7 +148,11 @@ def checked(case: Case, count: int) -> list[str]:
     return [case.name, *(f"{number}" for number in total), f"{real:.3f}", f"{rounded:.3f}"]
 
 
-def forms(d: int) -> Iterator[tuple[int, int, int]]:
+def forms(X: Any) -> Iterator[tuple[int, int, int]]:
+    d = X.shape[1]
+    if (X == 0).mean() > 0.6:
+        yield from SPARSE_FORMS
+        return
     for leaves, order, rank in FORMS:
         yield leaves, min(order, 2) if d > FEW and not rank else order, min(rank, d - 1)
 
