@@ -65,7 +65,7 @@ def test_certificates_of_sparse_rows_are_confirmed(order: int, rank: int) -> Non
     assert report.ok and report.confirmed == len(asked)
 
 
-def test_margins_without_the_rounding_of_sparse_rows_are_not_confirmed() -> None:
+def test_errors_come_nearer_to_bounds_with_smaller_margins_for_sparse_rows() -> None:
     given = sparse_sum()
     found, dense = (taylor_program(given, 1, 2, 6, sparse=sparse) for sparse in (True, False))
     name = certified_node(found).margins
