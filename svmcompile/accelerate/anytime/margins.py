@@ -138,15 +138,22 @@ def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) 
     )
 
 
+def exponent_error(w: Array, t: Array, chain: int) -> Array:
+    """What t = gamma |x - v|^2 from products may be off by, in u, where w = gamma |v|^2.
+
+    |x|^2 + |v|^2 - 2 x . v has products that go through `chain` additions, and gamma |x| |v| is at most
+    w + sqrt(w t): (2 chain + 8) (w + sqrt(w t)) + 5 ((sqrt(w) + sqrt(t))^2 + w).
+    """
+    return np.asarray((2 * chain + 8) * (w + np.sqrt(w * t)) + 5 * (np.square(np.sqrt(w) + np.sqrt(t)) + w))
+
+
 def error_from_products(kernel: Kernel, vectors: Array, chain: int) -> KernelError:
     """The errors of RBF kernel values of rows as they come, with |x|^2 + |v|^2 - 2 x . v for distances.
 
-    With w = gamma |v|^2 and gamma |x| |v| <= w + sqrt(w t), the exponent t is off by at most
-    u ((2 chain + 8) (w + sqrt(w t)) + 5 ((sqrt(w) + sqrt(t))^2 + w)), which times exp(-t) falls beyond CUT.
+    What the exponent is off by falls beyond CUT, times exp(-t).
     """
     w = kernel.gamma * float(np.square(vectors).sum(axis=1).max(initial=0.0))
-    both = math.sqrt(w) + math.sqrt(CUT)
-    near = U * ((2 * chain + 8) * (w + math.sqrt(w * CUT)) + 5 * (both**2 + w))
+    near = U * float(exponent_error(np.array(w), np.array(CUT), chain))
     rest = EXP_ERROR + U
     sloped, flat = SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
     return KernelError(sloped, 0.0, sloped, flat)

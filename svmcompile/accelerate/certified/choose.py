@@ -101,11 +101,8 @@ def forms(whole: AnySum, filled: float, options: CertifiedOptions) -> list[Form]
             found += [(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
     cells = (options.cells,) if options.cells else CELLS
     dense = [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
-    return dense + [
-        Form(*one, options.cells or SPARSE_CELLS, filled)
-        for one in _sparse_forms(d, m, most, options.rank)
-        if filled
-    ]
+    sparse = _sparse_forms(d, m, most, options.rank) if filled else []
+    return dense + [Form(*one, options.cells or SPARSE_CELLS, filled) for one in sparse]
 
 
 def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]:

@@ -24,11 +24,8 @@ class TaylorPrices:
     axis: tuple[float, float]  # a coordinate: per feature, and each
     lanes: int = 1  # features and products come in groups of so many
     beside: tuple[float, float] = (0.0, 0.0)  # all planes of a small tree at once: per product, and once
-    picked: tuple[float, float, float] = (
-        1.0,
-        2.0,
-        24.0,
-    )  # per feature, per product with one not zero, once
+    # All products of the features that are not zero: per feature, per product, and once.
+    picked: tuple[float, float, float] = (1.0, 2.0, 24.0)
 
     def _of(self, price: tuple[float, float], count: int) -> float:
         return price[0] * (-(-count // self.lanes) * self.lanes) + price[1]
