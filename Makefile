@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test agreement golden clean
+.PHONY: demo test replay race agreement golden clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -14,6 +14,14 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Is what is emitted the same, byte for byte, as what was recorded?
+replay: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.replay.replay
+
+# Is the emitted C as fast as that of another commit?
+race: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.replay.race $(BASE)
 
 agreement: $(VENV)/.dev
 	$(BIN)/python examples/agreement.py
