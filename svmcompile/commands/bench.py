@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile import errors, pipeline
+from svmcompile import api, errors
 from svmcompile.bench.charts import bar_chart
 from svmcompile.bench.peers import chosen
 from svmcompile.bench.subject import Subject
@@ -56,7 +56,7 @@ def bench(options: BenchOptions, output: Path | None = None, quiet: bool = False
     _check(options)
     result = _in_child(options, quiet)
     if output is not None:
-        pipeline.write(
+        api.write(
             {"bench.json": json.dumps(result, indent=2, sort_keys=True) + "\n", "bench.svg": chart(result)},
             output,
         )
@@ -103,7 +103,7 @@ def _child(request: Path, answer: Path) -> None:
 
 def measure(options: BenchOptions, quiet: bool = True) -> dict[str, Any]:
     """The race itself, in this process."""
-    stem, program = pipeline.find_program(options.folder, options.name)
+    stem, program = api.find_program(options.folder, options.name)
     with tempfile.TemporaryDirectory(prefix="svmcompile-bench-") as work:
         subject, reference, answers = _subject(options, stem, program, Path(work))
         contest = Race(Path(options.folder), stem, subject, answers, options.repeats, quiet)
@@ -116,14 +116,14 @@ def _subject(
 ) -> tuple[Subject, str, NDArray[Any]]:
     """The subject, who says what the right answers are, and the answers."""
     svm, estimator = _original(options, program)
-    report = pipeline.read_file(Path(options.folder) / f"{stem}.json")
-    number = pipeline.checked_precision(json.loads(report)["precision"])
+    report = api.read_file(Path(options.folder) / f"{stem}.json")
+    number = api.checked_precision(json.loads(report)["precision"])
     rows, given = _rows(options, program, number)
     subject = Subject(program, svm, estimator, number, rows, given, options.batch, work, cache_folder())
     name: str = "the interpreter"
     original: Any = program
     if svm is not None:
-        name, original = pipeline.reference(estimator or options.model, svm, options.trust_pickle)
+        name, original = api.reference(estimator or options.model, svm, options.trust_pickle)
     return subject, name, np.asarray(original.predict(rows))
 
 
