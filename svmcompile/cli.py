@@ -150,7 +150,7 @@ def compile(
     as_json: Json = False,
 ) -> None:
     """Compile a model: the main job."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
     from svmcompile.device.cost import DeviceOptions
     from svmcompile.targets.kits import default_profile
 
@@ -182,7 +182,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     with showing_progress(as_json):
         report = jobs.train_model(method, data, label, output, _settings(set_ or []), cluster)
@@ -218,7 +218,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show what a model, a program or an output folder holds."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     facts, listing = jobs.inspect(thing, trust_pickle, features)
     _print(as_json, facts, lambda: show.facts(facts, listing))
@@ -238,7 +238,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     if certificate:
         with showing_progress(as_json):
@@ -269,7 +269,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Score a file of any size in chunks, or the files of a folder on a cluster."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     if cluster:
         from svmcompile.cluster import predict_partitions
@@ -325,7 +325,7 @@ def bench(
 @app.command()
 def methods(as_json: Json = False) -> None:
     """List the methods with claim, needs, options and defaults."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     found = jobs.list_methods()
     _print(as_json, {"methods": found}, lambda: show.methods(found))
