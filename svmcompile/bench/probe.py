@@ -8,8 +8,9 @@ from typing import Any
 
 from svmcompile.bench.driver import Compiler, run
 from svmcompile.bench.timing import Times
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import KernelSum, PairSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 RUN_SECONDS = 120
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
 from svmcompile.ir.nodes import (
     BoundedSum,
@@ -29,7 +30,7 @@ from svmcompile.ir.nodes import (
     table_names,
 )
 from svmcompile.ir.own import own_tables
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number, settled_in_double
 from svmcompile.lower.inverted import invert
 from svmcompile.lower.jets import lay_out_jets

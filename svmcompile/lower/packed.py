@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Shape
 from svmcompile.ir.nodes import (
     KernelSum,
     Node,
@@ -19,12 +21,11 @@ from svmcompile.ir.nodes import (
     PathSum,
     Prepare,
     Scale,
-    Shape,
     operands,
     table_names,
 )
 from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
 Sum = KernelSum | PairSum | PathSum

@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.layout import in_blocks
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
@@ -28,9 +31,8 @@ from svmcompile.ir.nodes import (
     TaylorVote,
 )
 from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of
-from svmcompile.ir.unstaged import in_blocks
 from svmcompile.lower.packed import LIMITS
 from svmcompile.lower.tiled import LANES, LARGEST, picked
 
@@ -128,7 +130,7 @@ def _sum(
         places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
     turns, stages = asked.at(places, rank)
     estimates = [
-        _filled(estimate_of(node, tables, int(turn)), int(place))
+        _filled(estimate_of(At(node, tables), int(turn)), int(place))
         for turn, place in zip(turns, stages.ends, strict=True)
         if place > rank
     ]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.program import Number
+from svmcompile.ir.arithmetic import Number
 from svmcompile.lower.tiled import LANES
 
 Storage = Literal["auto", "dense", "sparse"]

@@ -8,18 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.layout import ROWS, cube_rows, cube_size, filled_up, sides_of, square_rows, square_size
 from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.tiled_taylor import (
-    ROWS,
-    cube_rows,
-    cube_size,
-    filled_up,
-    sides_of,
-    square_rows,
-    square_size,
-)
+from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
 

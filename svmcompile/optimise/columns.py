@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import (
     Affine,
     AsFeatures,
@@ -31,7 +32,6 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
 from svmcompile.optimise.fold import into_scale
 from svmcompile.optimise.rewrite import all_finite, made_by, own_maker, own_scale, readers_of, rewrite
 
@@ -82,7 +82,7 @@ def _reading(node: Node, old: str, new: str) -> Node:
         for field in fields(node)
         if field.type in ("Value", "Lazy") and field.name != "out" and getattr(node, field.name) == old
     }
-    return replace(node, **names) if names else node  # type: ignore[arg-type]
+    return replace(node, **names) if names else node
 
 
 def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, PathSum, Pick, table_names
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
 from svmcompile.optimise.rewrite import made_by, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]

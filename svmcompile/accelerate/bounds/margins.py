@@ -39,8 +39,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.ir.shift import split_shift
 from svmcompile.model.front import ClipStep, FillStep, JoinStep, MissingStep, PickStep, ScaleStep, Steps
 

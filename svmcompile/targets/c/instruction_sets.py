@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum, TiledSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.nodes.sums import weights_layout
 
 MOST_SUMS = 12  # registers for sums that do not wait for each other

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import SEGMENT, Number
+from svmcompile.ir.layout import triangle_size
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import SEGMENT
-from svmcompile.ir.unstaged import triangle_size
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import row_parameters
 from svmcompile.targets.c.instruction_sets import plain_instruction_sets
 from svmcompile.targets.c.literals import real, wrap

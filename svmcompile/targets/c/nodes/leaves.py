@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.ir.leaf_layout import packed_layout
-from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.leaf_layout import ABSENT, LOWEST, packed_layout
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import PackedLeaves
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes.sums import goes_alone, power_steps
@@ -39,12 +40,12 @@ def idle_tables(node: PackedLeaves) -> set[str]:
 
 def most_sums(node: PackedLeaves, program: Program) -> int:
     """Sums of the leaf that has most; at least one, since C has no empty arrays."""
-    return max(1, int(packed_layout(node, program.tables).sums.max()))
+    return max(1, int(packed_layout(At(node, program.tables)).sums.max()))
 
 
 def most_columns(node: PackedLeaves, program: Program) -> int:
     """Weights of a vector in the leaf that has most."""
-    return max(1, int(packed_layout(node, program.tables).columns.max()))
+    return max(1, int(packed_layout(At(node, program.tables)).columns.max()))
 
 
 def most_classes(node: PackedLeaves, program: Program) -> int:
@@ -57,7 +58,7 @@ def chunk_rows(node: PackedLeaves, program: Program) -> int:
 
     That pays as soon as leaves have some vectors to read.
     """
-    layout, size = packed_layout(node, program.tables), 4 if program.number == "f32" else 8
+    layout, size = packed_layout(At(node, program.tables)), 4 if program.number == "f32" else 8
     _, width, lanes = program.tables[node.vectors].shape
     if node.rule != "sum" or lanes == 1 or goes_alone(program) or len(layout.vectors) > MOST_LEAVES:
         return 0
@@ -68,7 +69,7 @@ def chunk_rows(node: PackedLeaves, program: Program) -> int:
 def leaves_context(node: PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
     """Sizes, and for host code blocks and steps."""
     blocks, width, lanes = program.tables[node.vectors].shape
-    layout = packed_layout(node, program.tables)
+    layout = packed_layout(At(node, program.tables))
     return {
         "rule": node.rule,
         "classes": node.classes,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.nodes.sums import blocked_layout
 
 PICKS = 64  # features of a row that are collected before their entries are looked up

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.ir.arithmetic import LONG, SEGMENT, Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.nodes import PackedLeaves, Prepare, SparseSum, TiledSum, Widen, lazy_operands, operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import LONG, SEGMENT
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import needed
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk

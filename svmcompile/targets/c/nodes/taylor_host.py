@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.layout import BITS, ROWS, cube_size, filled_up, fours, square_size
 from svmcompile.ir.nodes import Node, operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.tiled_taylor import BITS, ROWS, cube_size, filled_up, fours, square_size
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import SEGMENT, Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.layout import FEW_LANES, filled_up
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.picked_taylor import FEW_LANES
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.stages import SEGMENT
-from svmcompile.ir.tiled_taylor import filled_up
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, vector_names
 from svmcompile.targets.c.nodes.taylor import common_context
