@@ -68,6 +68,8 @@ from svmcompile.ir.nodes.fixed import Requantise as Requantise
 from svmcompile.ir.nodes.fixed_trees import FixedLeafSums as FixedLeafSums
 from svmcompile.ir.nodes.fixed_trees import FixedLeaves as FixedLeaves
 from svmcompile.ir.nodes.fixed_trees import FixedPath as FixedPath
+from svmcompile.ir.nodes.forms import Affine as Affine
+from svmcompile.ir.nodes.forms import Quadratic as Quadratic
 from svmcompile.ir.nodes.jets import JetSum as JetSum
 from svmcompile.ir.nodes.leaves import LeafSums as LeafSums
 from svmcompile.ir.nodes.leaves import PackedLeaves as PackedLeaves
@@ -85,12 +87,10 @@ from svmcompile.ir.nodes.probabilities import Mean as Mean
 from svmcompile.ir.nodes.probabilities import Shares as Shares
 from svmcompile.ir.nodes.probabilities import Shifted as Shifted
 from svmcompile.ir.nodes.probabilities import Sigmoid as Sigmoid
-from svmcompile.ir.nodes.sums import Affine as Affine
 from svmcompile.ir.nodes.sums import KernelSum as KernelSum
 from svmcompile.ir.nodes.sums import PackedSum as PackedSum
 from svmcompile.ir.nodes.sums import PairSum as PairSum
 from svmcompile.ir.nodes.sums import Prepare as Prepare
-from svmcompile.ir.nodes.sums import Quadratic as Quadratic
 from svmcompile.ir.nodes.sums import SparseSum as SparseSum
 from svmcompile.ir.nodes.sums import TiledSum as TiledSum
 from svmcompile.ir.nodes.taylor import PickedTaylor as PickedTaylor
@@ -106,7 +106,8 @@ from svmcompile.ir.nodes.votes import TaylorVote as TaylorVote
 
 NODES: tuple[type[Node], ...] = (
     Scale, Clip, AsFeatures, Pick, Normalize, Powers, Cosine, Fill, Missing, Join, Products,
-    KernelSum, PairSum, Affine, Quadratic, Prepare, PackedSum, TiledSum, SparseSum,
+    Affine, Quadratic,
+    KernelSum, PairSum, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, OneLeaf,
     PathSum, PackedPath,
     PlaneLists, TiledLists,
