@@ -18,6 +18,8 @@ FIXED: tuple[Number, ...] = ("q15", "q7")
 INPUT_LIMITS: dict[str, tuple[int, int]] = {"u8": (0, 255), "i16": (-32768, 32767)}
 WholeInput = Literal["", "u8", "i16"]
 
+BYTES: dict[str, int] = {"f32": 4, "f64": 8, "u8": 1, "i8": 1, "i16": 2, "i32": 4}
+
 BLOCK = 32  # kernel values a backend may add up before it goes on in double
 SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
 LONG = 256  # features, from which on C code of kernel sums adds up the products of a row in segments

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.data.rows import as_rows
+from svmcompile.ir.arithmetic import BYTES
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kinds import Types
@@ -15,8 +16,6 @@ from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Kind, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.ir.work import Values, Work
-
-WHOLE_BYTES = {"u8": 1, "i8": 1, "i16": 2, "i32": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def cost(program: Program, rows: Any = None) -> Cost:
         exact_flops=program.origin.exact_flops,
         table_bytes=table_bytes(program),
         scratch_bytes=sum(
-            (WHOLE_BYTES.get(kind.whole) or (8 if kind.wide else narrow)) * kind.width for kind in held
+            (BYTES.get(kind.whole) or (8 if kind.wide else narrow)) * kind.width for kind in held
         ),
     )
 

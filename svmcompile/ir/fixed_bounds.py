@@ -15,6 +15,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import INPUT_LIMITS
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.fixed_near import near_tests
+from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
@@ -28,7 +29,7 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
     found = np.full((len(rows), _width(program)), np.inf)
     value = program.output("scores") or program.output("value")
-    node = next((item for item in program.body if item.out == value), None)
+    node = maker(program, value)
     near = np.zeros(len(rows), dtype=bool)
     if isinstance(node, ir.Dequantise):
         found[:] = error

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.champions import UNSURE
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.layout import rows_of, triangle_places
+from svmcompile.ir.layout import filled_up, rows_of, triangle_places
+from svmcompile.ir.needs import need, pair_count, shapes, within
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_indices, pair_table
 from svmcompile.ir.polynomials import quadratic
@@ -290,3 +291,61 @@ def most_vote_work(at: At) -> tuple[float, float]:
     return float(sum(at.counts)), float(
         prices.guess + k * champion + tests * prices.test + prices.direct.sum()
     )
+
+
+def sound_vote(at: At, k: int, d: int) -> None:
+    """Tables fit each other, and tests lead on to later tests or to centres."""
+    _routes(at)
+    blocks, _, lanes = at.vectors.shape
+    orders, centres, cells, _, _ = at.gaps.shape
+    need(orders in (1, 2), f"order {orders} is neither 1 nor 2")
+    need(all(count % lanes == 0 for count in at.counts), "a class does not end with a block")
+    need(sum(at.counts) == blocks * lanes, "counts do not add up to the vectors")
+    others, along, own = filled_up(k - 1, lanes), at.rank or d, at.rank > 0
+    rank, n = filled_up(along, lanes), sum(filled_up(row, lanes) for row in range(1, along + 1))
+    guess, slopes, axes = ((count, d) for count in (filled_up(k, lanes), others, rank))
+    if lanes > 1:
+        guess, slopes, axes = guess[::-1], slopes[::-1], axes[::-1]
+    tests = len(at.children) if at.planes.ndim > 1 else 0
+    starts = (centres, others + (filled_up(at.rank, lanes) if at.rank else 0))
+    shapes(
+        at,
+        guess_weights=guess,
+        guess_bias=(filled_up(k, lanes),),
+        roots=(k,),
+        planes=(tests, d) if tests else (1,),
+        thresholds=(max(tests, 1),),
+        children=(max(tests, 1), 2),
+        centres=(centres, d),
+        steps=(centres,),
+        offsets=(k, others),
+        constants=(centres, others),
+        slopes=(centres, *slopes),
+        axes=(centres, *axes) if own else (1,),
+        squares=(centres, k - 1, n) if orders > 1 else (1,),
+        middles=(centres, others) if own else (1,),
+        loose=(centres, 2, others) if own else (1,),
+        gaps=(orders, centres, cells, 2, others),
+        margins=(orders, centres, others),
+        vectors=(blocks, d, lanes),
+        weights=(k - 1, blocks * lanes),
+        bias=(pair_count(k),),
+        rounding=(pair_count(k), 2),
+        closer=(pair_count(k), 2),
+        norms=(sum(at.counts),) if len(at.norms) > 1 else (1,),
+        starts=starts if at.starts.ndim > 1 else (1,),
+    )
+
+
+def _routes(at: At) -> None:
+    roots, children = at.roots, at.children
+    centres = len(at.centres)
+    within(~roots[roots < 0], centres, "a root")
+    if at.planes.ndim == 1:
+        need(bool((roots < 0).all()), "a root is a test, and there are none")
+        return
+    within(roots[roots >= 0], len(children), "a root")
+    within(~children[children < 0], centres, "a child")
+    own = np.arange(len(children))[:, None]
+    later = (children < 0) | ((children > own) & (children < len(children)))
+    need(bool(later.all()), "a test does not lead on to a later one or to a centre")

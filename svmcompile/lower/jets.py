@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.nodes import BoundedSum, JetSum, Node, table_names
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 from svmcompile.lower.packed import LIMITS
 from svmcompile.lower.staged import stage

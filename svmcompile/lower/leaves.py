@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PackedLeaves, PackedSum
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import whole
 from svmcompile.lower.packed import pack

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.layout import (
     LAST,
@@ -19,7 +20,6 @@ from svmcompile.ir.layout import (
     triangle_rows,
     triangle_size,
 )
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import flops
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, Quadratic, table_names
-from svmcompile.ir.own import fresh
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32

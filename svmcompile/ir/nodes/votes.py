@@ -29,7 +29,7 @@ from svmcompile.ir.node import At, LaidOut, Node, Result, standing_for
 from svmcompile.ir.nodes.bounded import bounded_work, sound_bounds, spent
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
-from svmcompile.ir.vote_walk import Votes, most_vote_work, vote_work
+from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
 from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
 
 
@@ -280,8 +280,7 @@ class TaylorVote(Node):
         need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{self.exact} is not a label of these classes")
         need(at.vectors.ndim == 3, "vectors are not in blocks")
         need(at.gaps.ndim == 5 and at.gaps.size > 0, "gaps are missing")
-        _shapes(at, k, d)
-        _routes(at)
+        sound_vote(at, k, d)
         float32_only(at, "centres")
         need(bool((at.steps > 0).all()), "steps are not above zero")
         not_below_zero(at, "gaps", "margins", "loose", "rounding", "closer")
@@ -349,64 +348,3 @@ def _mark(
     checks = np.where(first < 0, len(found.ends) - 1, first) + 1
     flops = basis * (basis + 1) + 4 * basis + CHECK_FLOPS * checks
     return np.asarray(flops + np.where(last, 4 * len(members), 0))
-
-
-def _shapes(at: At, k: int, d: int) -> None:
-    blocks, _, lanes = at.vectors.shape
-    orders, centres, cells, _, _ = at.gaps.shape
-    need(orders in (1, 2), f"order {orders} is neither 1 nor 2")
-    need(all(count % lanes == 0 for count in at.counts), "a class does not end with a block")
-    need(sum(at.counts) == blocks * lanes, "counts do not add up to the vectors")
-    others, along, own = _whole(k - 1, lanes), at.rank or d, at.rank > 0
-    rank, n = _whole(along, lanes), sum(_whole(row, lanes) for row in range(1, along + 1))
-    guess, slopes, axes = ((count, d) for count in (_whole(k, lanes), others, rank))
-    if lanes > 1:
-        guess, slopes, axes = guess[::-1], slopes[::-1], axes[::-1]
-    tests = len(at.children) if at.planes.ndim > 1 else 0
-    starts = (centres, others + (_whole(at.rank, lanes) if at.rank else 0))
-    shapes(
-        at,
-        guess_weights=guess,
-        guess_bias=(_whole(k, lanes),),
-        roots=(k,),
-        planes=(tests, d) if tests else (1,),
-        thresholds=(max(tests, 1),),
-        children=(max(tests, 1), 2),
-        centres=(centres, d),
-        steps=(centres,),
-        offsets=(k, others),
-        constants=(centres, others),
-        slopes=(centres, *slopes),
-        axes=(centres, *axes) if own else (1,),
-        squares=(centres, k - 1, n) if orders > 1 else (1,),
-        middles=(centres, others) if own else (1,),
-        loose=(centres, 2, others) if own else (1,),
-        gaps=(orders, centres, cells, 2, others),
-        margins=(orders, centres, others),
-        vectors=(blocks, d, lanes),
-        weights=(k - 1, blocks * lanes),
-        bias=(pair_count(k),),
-        rounding=(pair_count(k), 2),
-        closer=(pair_count(k), 2),
-        norms=(sum(at.counts),) if len(at.norms) > 1 else (1,),
-        starts=starts if at.starts.ndim > 1 else (1,),
-    )
-
-
-def _whole(count: int, lanes: int) -> int:
-    return count + -count % lanes
-
-
-def _routes(at: At) -> None:
-    """Tests lead on to later tests or to centres."""
-    roots, children = at.roots, at.children
-    centres = len(at.centres)
-    within(~roots[roots < 0], centres, "a root")
-    if at.planes.ndim == 1:
-        need(bool((roots < 0).all()), "a root is a test, and there are none")
-        return
-    within(roots[roots >= 0], len(children), "a root")
-    within(~children[children < 0], centres, "a child")
-    own = np.arange(len(children))[:, None]
-    later = (children < 0) | ((children > own) & (children < len(children)))
-    need(bool(later.all()), "a test does not lead on to a later one or to a centre")
