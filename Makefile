@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race agreement golden clean
+.PHONY: demo test replay race measure-house agreement golden clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -22,6 +22,10 @@ replay: $(VENV)/.dev
 # Is the emitted C as fast as that of another commit?
 race: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.replay.race $(BASE)
+
+# How large is the package, and how far are its facts spread? COMMIT=... sets another commit beside this one.
+measure-house: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.replay.house $(COMMIT)
 
 agreement: $(VENV)/.dev
 	$(BIN)/python examples/agreement.py
