@@ -122,7 +122,7 @@ class House:
         return {node: [file for file in spoken if node in spoken[file]] for node in nodes}
 
     def class_tests(self, nodes: set[str]) -> dict[str, int]:
-        """How often each file outside the rooms of nodes tests for a node class, by isinstance or pattern."""
+        """Class tests of nodes, by isinstance or pattern, in each file outside the rooms of nodes."""
         groups = _groups(self.trees.values(), nodes)
         counts = {}
         for file, tree in self.trees.items():
