@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement golden clean
+.PHONY: demo test replay race measure-house agreement golden api-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -32,6 +32,9 @@ agreement: $(VENV)/.dev
 
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden
+
+api-page: $(VENV)/.dev
+	$(BIN)/python -m tests.api_page docs/api.md
 
 clean:
 	rm -rf $(VENV)
