@@ -1,4 +1,4 @@
-"""Missing features: a fitted imputer in, steps that fill them, and tell where they were, out."""
+"""Missing features: a fitted imputer in, a front that fills them, and tells where they were, out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.kernel import Array
-from svmcompile.model.front import FillStep, JoinStep, MissingStep, PickStep, Steps
+from svmcompile.model.front import Front, fill, join, missing, pick
 from svmcompile.read.sklearn.fitted import Fitted
 
 
-def simple_imputer(fitted: Fitted) -> Steps:
+def simple_imputer(fitted: Fitted) -> Front:
     """A value per feature; features without one are dropped, as scikit-learn does."""
     fitted.require("statistics_")
     nan, marker = _marker(fitted)
@@ -20,14 +20,14 @@ def simple_imputer(fitted: Fitted) -> Steps:
     width = len(values)
     keeps_empty = fitted.optional("keep_empty_features")
     kept = np.arange(width) if keeps_empty else np.flatnonzero(~np.isnan(values))
-    steps: Steps = (FillStep(values[kept], nan, marker),)
+    filled = fill(values[kept], nan, marker)
     if len(kept) < width:
-        steps = (PickStep(kept, width), *steps)
+        filled = pick(kept, width).then(filled)
     indicator = fitted.optional("indicator_")
     if not fitted.flag("add_indicator") or indicator is None:
-        return steps
+        return filled
     marks = _indicated(Fitted(indicator, "MissingIndicator", fitted.where), width, nan, marker)
-    return (JoinStep((steps, marks), width),) if marks else steps
+    return join([filled, marks], width) if marks else filled
 
 
 def _statistics(fitted: Fitted) -> Array:
@@ -44,7 +44,7 @@ def _statistics(fitted: Fitted) -> Array:
     return values
 
 
-def missing_indicator(fitted: Fitted) -> Steps:
+def missing_indicator(fitted: Fitted) -> Front:
     """1 where a feature is missing. It is no error if the feature never was before."""
     fitted.require("features_")
     width = fitted.count("n_features_in_")
@@ -54,12 +54,12 @@ def missing_indicator(fitted: Fitted) -> Steps:
     return marks
 
 
-def _indicated(fitted: Fitted, width: int, nan: bool, marker: float) -> Steps:
+def _indicated(fitted: Fitted, width: int, nan: bool, marker: float) -> Front | None:
     columns = fitted.numbers("features_", 1).astype(np.int64)
     if not len(columns):
-        return ()
-    picks = () if np.array_equal(columns, np.arange(width)) else (PickStep(columns, width),)
-    return (*picks, MissingStep(nan, marker))
+        return None
+    marks = missing(nan, marker)
+    return marks if np.array_equal(columns, np.arange(width)) else pick(columns, width).then(marks)
 
 
 def _marker(fitted: Fitted) -> tuple[bool, float]:
@@ -81,7 +81,7 @@ def _marker(fitted: Fitted) -> tuple[bool, float]:
     return False, float(value)
 
 
-IMPUTERS: dict[str, Callable[[Fitted], Steps]] = {
+IMPUTERS: dict[str, Callable[[Fitted], Front]] = {
     "SimpleImputer": simple_imputer,
     "MissingIndicator": missing_indicator,
 }

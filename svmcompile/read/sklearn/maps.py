@@ -1,4 +1,4 @@
-"""Feature maps: a fitted projection, polynomial or kernel map in, steps out."""
+"""Feature maps: a fitted projection, polynomial or kernel map in, the front of an SVM out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.model.front import CosineStep, KernelMapStep, PowersStep, ProjectStep, Steps
+from svmcompile.model.front import Front, cosine, kernel_map, powers, project
 from svmcompile.read.kernels import make_kernel
 from svmcompile.read.limits import check_dense_size
 from svmcompile.read.sklearn.fitted import Fitted
@@ -19,7 +19,7 @@ from svmcompile.read.sklearn.fitted import Fitted
 KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 
 
-def pca(fitted: Fitted) -> Steps:
+def pca(fitted: Fitted) -> Front:
     """components (x - mean), divided by the deviations if they are to be whitened."""
     fitted.require("components_")
     weights, mean = fitted.numbers("components_", 2), fitted.numbers("mean_", 1)
@@ -30,32 +30,32 @@ def pca(fitted: Fitted) -> Steps:
         if deviations.shape != weights.shape[:1]:
             raise fitted.damaged("explained_variance_ and components_ have different lengths")
         weights = weights / np.maximum(deviations, np.finfo(np.float64).eps)[:, None]
-    return (ProjectStep(weights, mean, np.zeros(len(weights))),)
+    return project(weights, mean, np.zeros(len(weights)))
 
 
-def truncated_svd(fitted: Fitted) -> Steps:
+def truncated_svd(fitted: Fitted) -> Front:
     """components x."""
     fitted.require("components_")
     weights = fitted.numbers("components_", 2)
-    return (ProjectStep(weights, np.zeros(weights.shape[1]), np.zeros(len(weights))),)
+    return project(weights, np.zeros(weights.shape[1]), np.zeros(len(weights)))
 
 
-def rbf_sampler(fitted: Fitted) -> Steps:
+def rbf_sampler(fitted: Fitted) -> Front:
     """sqrt(2 / m) cos(w x + offset), the angles counted in turns."""
     fitted.require("random_weights_")
     weights, offset = fitted.numbers("random_weights_", 2), fitted.numbers("random_offset_", 1)
     if weights.shape[1:] != offset.shape or not offset.size:
         raise fitted.damaged("random_weights_ and random_offset_ have different widths")
     turn = 2 * math.pi
-    angles = ProjectStep(np.ascontiguousarray(weights.T) / turn, np.zeros(len(weights)), offset / turn)
-    return (angles, CosineStep(math.sqrt(2.0 / len(offset))))
+    angles = project(np.ascontiguousarray(weights.T) / turn, np.zeros(len(weights)), offset / turn)
+    return angles.then(cosine(math.sqrt(2.0 / len(offset))))
 
 
-def nystroem(fitted: Fitted) -> Steps:
+def nystroem(fitted: Fitted) -> Front:
     """Kernel values with some rows, times a matrix."""
     fitted.require("components_")
     vectors, weights = fitted.numbers("components_", 2), fitted.numbers("normalization_", 2)
-    return (KernelMapStep(vectors, weights, _nystroem_kernel(fitted, vectors)),)
+    return kernel_map(vectors, weights, _nystroem_kernel(fitted, vectors))
 
 
 def _nystroem_kernel(fitted: Fitted, vectors: Array) -> Kernel:
@@ -88,7 +88,7 @@ def _parameter(fitted: Fitted, name: str, default: float) -> float:
         raise fitted.damaged(f"kernel_params has {name}={value!r:.40}") from None
 
 
-def polynomial_features(fitted: Fitted) -> Steps:
+def polynomial_features(fitted: Fitted) -> Front:
     """All products of features up to a degree, in scikit-learn's order."""
     fitted.require("n_features_in_")
     width, count = fitted.count("n_features_in_"), fitted.count("n_output_features_")
@@ -100,7 +100,7 @@ def polynomial_features(fitted: Fitted) -> Steps:
     factors = np.full((count, max(1, high)), width, dtype=np.int64)
     for row, product in enumerate(products):
         factors[row, : len(product)] = product
-    return (PowersStep(factors, width),)
+    return powers(factors, width)
 
 
 def _products(fitted: Fitted, width: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
@@ -122,7 +122,7 @@ def _degrees(fitted: Fitted) -> tuple[int, int]:
     return low, high
 
 
-MAPS: dict[str, Callable[[Fitted], Steps]] = {
+MAPS: dict[str, Callable[[Fitted], Front]] = {
     "PCA": pca,
     "IncrementalPCA": pca,
     "TruncatedSVD": truncated_svd,

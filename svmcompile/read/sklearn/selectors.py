@@ -1,4 +1,4 @@
-"""Selection of features: a fitted selector in, a step that picks columns out."""
+"""Selection of features: a fitted selector in, a front that picks columns out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from svmcompile.model.front import PickStep, Steps
+from svmcompile.model.front import IDENTITY, Front, pick
 from svmcompile.read.sklearn.fitted import Fitted
 
 
-def selector(fitted: Fitted) -> Steps:
+def selector(fitted: Fitted) -> Front:
     """The columns `get_support` names; every selector of scikit-learn has it."""
     fitted.require("n_features_in_")
     width = fitted.count("n_features_in_")
@@ -20,10 +20,10 @@ def selector(fitted: Fitted) -> Steps:
         raise fitted.damaged(f"get_support fails ({error})") from None
     if support.shape != (width,):
         raise fitted.damaged(f"get_support gives {support.shape}, expected ({width},)")
-    return () if support.all() else (PickStep(np.flatnonzero(support), width),)
+    return IDENTITY if support.all() else pick(np.flatnonzero(support), width)
 
 
-SELECTORS: dict[str, Callable[[Fitted], Steps]] = dict.fromkeys(
+SELECTORS: dict[str, Callable[[Fitted], Front]] = dict.fromkeys(
     (
         "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
         "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV", "SequentialFeatureSelector",
