@@ -7,9 +7,10 @@ Readers make a front of each transformer and put them together, such as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.nodes import Node, Norm, operands
 from svmcompile.ir.program import Claim, Input, Origin, Program
 from svmcompile.ir.shift import nearest_float32, split_shift
 from svmcompile.model.head import renamed
@@ -36,7 +37,7 @@ class Step(NamedTuple):
 
     place: Place  # its number; within a branch, behind the numbers of the join and the branch
     kind: str
-    tables: Mapping[str, str]  # the tables it was given, by their names in digests
+    tables: tuple[str, ...]  # those it was given
     settings: tuple[object, ...]
     problems: tuple[str, ...]
 
@@ -52,12 +53,14 @@ class Front:
     gives: int | None = None  # how wide it comes out; None if as wide as it went in
     steps: tuple[Step, ...] = ()
 
+    def width_after(self, width: int) -> int:
+        """How wide rows of a width come out."""
+        return width if self.gives is None else self.gives
+
     def then(self, other: Front) -> Front:
         """Both, the other behind this one."""
         first = sum(len(step.place) == 1 for step in self.steps)
-        behind = other._moved(
-            self.out, self._numbers, self.gives, lambda place: (first + place[0], *place[1:])
-        )
+        behind = other._placed(self.out, self._numbers, self.gives, (), first)
         return Front(
             self.nodes + behind.nodes,
             self.tables | behind.tables,
@@ -67,38 +70,34 @@ class Front:
             self.steps + behind.steps,
         )
 
-    def reading(self, row: str, prefix: str) -> Front:
-        """The same from a row of another name, its own names behind a prefix."""
-        return self._renamed({name: prefix + name for name in self._names} | {ROW: row})
-
-    @property
-    def _names(self) -> list[str]:
-        return [*(node.out for node in self.nodes), *self.tables]
-
     @property
     def _numbers(self) -> int:
         """How many numbers the names have used up; the last is that of the result."""
         return 0 if self.out == ROW else int(self.out[1:]) + 1
 
-    def _moved(self, row: str, by: int, given: int | None, place: Callable[[Place], Place]) -> Front:
-        """The same as a part of another: names count on from there, and what does not fit is noted."""
-        front = self._renamed({name: _later(name, by) for name in self._names} | {ROW: row})
-        steps = [step._replace(place=place(step.place)) for step in front.steps]
-        if None not in (self.takes, given) and self.takes != given:
-            problem = f"takes {self.takes} features and is given {given}"
-            steps[:1] = [step._replace(problems=(*step.problems, problem)) for step in steps[:1]]
+    def _placed(self, row: str, by: int, given: int | None, branch: Place, first: int = 0) -> Front:
+        """The same as a part of another: numbers count on from there, and what does not fit is noted."""
+        front = self._renamed(row, lambda name: _later(name, by))
+        steps = [one._replace(place=(*branch, first + one.place[0], *one.place[1:])) for one in front.steps]
+        if steps and None not in (self.takes, given) and self.takes != given:
+            misfit = f"takes {self.takes} features and is given {given}"
+            steps[0] = steps[0]._replace(problems=(misfit, *steps[0].problems))
         return replace(front, steps=tuple(steps))
 
-    def _renamed(self, names: Mapping[str, str]) -> Front:
-        return replace(
-            self,
-            nodes=tuple(renamed(node, names) for node in self.nodes),
-            tables={names[name]: table for name, table in self.tables.items()},
-            out=names[self.out],
-            steps=tuple(
-                step._replace(tables={key: names[name] for key, name in step.tables.items()})
-                for step in self.steps
-            ),
+    def reading(self, row: str, prefix: str) -> Front:
+        """The same from a row of another name, its own names behind a prefix."""
+        return self._renamed(row, lambda name: prefix + name)
+
+    def _renamed(self, row: str, rename: Callable[[str], str]) -> Front:
+        names = {name: rename(name) for name in (*(node.out for node in self.nodes), *self.tables)}
+        names[ROW] = row
+        return Front(
+            tuple(renamed(node, names) for node in self.nodes),
+            {names[name]: table for name, table in self.tables.items()},
+            names[self.out],
+            self.takes,
+            self.gives,
+            tuple(step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps),
         )
 
     def of_kind(self, kind: type[SomeNode]) -> list[SomeNode]:
@@ -140,8 +139,9 @@ class Front:
         sources: dict[str, list[Array]] = {self.out: [rows]}
         for node in reversed(self.nodes):
             widths = [types[name].width for name in operands(node)]
-            parts = SOURCES.get(type(node), _unchanged)(node, _sum(sources[node.out]), self.tables, widths)
-            for name, part in zip(operands(node), parts, strict=True):
+            behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
+            before = source(node, behind, self.tables, widths) if source else [behind]
+            for name, part in zip(operands(node), before, strict=True):
                 sources.setdefault(name, []).insert(0, part)
         return _sum(sources[ROW])
 
@@ -156,7 +156,7 @@ class Front:
         parts: dict[str, object] = {}
         for step in self.steps:
             at = _dotted(step.place)
-            parts |= {f"{name}{at}": self.tables[table] for name, table in step.tables.items()}
+            parts |= {f"{_stem(name).removeprefix('map_')}{at}": self.tables[name] for name in step.tables}
             if step.kind != "Scale":
                 name = step.kind.lower() if step.kind in ("Clip", "Join") else f"{step.kind}Step"
                 parts[f"{name}{at}"] = step.settings
@@ -166,9 +166,12 @@ class Front:
 IDENTITY = Front()
 
 
+def _stem(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
 def _later(name: str, by: int) -> str:
-    stem = name.rstrip("0123456789")
-    return f"{stem}{int(name[len(stem) :]) + by}"
+    return f"{_stem(name)}{int(name[len(_stem(name)) :]) + by}"
 
 
 def _dotted(place: Place) -> str:
@@ -188,31 +191,29 @@ def chain(fronts: Iterable[Front]) -> Front:
 
 def join(branches: Sequence[Front], width: int) -> Front:
     """Several, each over the whole row, their results side by side."""
-    nodes: list[Node] = []
-    tables: Tables = {}
-    steps = [Step((0,), "Join", {}, (width, len(branches)), ())]
-    ends, numbers = [], 0
-    for index, branch in enumerate(branches):
-        part = branch._moved(ROW, numbers, width, lambda place, index=index: (0, index, *place))  # type: ignore[misc]
-        nodes.extend(part.nodes)
-        tables |= part.tables
-        steps.extend(part.steps)
-        ends.append(part.out)
-        numbers += branch._numbers
-    left = ends[0]
-    for number, right in enumerate(ends[1:], numbers):
-        nodes.append(ir.Join(f"z{number}", left, right))
-        left = nodes[-1].out
-    gives = sum(width if branch.gives is None else branch.gives for branch in branches)
-    return Front(tuple(nodes), tables, left, width, gives, tuple(steps))
+    starts = [0, *accumulate(branch._numbers for branch in branches)]
+    parts = [
+        branch._placed(ROW, start, width, (0, index))
+        for index, (branch, start) in enumerate(zip(branches, starts, strict=False))
+    ]
+    nodes = [node for part in parts for node in part.nodes]
+    out = parts[0].out
+    for number, part in enumerate(parts[1:], starts[-1]):
+        nodes.append(ir.Join(f"z{number}", out, part.out))
+        out = f"z{number}"
+    tables = {name: table for part in parts for name, table in part.tables.items()}
+    steps = [Step((0,), "Join", (), (width, len(parts)), ())]
+    steps += [step for part in parts for step in part.steps]
+    gives = sum(part.width_after(width) for part in parts)
+    return Front(tuple(nodes), tables, out, width, gives, tuple(steps))
 
 
 def scale(shift: Array, factor: Array) -> Front:
     """z = (x - shift) * factor, feature by feature."""
-    node = ir.Scale("z0", ROW, "shift0", "factor0", "offset0")
-    misfit = f"{len(shift)} shifts for {len(factor)} factors" if shift.shape != factor.shape else ""
-    tables = {"shift": shift, "factor": factor}
-    return _front("Scale", [node], tables, (), len(factor), len(factor), misfit, offset0=len(factor))
+    width = len(factor)
+    misfit = f"{len(shift)} shifts for {width} factors" if shift.shape != factor.shape else ""
+    node, tables = ir.Scale("z0", ROW, "shift0", "factor0", "offset0"), {"shift0": shift, "factor0": factor}
+    return _front("Scale", [node], tables, (), width, width, misfit, offset0=width)
 
 
 def clip(low: float, high: float) -> Front:
@@ -221,13 +222,15 @@ def clip(low: float, high: float) -> Front:
 
 
 def pick(columns: NDArray[np.int64], width: int) -> Front:
-    """Some of the columns of a row, in an order of their own."""
+    """Some of the columns of a row, in an order of their own; no node for all in their own order."""
+    if np.array_equal(columns, np.arange(width)):
+        return Front(takes=width, gives=width)
     misfit = "" if _within(columns, width) else f"a column is not among the {width} features"
-    node = ir.Pick("z0", ROW, "columns0")
-    return _front("Pick", [node], {"columns": columns}, (width,), width, len(columns), misfit)
+    node, tables = ir.Pick("z0", ROW, "columns0"), {"columns0": columns}
+    return _front("Pick", [node], tables, (width,), width, len(columns), misfit)
 
 
-def normalize(norm: ir.Norm, least: float) -> Front:
+def normalize(norm: Norm, least: float) -> Front:
     """z = x / norm; rows whose norm is below `least` stay as they are."""
     return _front("Normalize", [ir.Normalize("z0", ROW, norm, least)], {}, (norm, least))
 
@@ -235,8 +238,8 @@ def normalize(norm: ir.Norm, least: float) -> Front:
 def powers(factors: NDArray[np.int64], width: int) -> Front:
     """Products of features: `factors` [m, degree] holds columns, `width` where a product has fewer."""
     misfit = "" if _within(factors, width + 1) else f"a factor is not among the {width} features"
-    node = ir.Powers("z0", ROW, "factors0")
-    return _front("Powers", [node], {"factors": factors}, (width,), width, len(factors), misfit)
+    node, tables = ir.Powers("z0", ROW, "factors0"), {"factors0": factors}
+    return _front("Powers", [node], tables, (width,), width, len(factors), misfit)
 
 
 def cosine(factor: float) -> Front:
@@ -247,7 +250,7 @@ def cosine(factor: float) -> Front:
 def fill(values: Array, nan: bool, marker: float) -> Front:
     """Missing features get values of their own; missing is NaN, or what equals the marker."""
     node = ir.Fill("z0", ROW, "values0", nan, marker)
-    return _front("Fill", [node], {"values": values}, (nan, marker), len(values), len(values))
+    return _front("Fill", [node], {"values0": values}, (nan, marker), len(values), len(values))
 
 
 def missing(nan: bool, marker: float) -> Front:
@@ -257,13 +260,10 @@ def missing(nan: bool, marker: float) -> Front:
 
 def project(weights: Array, centre: Array, bias: Array) -> Front:
     """z = weights (x - centre) + bias, for weights [m, d]."""
-    wanted = (len(bias), len(centre))
-    misfit = f"weights have shape {weights.shape}, not {wanted}" if weights.shape != wanted else ""
-    tables = {"map_weights": weights, "map_bias": bias, "map_centre": centre}
-    nodes: list[Node] = [
-        ir.Affine("map0", ROW, *(f"{name}0" for name in tables)),
-        ir.AsFeatures("z0", "map0"),
-    ]
+    sizes = (len(bias), len(centre))
+    misfit = f"weights have shape {weights.shape}, not {sizes}" if weights.shape != sizes else ""
+    tables = {"map_weights0": weights, "map_bias0": bias, "map_centre0": centre}
+    nodes: list[Node] = [ir.Affine("map0", ROW, *tables), ir.AsFeatures("z0", "map0")]
     return _front("Project", nodes, tables, (), weights.shape[1], len(weights), misfit)
 
 
@@ -271,7 +271,7 @@ def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
     """z = weights k(x, vectors), for weights [m, n]: a feature map by kernel values with some points."""
     sizes = f"weights have shape {weights.shape} for {len(vectors)} vectors"
     misfit = sizes if weights.shape[1:] != vectors.shape[:1] else ""
-    tables, m = {"map_vectors": vectors, "map_weights": weights}, len(weights)
+    tables, m = {"map_vectors0": vectors, "map_weights0": weights}, len(weights)
     sums = ir.KernelSum("map0", ROW, "map_vectors0", "map_weights0", "map_bias0", kernel)
     nodes: list[Node] = [sums, ir.AsFeatures("z0", "map0")]
     return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], m, misfit, map_bias0=m)
@@ -280,7 +280,7 @@ def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
 def _front(
     kind: str,
     nodes: Sequence[Node],
-    tables: Mapping[str, NDArray[Any]],
+    tables: Tables,
     settings: tuple[object, ...],
     takes: int | None = None,
     gives: int | None = None,
@@ -288,18 +288,15 @@ def _front(
     **zeros: int,
 ) -> Front:
     """A front of one step, whose names end in its number, 0; `zeros`: sizes of tables that it adds."""
-    names = {name.removeprefix("map_"): f"{name}0" for name in tables}
     problems = [
-        f"{name.removeprefix('map_')} hold a NaN or an infinity"
+        f"{_stem(name).removeprefix('map_')} hold a NaN or an infinity"
         for name, table in tables.items()
         if not np.isfinite(table).all()
     ]
-    problems += [misfit] if misfit else []
-    problems += ["leaves no features"] if gives == 0 else []
-    step = Step((0,), kind, names, settings, tuple(problems))
-    whole = {f"{name}0": table for name, table in tables.items()}
-    whole |= {name: np.zeros(size) for name, size in zeros.items()}
-    return Front(tuple(nodes), whole, "z0", takes, gives, (step,))
+    problems += [misfit] * bool(misfit) + ["leaves no features"] * (gives == 0)
+    step = Step((0,), kind, tuple(tables), settings, tuple(problems))
+    tables = tables | {name: np.zeros(size) for name, size in zeros.items()}
+    return Front(tuple(nodes), tables, "z0", takes, gives, (step,))
 
 
 def _within(columns: NDArray[np.int64], end: int) -> bool:
@@ -312,43 +309,36 @@ def _sum(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.asarray(sum(part[:count] for part in parts))
 
 
-def _unchanged(node: Any, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
-    return [z]
+def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> list[Array]:
+    row = np.full((len(z), width), rest)
+    row[:, columns] = z
+    return [row]
 
 
-def _scaled(node: ir.Scale, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
+def _scaled(node: ir.Scale, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
     factor = tables[node.factor]  # zero switches a feature off: any value will do for it
     return [z / np.where(factor != 0, factor, 1.0) + tables[node.shift]]
 
 
-def _picked(node: ir.Pick, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
-    row = np.zeros((len(z), *widths))
-    row[:, tables[node.columns]] = z
-    return [row]
-
-
-def _projected(node: ir.Affine, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
+def _projected(node: ir.Affine, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
     return [(z - tables[node.bias]) @ np.linalg.pinv(tables[node.weights]).T + tables[node.centre]]
 
 
-def _multiplied(node: ir.Powers, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
+def _multiplied(node: ir.Powers, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
     """Features that stand alone in a product are known."""
-    row = np.ones((len(z), *widths))
-    for product, columns in enumerate(tables[node.factors]):
-        features = columns[columns < row.shape[1]]
-        if len(features) == 1:
-            row[:, features[0]] = z[:, product]
-    return [row]
+    factors = tables[node.factors]
+    alone = (factors < widths[0]).sum(axis=1) == 1
+    return _spread(factors[alone].min(axis=1), z[:, alone], widths[0], 1.0)
 
 
-def _turned(node: ir.Cosine, z: Array, tables: Tables, widths: list[int]) -> Sequence[Array]:
+def _turned(node: ir.Cosine, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
     return [np.arccos(np.clip(z / node.factor if node.factor else z, -1.0, 1.0)) / (2 * np.pi)]
 
 
 # What each node may have been given, one value for each that it reads; the others keep rows as they are.
-SOURCES: dict[type[Node], Callable[[Any, Array, Tables, list[int]], Sequence[Array]]] = {
+SOURCES: dict[type[Node], Callable[[Any, Array, Tables, list[int]], list[Array]]] = {
     ir.Scale: _scaled,
-    ir.Pick: _picked,
+    ir.Pick: lambda node, z, tables, widths: _spread(tables[node.columns], z, widths[0], 0.0),
     ir.Affine: _projected,
     ir.KernelSum: lambda node, z, tables, widths: [tables[node.vectors]],
     ir.Powers: _multiplied,

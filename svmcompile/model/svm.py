@@ -140,7 +140,7 @@ def _problems(svm: SVM) -> list[str]:
     rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
     if d < 1:
         found.append("the model has no features")
-    given = d if svm.front.gives is None else svm.front.gives
+    given = svm.front.width_after(d)
     if given != svm.kernel_width:
         found.append(f"the steps give {given} features, the kernel takes {svm.kernel_width}")
     found += svm.front.problems()

@@ -58,7 +58,7 @@ class _Walk:
         place = list(self.graph.inputs).index(name)
         start, width, total = sum(self.widths[:place]), self.widths[place], sum(self.widths)
         check_dense_size(1, total, self.graph.where)
-        return _picked(np.arange(start, start + width), total)
+        return pick(np.arange(start, start + width), total)
 
     def _made(self, name: str, depth: int) -> Front:
         node = self.graph.maker.get(name)
@@ -86,15 +86,9 @@ class _Walk:
         total = sum(self.widths)
         columns = [_columns_of(part, total) for part in parts]
         if all(one is not None for one in columns):
-            return _picked(np.concatenate([one for one in columns if one is not None]), total)
+            return pick(np.concatenate([one for one in columns if one is not None]), total)
         self._limit(1 + sum(len(part.steps) for part in parts))
         return join(parts, total)
-
-
-def _picked(columns: Any, total: int) -> Front:
-    if np.array_equal(columns, np.arange(total)):
-        return Front(takes=total, gives=total)
-    return pick(columns, total)
 
 
 def _columns_of(front: Front, total: int) -> Any:

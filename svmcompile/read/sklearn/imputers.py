@@ -20,9 +20,7 @@ def simple_imputer(fitted: Fitted) -> Front:
     width = len(values)
     keeps_empty = fitted.optional("keep_empty_features")
     kept = np.arange(width) if keeps_empty else np.flatnonzero(~np.isnan(values))
-    filled = fill(values[kept], nan, marker)
-    if len(kept) < width:
-        filled = pick(kept, width).then(filled)
+    filled = pick(kept, width).then(fill(values[kept], nan, marker))
     indicator = fitted.optional("indicator_")
     if not fitted.flag("add_indicator") or indicator is None:
         return filled
@@ -58,8 +56,7 @@ def _indicated(fitted: Fitted, width: int, nan: bool, marker: float) -> Front | 
     columns = fitted.numbers("features_", 1).astype(np.int64)
     if not len(columns):
         return None
-    marks = missing(nan, marker)
-    return marks if np.array_equal(columns, np.arange(width)) else pick(columns, width).then(marks)
+    return pick(columns, width).then(missing(nan, marker))
 
 
 def _marker(fitted: Fitted) -> tuple[bool, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from svmcompile.model.front import IDENTITY, Front, pick
+from svmcompile.model.front import Front, pick
 from svmcompile.read.sklearn.fitted import Fitted
 
 
@@ -20,7 +20,7 @@ def selector(fitted: Fitted) -> Front:
         raise fitted.damaged(f"get_support fails ({error})") from None
     if support.shape != (width,):
         raise fitted.damaged(f"get_support gives {support.shape}, expected ({width},)")
-    return IDENTITY if support.all() else pick(np.flatnonzero(support), width)
+    return pick(np.flatnonzero(support), width)
 
 
 SELECTORS: dict[str, Callable[[Fitted], Front]] = dict.fromkeys(

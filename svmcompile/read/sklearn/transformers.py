@@ -115,9 +115,7 @@ def _column_transformer(fitted: Fitted, depth: int) -> Front:
         columns = _columns(fitted, spec, width)
         if _is_dropped(member) or not len(columns):
             continue
-        branch = front_of(member, fitted.where, depth)
-        whole = np.array_equal(columns, np.arange(width))
-        branches.append((name, branch if whole else pick(columns, width).then(branch)))
+        branches.append((name, pick(columns, width).then(front_of(member, fitted.where, depth))))
     return _joined(fitted, branches, width)
 
 
@@ -141,7 +139,7 @@ def _weighted(fitted: Fitted, branch: Front, width: int, weight: object) -> Fron
         return branch
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
         raise fitted.damaged(f"transformer_weights holds {weight!r:.40}, not a number")
-    after = width if branch.gives is None else branch.gives
+    after = branch.width_after(width)
     return branch.then(scale(np.zeros(after), np.full(after, float(weight))))
 
 
