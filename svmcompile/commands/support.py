@@ -28,7 +28,8 @@ from svmcompile.read.libsvm import model as libsvm
 from svmcompile.read.onnx.front import JOINS, ONNX_STEPS
 from svmcompile.read.onnx.machines import ONNX_MACHINES
 from svmcompile.read.sklearn.estimators import MACHINES
-from svmcompile.read.sklearn.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.sklearn.features import TRANSFORMERS
+from svmcompile.read.sklearn.transformers import COMBINED
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"

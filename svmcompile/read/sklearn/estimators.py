@@ -12,16 +12,10 @@ from svmcompile.model.front import IDENTITY, Front, chain
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn import kernel_machines, linear_machines
 from svmcompile.read.sklearn.assembly import Answer, Assembly
+from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.roles import from_sklearn, role
-from svmcompile.read.sklearn.transformers import (
-    COMBINED,
-    MAX_DEPTH,
-    PIPELINE,
-    TRANSFORMERS,
-    front_of,
-    is_idle,
-)
+from svmcompile.read.sklearn.transformers import COMBINED, MAX_DEPTH, PIPELINE, front_of, is_idle
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
 MACHINES = kernel_machines.MACHINES | linear_machines.MACHINES

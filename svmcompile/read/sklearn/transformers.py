@@ -1,7 +1,4 @@
-"""Preprocessing: fitted transformers, alone or combined, in; the front of an SVM out.
-
-A new transformer is one function and one line in the table of its kind.
-"""
+"""Preprocessing: fitted transformers, alone or combined, in; the front of an SVM out."""
 
 from __future__ import annotations
 
@@ -13,35 +10,13 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
+from svmcompile.read.sklearn.features import TRANSFORMERS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted
-from svmcompile.read.sklearn.imputers import IMPUTERS
-from svmcompile.read.sklearn.maps import MAPS
 from svmcompile.read.sklearn.roles import role
-from svmcompile.read.sklearn.scalers import SCALERS
-from svmcompile.read.sklearn.selectors import SELECTORS
 
 PIPELINE = "Pipeline"
 MAX_DEPTH = 16  # of transformers within transformers
-
-
-def function_transformer(fitted: Fitted) -> Front:
-    """The one that passes rows on."""
-    if fitted.get("func") is not None:
-        raise UnsupportedError(
-            f"{fitted.place}: runs a Python function, which cannot be compiled; {WAY_OUT}"
-        )
-    return IDENTITY
-
-
-TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
-    **SCALERS,
-    **MAPS,
-    **SELECTORS,
-    **IMPUTERS,
-    "FunctionTransformer": function_transformer,
-}
 COMBINED = (PIPELINE, "ColumnTransformer", "FeatureUnion")
-WAY_OUT = "apply it to the rows yourself, and compile the steps behind it, trained on such rows"
 
 
 def is_idle(step: object) -> bool:
