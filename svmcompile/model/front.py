@@ -114,19 +114,23 @@ class Front:
 
     def in_float32(self) -> Front:
         """The same about shifts and centres that float32 holds, which programs must have."""
-        tables = dict(self.tables)
-        for scaling in self.of_kind(ir.Scale):
-            shift, factor = tables[scaling.shift], tables[scaling.factor]
-            tables[scaling.shift], tables[scaling.offset] = split_shift(shift, factor)
-        for product in self.of_kind(ir.Affine):
-            tables |= _about(product, tables, nearest_float32(tables[product.centre]))
-        return replace(self, tables=tables)
+        front = self._about(nearest_float32)
+        for node in self.of_kind(ir.Scale):
+            shift, factor = self.tables[node.shift], self.tables[node.factor]
+            front.tables[node.shift], front.tables[node.offset] = split_shift(shift, factor)
+        return front
 
     def uncentred(self) -> Front:
         """The same as scikit-learn computes it, which takes means off behind a product: more rounding."""
+        return self._about(np.zeros_like)
+
+    def _about(self, choose: Callable[[Array], Array]) -> Front:
+        """The same, each product about the centre that is chosen for its own."""
         tables = dict(self.tables)
-        for product in self.of_kind(ir.Affine):
-            tables |= _about(product, tables, np.zeros_like(tables[product.centre]))
+        for node in self.of_kind(ir.Affine):
+            tables[node.centre] = choose(self.tables[node.centre])
+            moved = tables[node.weights] @ (tables[node.centre] - self.tables[node.centre])
+            tables[node.bias] = tables[node.bias] + moved
         return replace(self, tables=tables)
 
     def source(self, rows: Array) -> Array:
@@ -178,12 +182,6 @@ def _dotted(place: Place) -> str:
     return ".".join(map(str, place))
 
 
-def _about(node: ir.Affine, tables: Tables, centre: Array) -> Tables:
-    """Centre and bias of the same map about another centre."""
-    moved = tables[node.weights] @ (centre - tables[node.centre])
-    return {node.centre: centre, node.bias: tables[node.bias] + moved}
-
-
 def chain(fronts: Iterable[Front]) -> Front:
     """One behind the other."""
     return reduce(Front.then, fronts, IDENTITY)
@@ -223,7 +221,7 @@ def clip(low: float, high: float) -> Front:
 
 def pick(columns: NDArray[np.int64], width: int) -> Front:
     """Some of the columns of a row, in an order of their own; no node for all in their own order."""
-    if np.array_equal(columns, np.arange(width)):
+    if len(columns) == width and np.array_equal(columns, np.arange(width)):
         return Front(takes=width, gives=width)
     misfit = "" if _within(columns, width) else f"a column is not among the {width} features"
     node, tables = ir.Pick("z0", ROW, "columns0"), {"columns0": columns}
@@ -315,34 +313,29 @@ def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> li
     return [row]
 
 
-def _scaled(node: ir.Scale, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
-    factor = tables[node.factor]  # zero switches a feature off: any value will do for it
-    return [z / np.where(factor != 0, factor, 1.0) + tables[node.shift]]
+def _scaled(node: ir.Scale, z: Array, t: Tables, widths: list[int]) -> list[Array]:
+    """A factor of zero switches a feature off: any value will do for it."""
+    return [z / np.where(t[node.factor] != 0, t[node.factor], 1.0) + t[node.shift]]
 
 
-def _projected(node: ir.Affine, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
-    return [(z - tables[node.bias]) @ np.linalg.pinv(tables[node.weights]).T + tables[node.centre]]
-
-
-def _multiplied(node: ir.Powers, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
+def _multiplied(node: ir.Powers, z: Array, t: Tables, widths: list[int]) -> list[Array]:
     """Features that stand alone in a product are known."""
-    factors = tables[node.factors]
-    alone = (factors < widths[0]).sum(axis=1) == 1
-    return _spread(factors[alone].min(axis=1), z[:, alone], widths[0], 1.0)
-
-
-def _turned(node: ir.Cosine, z: Array, tables: Tables, widths: list[int]) -> list[Array]:
-    return [np.arccos(np.clip(z / node.factor if node.factor else z, -1.0, 1.0)) / (2 * np.pi)]
+    alone = (t[node.factors] < widths[0]).sum(axis=1) == 1
+    return _spread(t[node.factors][alone].min(axis=1), z[:, alone], widths[0], 1.0)
 
 
 # What each node may have been given, one value for each that it reads; the others keep rows as they are.
 SOURCES: dict[type[Node], Callable[[Any, Array, Tables, list[int]], list[Array]]] = {
     ir.Scale: _scaled,
-    ir.Pick: lambda node, z, tables, widths: _spread(tables[node.columns], z, widths[0], 0.0),
-    ir.Affine: _projected,
-    ir.KernelSum: lambda node, z, tables, widths: [tables[node.vectors]],
+    ir.Pick: lambda node, z, t, widths: _spread(t[node.columns], z, widths[0], 0.0),
+    ir.Affine: lambda node, z, t, widths: [
+        (z - t[node.bias]) @ np.linalg.pinv(t[node.weights]).T + t[node.centre]
+    ],
+    ir.KernelSum: lambda node, z, t, widths: [t[node.vectors]],
     ir.Powers: _multiplied,
-    ir.Cosine: _turned,
-    ir.Missing: lambda node, z, tables, widths: [np.zeros_like(z)],
-    ir.Join: lambda node, z, tables, widths: np.split(z, widths[:1], axis=1),
+    ir.Cosine: lambda node, z, t, widths: [
+        np.arccos(np.clip(z / (node.factor or 1.0), -1, 1)) / (2 * np.pi)
+    ],
+    ir.Missing: lambda node, z, t, widths: [np.zeros_like(z)],
+    ir.Join: lambda node, z, t, widths: np.split(z, widths[:1], axis=1),
 }
