@@ -115,7 +115,7 @@ def test_no_label_changes_in_onnx(number: Any) -> None:
 def test_no_step_is_undefined_and_no_compiler_complains(profile: str, tmp_path: Path) -> None:
     write_all({case: PROGRAMS[case] for case in ("one_1", "six_3", "one_axis_2")}, tmp_path, "f32", profile)
     for compiler in compilers().values():
-        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "all.c")
+        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "all.c", profile=profile)
     command = sanitizing_compiler()
     binary = build(PROGRAMS, tmp_path, "f32", command, *SANITIZE, profile=profile)
     for case, program in PROGRAMS.items():
