@@ -26,9 +26,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.pipeline import reference
+from svmcompile.api import reference
 from svmcompile.read import read
-from svmcompile.verify.differential import Backend, Comparison, Report, compare
+from svmcompile.verification.differential import Backend, Comparison, Report, compare
 
 Array = NDArray[Any]
 ROWS = 20_000

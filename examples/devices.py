@@ -25,9 +25,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import svmcompile as sc
+from svmcompile.device.cost import can_measure, some_of
 from svmcompile.device.cpus import CPUS, Cpu, find_cpu
 from svmcompile.device.measure import Measured, measure
-from svmcompile.device_job import can_measure, some_of
 from svmcompile.ir.program import FIXED
 
 NAME = "digits"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.load.toolchain import find_compiler
+from svmcompile.runtime.toolchain import find_compiler
 
 LETTERS, LENGTH, FAMILIES = 4, 20, 6
 SCALE = 8.0  # edits over which the kernel falls to 1/e

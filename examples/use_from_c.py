@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.load.toolchain import find_compiler
+from svmcompile.runtime.toolchain import find_compiler
 
 MAIN = r"""
 #include <stdio.h>

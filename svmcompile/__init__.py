@@ -13,18 +13,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import svmcompile.emit
-import svmcompile.load
-import svmcompile.verify  # noqa: F401
-
 __version__ = "0.1.0"
 
-# Three stages are packages named like a function below. Importing them sets these names once
-# and for all; taken out again, `svmcompile.emit` is the function.
-del emit, load, verify  # noqa: F821
-
 if TYPE_CHECKING:
-    from svmcompile.device_job import device_cost
+    from svmcompile.api import check_certificate, compile, emit, load, quantise, train, verify, write
+    from svmcompile.device.cost import device_cost
     from svmcompile.errors import (
         CheckError,
         EmitError,
@@ -37,11 +30,10 @@ if TYPE_CHECKING:
     )
     from svmcompile.estimator import DTSVMClassifier
     from svmcompile.ir.program import Claim, Program
-    from svmcompile.pipeline import check_certificate, compile, emit, load, quantise, train, verify, write
 
 # Imported on first use, so that `svmcompile --help` does not wait for numpy.
 _HOMES = {
-    "svmcompile.pipeline": (
+    "svmcompile.api": (
         "check_certificate",
         "compile",
         "emit",
@@ -52,7 +44,7 @@ _HOMES = {
         "write",
     ),
     "svmcompile.ir.program": ("Claim", "Program"),
-    "svmcompile.device_job": ("device_cost",),
+    "svmcompile.device.cost": ("device_cost",),
     "svmcompile.estimator": ("DTSVMClassifier",),
     "svmcompile.errors": (
         "CheckError",

@@ -150,9 +150,9 @@ def compile(
     as_json: Json = False,
 ) -> None:
     """Compile a model: the main job."""
-    from svmcompile import jobs, show
-    from svmcompile.device_job import DeviceOptions
-    from svmcompile.emit.kits import default_profile
+    from svmcompile.commands import jobs, show
+    from svmcompile.device.cost import DeviceOptions
+    from svmcompile.targets.kits import default_profile
 
     profile = profile or ("device" if cpu else default_profile(kit or ()))
     wanted = jobs.CompileOptions(
@@ -182,7 +182,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     with showing_progress(as_json):
         report = jobs.train_model(method, data, label, output, _settings(set_ or []), cluster)
@@ -203,8 +203,8 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Write a model as LIBSVM text or as a scikit-learn estimator."""
-    from svmcompile import show
-    from svmcompile.convert_job import convert_model
+    from svmcompile.commands import show
+    from svmcompile.commands.convert import convert_model
 
     report = convert_model(model, output, to, trust_pickle, features)
     _print(as_json, report, lambda: show.converted(report, output.parent))
@@ -218,7 +218,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show what a model, a program or an output folder holds."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     facts, listing = jobs.inspect(thing, trust_pickle, features)
     _print(as_json, facts, lambda: show.facts(facts, listing))
@@ -238,7 +238,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     if certificate:
         with showing_progress(as_json):
@@ -269,7 +269,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Score a file of any size in chunks, or the files of a folder on a cluster."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     if cluster:
         from svmcompile.cluster import predict_partitions
@@ -303,8 +303,8 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Time per row beside other ways to run the model, in C and through Python, one thread."""
-    from svmcompile import show
-    from svmcompile.bench_job import BenchOptions, bench
+    from svmcompile.commands import show
+    from svmcompile.commands.bench import BenchOptions, bench
 
     options = BenchOptions(
         folder=str(folder),
@@ -325,7 +325,7 @@ def bench(
 @app.command()
 def methods(as_json: Json = False) -> None:
     """List the methods with claim, needs, options and defaults."""
-    from svmcompile import jobs, show
+    from svmcompile.commands import jobs, show
 
     found = jobs.list_methods()
     _print(as_json, {"methods": found}, lambda: show.methods(found))
@@ -337,8 +337,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Train a digits SVM, compile it to C and ONNX, verify, time it, print one table."""
-    from svmcompile import show
-    from svmcompile.demo import run_demo
+    from svmcompile.commands import show
+    from svmcompile.commands.demo import run_demo
 
     result = run_demo(output, quiet=as_json)
     _print(as_json, result, lambda: show.demo(result))
@@ -348,8 +348,8 @@ def demo(
 
 def showing_progress(quiet: bool) -> AbstractContextManager[None]:
     """Long work within shows bars on standard error."""
+    from svmcompile.commands.show import progress
     from svmcompile.progress import showing
-    from svmcompile.show import progress
 
     return showing(lambda what, total: progress(what, total, quiet))
 

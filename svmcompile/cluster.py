@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile import pipeline
+from svmcompile import api
 from svmcompile.data import PredictionWriter, iter_data, partition_files
 from svmcompile.errors import OptionError, ToolchainError
-from svmcompile.labels import Labels
+from svmcompile.ir.labels import Labels
 from svmcompile.progress import steps
 
 LOCAL = "local:"
@@ -87,11 +87,11 @@ def predict_partitions(
     """Score the files of a folder on a cluster, one task each; predictions come in the files' order."""
     from joblib import Parallel, delayed
 
-    stem, program = pipeline.find_program(folder, name)
+    stem, program = api.find_program(folder, name)
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
     source, header = (
-        pipeline.read_file(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
+        api.read_file(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
     )
     files = [file.resolve() for file in partition_files(data)]
     tasks = [
@@ -134,6 +134,6 @@ def score(task: Shipped) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
 def _built(
     name: str, source: str, header: str, labels: Labels | None, feature_names: tuple[str, ...]
 ) -> Any:
-    from svmcompile.load.c import CModel
+    from svmcompile.runtime.c import CModel
 
     return CModel(name, source, header, labels, feature_names)

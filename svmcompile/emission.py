@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from svmcompile.emit.names import check_name, name_from
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.ir.check import check
 from svmcompile.ir.program import FIXED, INPUT_LIMITS, Number, Program
@@ -16,7 +16,7 @@ from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise.uncentre import uncentre
 from svmcompile.outputs import Files, emit_kits, emit_wasm
 from svmcompile.report import describe, rounding_notes, stored_vectors
-from svmcompile.rows import as_rows
+from svmcompile.targets.names import check_name, name_from
 
 Watcher = Callable[[str, Program], None]
 
@@ -189,8 +189,8 @@ def _emit_c(
     watch: Watcher | None,
     soft_double: bool,
 ) -> tuple[Files, Program]:
-    from svmcompile.emit.c import emit as emit_c
-    from svmcompile.emit.self_test import SelfTest
+    from svmcompile.targets.c.model import emit as emit_c
+    from svmcompile.targets.c.self_test import SelfTest
 
     storage: Any = tables if tables in STORAGES else "auto"
     machine = program if program.number else lower(program, number, profile, tables == "f16", storage)
@@ -200,6 +200,6 @@ def _emit_c(
 
 
 def _emit_onnx(program: Program, name: str, number: Number) -> Files:
-    from svmcompile.emit.onnx import emit as emit_onnx
+    from svmcompile.targets.onnx.model import emit as emit_onnx
 
     return dict(emit_onnx(program, name, number))

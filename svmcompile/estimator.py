@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.api import train
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.pipeline import train
 
 _DEFAULT = TrainOptions()
 

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate import method as method_of
+from svmcompile.accelerate.registry import method as method_of
+from svmcompile.api import compile_svm
 from svmcompile.bench.driver import Compiler, Entry, race_in_c
 from svmcompile.bench.subject import Subject
 from svmcompile.bench.timing import Times
 from svmcompile.data import Data
 from svmcompile.emission import Watcher, emit
-from svmcompile.emit.templating import template_folder
 from svmcompile.errors import OptionError
 from svmcompile.ir.program import Program
-from svmcompile.load.toolchain import FLAGS, build_library, find_compiler
-from svmcompile.pipeline import compile_svm
+from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
-from svmcompile.svm import SVM
+from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
+from svmcompile.targets.templating import template_folder
 
 ROWS, BATCH, REPEATS = 1000, 1000, 5
 

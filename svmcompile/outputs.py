@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
 from svmcompile.ir.program import Number, Program
-from svmcompile.rows import as_rows
 
 Files = dict[str, str | bytes]
 
@@ -26,12 +26,12 @@ def emit_wasm(
 
     `X` are rows that tell the page what range the features have; without them the stored test rows do.
     """
-    from svmcompile.emit.c import emit as emit_c
-    from svmcompile.emit.page import page
-    from svmcompile.emit.self_test import SelfTest
-    from svmcompile.emit.wasm import wasm_source
-    from svmcompile.load.wasm_build import build_wasm
     from svmcompile.lower import lower
+    from svmcompile.runtime.wasm_build import build_wasm
+    from svmcompile.targets.c.model import emit as emit_c
+    from svmcompile.targets.c.self_test import SelfTest
+    from svmcompile.targets.wasm.exports import wasm_source
+    from svmcompile.targets.wasm.page import page
 
     machine = lower(program, number, "portable")
     if watch:
@@ -48,7 +48,7 @@ def emit_kits(
     kit: str | Iterable[str], program: Program, name: str, number: Number, profile: str, files: Files
 ) -> Files:
     """The files of each kit around the C that was emitted."""
-    from svmcompile.emit.kits import check_kit, emit_kit
+    from svmcompile.targets.kits import check_kit, emit_kit
 
     kits = [check_kit(one, profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))]
     if kits and f"{name}.c" not in files:

@@ -72,9 +72,9 @@ def _cost(emitted: Program, profile: str) -> dict[str, Any]:
     known = emitted.origin.details.get("mean_cost", {})
     cost |= {key: known[key] for key in MEAN_COSTS if key in known}
     if emitted.number:
-        from svmcompile.emit.c_device import Style
-        from svmcompile.emit.c_nodes import emitted_tables
-        from svmcompile.emit.c_scratch import scratch_bytes
+        from svmcompile.targets.c.device import Style
+        from svmcompile.targets.c.nodes.context import emitted_tables
+        from svmcompile.targets.c.scratch import scratch_bytes
 
         made = Style("", profile == "device").adapt(emitted)
         names = [name for name in emitted_tables(made.program) if name not in made.folded]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from files_cases import swaps
 from golden_files import compare_with_golden
 from hypothesis import settings
+from programs.files_cases import swaps
 
 GOLDEN = Path(__file__).parent / "golden"
 

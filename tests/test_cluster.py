@@ -11,12 +11,12 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, make_classification
 
 import svmcompile as sc
-from svmcompile.accelerate import parse_options
 from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.trainer import train_classifier
+from svmcompile.accelerate.registry import parse_options
 from svmcompile.cluster import connected, predict_partitions
+from svmcompile.commands.jobs import predict_file, train_model
 from svmcompile.data import partition_files, read_partitions
-from svmcompile.jobs import predict_file, train_model
 from svmcompile.progress import showing
 
 pytest.importorskip("distributed", reason="extra dask is not installed")

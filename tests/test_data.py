@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_cases import X, every_format, npy_header, parquet_file, text_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from programs.data_cases import X, every_format, npy_header, parquet_file, text_file
 
 from svmcompile.data import Data, count_rows, iter_data, read_data
 from svmcompile.data.limits import MAX_FEATURES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_cases import X, npy_header, parquet_file
+from programs.data_cases import X, npy_header, parquet_file
 
 from svmcompile.data import PredictionWriter, count_rows, iter_data, read_data
 from svmcompile.errors import ReadError, ToolchainError

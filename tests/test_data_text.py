@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_cases import every_format, parquet_file, text_file
+from programs.data_cases import every_format, parquet_file, text_file
 
 from svmcompile.data import iter_data, read_data
 from svmcompile.data.limits import MAX_FEATURES

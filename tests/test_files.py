@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
+from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
 
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import staging, write_file, write_files

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
+from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
 
 from svmcompile import files
 from svmcompile.errors import EmitError

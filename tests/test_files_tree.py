@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from files_cases import ROOT, content
+from programs.files_cases import ROOT, content
 
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import tree

@@ -12,13 +12,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.accelerate import accelerate
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.ir.program import Program
+from svmcompile.model.probes import FEW, MANY, WIDE, probe_rows
+from svmcompile.model.svm import SVM, ScaleStep
 from svmcompile.optimise import optimise
-from svmcompile.probes import FEW, MANY, WIDE, probe_rows
 from svmcompile.read import read
-from svmcompile.svm import SVM, ScaleStep
 
 X, Y = load_iris(return_X_y=True)
 MODELS = {

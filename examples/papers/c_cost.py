@@ -20,7 +20,7 @@ import numpy as np
 
 import svmcompile as sc
 from svmcompile.ir.program import Program
-from svmcompile.load.toolchain import find_compiler
+from svmcompile.runtime.toolchain import find_compiler
 
 Files = Mapping[str, "str | bytes"]
 DRIVER = Path(__file__).with_name("rows_driver.c")

@@ -21,7 +21,7 @@ import numpy as np
 from common import OUTPUT, Rows, Split, scaled, split, table, trained
 
 import svmcompile as sc
-from svmcompile.bench_job import BenchOptions, bench
+from svmcompile.commands.bench import BenchOptions, bench
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values, margins
 from svmcompile.ir.program import Program

@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 
 import svmcompile as sc
-from svmcompile.bench_job import BenchOptions, bench
+from svmcompile.commands.bench import BenchOptions, bench
 
 TITLES = (
     "model",

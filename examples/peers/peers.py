@@ -19,9 +19,9 @@ from peer_checks import checks, checks_table
 from peer_data import CASES, Case, data_folder, trained
 
 import svmcompile as sc
-from svmcompile.bench_job import BenchOptions, bench
+from svmcompile.api import PROFILES
+from svmcompile.commands.bench import BenchOptions, bench
 from svmcompile.files import write_file
-from svmcompile.pipeline import PROFILES
 
 OUTPUT = Path("out/peers")
 README = Path(__file__).resolve().parents[2] / "README.md"

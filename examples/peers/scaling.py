@@ -19,12 +19,12 @@ import numpy as np
 from sklearn.svm import SVC
 
 import svmcompile as sc
+from svmcompile.api import PROFILES, compile_svm
 from svmcompile.bench.charts import line_chart
-from svmcompile.bench_job import BenchOptions, bench
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
-from svmcompile.pipeline import PROFILES, compile_svm
-from svmcompile.svm import SVM, LabelRule, Source, digest
+from svmcompile.commands.bench import BenchOptions, bench
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.svm import SVM, LabelRule, Source, digest
 
 OUTPUT = Path("out/scaling")
 PROFILE = "host" if "host" in PROFILES else "portable"

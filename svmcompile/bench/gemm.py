@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from svmcompile.bench.peers import PythonPeer
 from svmcompile.bench.subject import LeftOut, Subject
 from svmcompile.bench.timing import LocalRunner
-from svmcompile.kernel import Kernel
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.ir.kernel import Kernel
+from svmcompile.model.svm import SVM, LabelRule
 
 Matrix = NDArray[np.float32]
 BLOCK_VALUES = 1 << 20  # kernel values per block: 4 MB

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from svmcompile.bench.peers import PythonPeer
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 RULES = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from svmcompile.bench.peers import CPeer
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 KINDS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 ZERO = 0.0

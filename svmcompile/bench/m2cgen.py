@@ -13,7 +13,7 @@ from typing import Any
 from svmcompile.bench.peers import CPeer
 from svmcompile.bench.subject import LeftOut, Subject
 from svmcompile.files import write_file
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 LARGEST = 50_000  # support vectors times features
 SECONDS = 300

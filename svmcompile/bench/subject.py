@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.program import Number, Program
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 
 class LeftOut(Exception):

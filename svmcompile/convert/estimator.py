@@ -14,8 +14,8 @@ import numpy as np
 
 from svmcompile.convert.layout import Layout, layout_of
 from svmcompile.errors import UnsupportedError
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, ClipStep, LabelRule, ScaleStep
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep
 
 
 def estimator_of(svm: SVM) -> Any:

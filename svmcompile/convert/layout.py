@@ -12,9 +12,9 @@ import numpy as np
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.interpret import pair_weights
-from svmcompile.kernel import Array, Kernel
-from svmcompile.labels import Scalar
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Scalar
+from svmcompile.model.svm import SVM, LabelRule
 
 CLASSIFIERS = {"NuSVC": "nu_svc", "nu_svc": "nu_svc"}
 REGRESSORS = {"NuSVR": "nu_svr", "nu_svr": "nu_svr"}

@@ -12,8 +12,8 @@ import numpy as np
 
 from svmcompile.convert.layout import Layout, layout_of, with_whole_labels
 from svmcompile.errors import UnsupportedError
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, ScaleStep
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM, ScaleStep
 
 KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 PARAMETERS = {

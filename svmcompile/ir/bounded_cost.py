@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_meaning import match_of
 from svmcompile.ir.champions import UNSURE, pair_indices
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.stages import PairTables, Stages, pair_stages, stages
-from svmcompile.kernel import Array
 
 Tables = Mapping[str, NDArray[Any]]
 CHECK_FLOPS = 6  # a stage's test: residual norm, root, error, comparison

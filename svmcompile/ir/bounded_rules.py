@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.needs import (
     Tables,
     Types,
@@ -20,7 +21,6 @@ from svmcompile.ir.needs import (
 )
 from svmcompile.ir.nodes import Kind, Type
 from svmcompile.ir.rules import result_type
-from svmcompile.kernel import Kernel
 
 
 @result_type.register

@@ -31,6 +31,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.flat import flat_tables
 from svmcompile.ir.interpret import CHUNK_VALUES, pair_indices, pair_sums, run
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.propagate import (
@@ -43,7 +44,6 @@ from svmcompile.ir.propagate import (
     propagate,
     value_of,
 )  # fmt: skip
-from svmcompile.kernel import Array
 
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
 

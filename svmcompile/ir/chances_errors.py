@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.chances_meaning import along_lines, sigmoid
 from svmcompile.ir.coupling import coupling_errors
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.propagate import (
     ARITHMETIC,
     Arithmetic,
@@ -23,7 +24,6 @@ from svmcompile.ir.propagate import (
     propagate,
     value_of,
 )  # fmt: skip
-from svmcompile.kernel import Array
 
 SIGMOID_ROUNDINGS = 8  # of the exponential's factor, the sum, the quotient and the exponential itself
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import as_rows
 from svmcompile.ir import chances_cost  # noqa: F401  register their nodes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounded_cost import Spent, most_spent, spent
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import CHUNK_VALUES, interpret_values, margins, path_of
 from svmcompile.ir.jets_cost import needs_exact
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.leaf_layout import unique_vectors
 from svmcompile.ir.list_walk import most_tests, walk_lists
 from svmcompile.ir.nodes import Kind, Node, Type, lazy_operands, operands
@@ -28,8 +30,6 @@ from svmcompile.ir.tiled_taylor import around, untiled
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.unstaged import unstaged
 from svmcompile.ir.work import KERNEL_SHAPES, SHAPE_FLOPS, Tables, Values, Work, work
-from svmcompile.kernel import Kernel
-from svmcompile.rows import as_rows
 
 ADAPTIVE = (
     ir.AxisRoute, ir.PlaneRoute, ir.LeafAffine, ir.PathSum, ir.PackedPath, ir.LeafSums, ir.PackedLeaves,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import features as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.propagate import (
     ARITHMETIC,
     Arithmetic,
@@ -22,7 +23,6 @@ from svmcompile.ir.propagate import (
     value_of,
 )
 from svmcompile.ir.row_functions import missing, norms
-from svmcompile.kernel import Array
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import (  # noqa: F401  register their nodes
     bounded_meaning,
@@ -23,14 +24,13 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices as pair_indices
 from svmcompile.ir.flat import flat_tables
 from svmcompile.ir.inverted import stored_vectors, vectors_and_lanes
+from svmcompile.ir.kernel import Array, power
 from svmcompile.ir.meaning import Env, Floats, Tables
 from svmcompile.ir.meaning import run as run
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.program import INPUT_LIMITS, Program
 from svmcompile.ir.rules import classes_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
-from svmcompile.kernel import Array, power
-from svmcompile.rows import as_rows
 
 Packed = ir.PackedSum | ir.TiledSum | ir.SparseSum | ir.PackedPath | ir.PackedLeaves
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.jets_meaning import Blocks, jet_blocks
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.rules import Types
 from svmcompile.ir.work import SHAPE_FLOPS, Tables, Values, Work, work
-from svmcompile.kernel import Array
 
 CHECK_FLOPS = 8  # a jet's test: exponential times polynomial, bound, comparison
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.meaning import Env, Tables, run
 from svmcompile.ir.taylor_meaning import quadratic
-from svmcompile.kernel import Array
 
 FLAGS = ("inside", "finite")
 CHUNK_VALUES = 1 << 21  # kernel values and products of features at a time

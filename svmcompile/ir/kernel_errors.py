@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.kernel import Array, Kernel, squared_distances
 from svmcompile.ir.propagate import ARITHMETIC, Arithmetic, Bounded
-from svmcompile.kernel import Array, Kernel, squared_distances
 
 BLOCK = 32  # kernel values a backend may add up before it goes on in double
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.kernel_errors import kernel_errors, summing_error
 from svmcompile.ir.leaf_layout import Leaf, leaves
 from svmcompile.ir.leaf_meaning import leaf_columns, own_weights, weighted
 from svmcompile.ir.leaf_sums import LeafSums
 from svmcompile.ir.meaning import Floats
 from svmcompile.ir.propagate import Arithmetic, Bounded, Env, Result, Tables, propagate, value_of
-from svmcompile.kernel import Array
 
 
 @propagate.register

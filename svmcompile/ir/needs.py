@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Kind, Type
-from svmcompile.kernel import Kernel
 
 Tables = Mapping[str, NDArray[Any]]
 Types = dict[str, Type]

@@ -67,6 +67,7 @@ from svmcompile.ir.fixed_trees import FixedLeafSums as FixedLeafSums
 from svmcompile.ir.fixed_trees import FixedLeaves as FixedLeaves
 from svmcompile.ir.fixed_trees import FixedPath as FixedPath
 from svmcompile.ir.jets import JetSum as JetSum
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Lazy, Table
 from svmcompile.ir.kinds import Kind as Kind
 from svmcompile.ir.kinds import LeafRule as LeafRule
@@ -93,7 +94,6 @@ from svmcompile.ir.taylor import PickedTaylor as PickedTaylor
 from svmcompile.ir.taylor import TaylorSum as TaylorSum
 from svmcompile.ir.taylor import TiledTaylor as TiledTaylor
 from svmcompile.ir.taylor_vote import TaylorVote as TaylorVote
-from svmcompile.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)

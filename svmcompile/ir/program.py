@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.labels import Labels, Scalar
 from svmcompile.ir.nodes import Node, Value
-from svmcompile.labels import Labels, Scalar
 
 if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import run
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Number
-from svmcompile.kernel import Array
 
 Tables = Mapping[str, NDArray[Any]]
 

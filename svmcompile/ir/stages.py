@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.bounded import BoundedSum, BoundedVote
-from svmcompile.kernel import Array, Kernel
+from svmcompile.ir.kernel import Array, Kernel
 
 Tables = Mapping[str, NDArray[Any]]
 SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains

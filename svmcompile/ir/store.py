@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.check import check
+from svmcompile.ir.kernel import KERNEL_KINDS, Kernel
+from svmcompile.ir.labels import Labels, Scalar
 from svmcompile.ir.nodes import NODES, LeafRule, Node, Norm, Order, Rule, Shape
 from svmcompile.ir.program import FIXED, Claim, Input, Origin, Output, Program, Saving, WholeInput
-from svmcompile.kernel import KERNEL_KINDS, Kernel
-from svmcompile.labels import Labels, Scalar
 
 FORMAT = 2
 MAGIC = b"PK\x03\x04"

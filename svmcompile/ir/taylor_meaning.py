@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.meaning import Env, Tables, run
-from svmcompile.kernel import Array
 
 
 @run.register

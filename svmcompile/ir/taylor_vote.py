@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Lazy, Level, Table, Value
-from svmcompile.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import UNSURE, pair_indices, pair_table
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.meaning import Env, Tables, run
 from svmcompile.ir.taylor_meaning import quadratic
 from svmcompile.ir.unstaged import rows_of
-from svmcompile.kernel import Array
 
 Bools = NDArray[np.bool_]
 Indices = NDArray[np.int64]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import UNSURE, pair_indices
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.needs import (
     Tables,
     Types,
@@ -27,7 +28,6 @@ from svmcompile.ir.needs import (
 from svmcompile.ir.nodes import Kind, Type
 from svmcompile.ir.rules import result_type
 from svmcompile.ir.taylor_vote_meaning import Votes
-from svmcompile.kernel import Array
 
 CHUNK_VALUES = 1 << 20
 

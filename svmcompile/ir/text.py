@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Kernel
 
 
 def text(program: Program) -> str:

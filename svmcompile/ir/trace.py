@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.champions import pair_indices
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import PairTables, Stages, pair_stages, stages
-from svmcompile.kernel import Array
-from svmcompile.rows import as_rows
 
 
 @dataclass(frozen=True, slots=True)

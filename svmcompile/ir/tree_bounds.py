@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import is_given, margins, row_dots
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.kernel_errors import kernel_errors
 from svmcompile.ir.list_walk import walk_hits
 from svmcompile.ir.paths import Paths, path_sums, paths
 from svmcompile.ir.propagate import Arithmetic, Bounded, Env, Result, Tables, propagate, value_of
 from svmcompile.ir.trees import Indices, leaf_functions, walk
-from svmcompile.kernel import Array
 
 
 @propagate.register

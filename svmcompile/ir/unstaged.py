@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.bounded import BoundedSum, BoundedVote
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.meaning import Env, run
 from svmcompile.ir.needs import need
 from svmcompile.ir.nodes import Kind, Type
 from svmcompile.ir.rules import Types, result_type
 from svmcompile.ir.staged import StagedSum, StagedVote
 from svmcompile.ir.stages import lower_triangle
-from svmcompile.kernel import Array
 
 Tables = Mapping[str, NDArray[Any]]
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import FixedQuadratic, Quadratic
-from svmcompile.kernel import Array
 from svmcompile.lower.fixed_rows import INT32, Row, View
 from svmcompile.lower.fixed_sums import SCORE_TOP, UNIT_ROUNDING, WEIGHT_TOP, Fixed, Tables
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Quantise, Requantise, Scale
 from svmcompile.ir.program import Number, Program
-from svmcompile.kernel import Array
 
 BITS: dict[Number, int] = {"q7": 8, "q15": 16}
 FLOAT_ROUNDING = 2.0**-22  # of the three float operations of quantising, as a share of the result

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.fixed_meaning import UNIT_BITS, weighted
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.nodes import Affine, FixedAffine, FixedSum, KernelSum, Node, PairSum, Shape
 from svmcompile.ir.program import Number
-from svmcompile.kernel import Array, Kernel
 from svmcompile.lower.fixed_curve import CELLS, TOP, Curve, falling, rising
 from svmcompile.lower.fixed_rows import INT32, Row, View
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of, whole
 from svmcompile.ir.program import Number
-from svmcompile.kernel import Array
 from svmcompile.lower.fixed_rows import INT32, Row, View
 from svmcompile.lower.fixed_sums import (
     SCORE_TOP,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.nodes import (
     KernelSum,
     Node,
@@ -24,7 +25,6 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
-from svmcompile.kernel import Array, Kernel
 
 Tables = dict[str, NDArray[Any]]
 Sum = KernelSum | PairSum | PathSum

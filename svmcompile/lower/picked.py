@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.own import fresh
 from svmcompile.ir.picked_taylor import (
     LAST,
@@ -19,7 +20,6 @@ from svmcompile.ir.picked_taylor import (
     triangle_size,
 )
 from svmcompile.ir.program import Number, Program
-from svmcompile.kernel import Array
 
 Tables = dict[str, NDArray[Any]]
 LANES: dict[Number, int] = {"f32": 16, "f64": 8}  # that fill the widest vectors

@@ -14,10 +14,10 @@ import numpy as np
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import KernelSum, PairSum
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.wide import settled_in_double
-from svmcompile.kernel import Array
 from svmcompile.lower.packed import vector_unit
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
@@ -30,7 +31,6 @@ from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.stages import estimate_of
 from svmcompile.ir.unstaged import in_blocks
-from svmcompile.kernel import Array
 from svmcompile.lower.packed import LIMITS
 from svmcompile.lower.tiled import LANES, LARGEST, picked
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.tiled_taylor import (
@@ -19,7 +20,6 @@ from svmcompile.ir.tiled_taylor import (
     square_rows,
     square_size,
 )
-from svmcompile.kernel import Array
 
 Tables = dict[str, NDArray[Any]]
 

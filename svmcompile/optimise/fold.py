@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneLists, PlaneRoute, Scale
 from svmcompile.ir.program import Program
+from svmcompile.ir.shift import nearest_float32, split_shift
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
-from svmcompile.shift import nearest_float32, split_shift
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[Node, Tables]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import (
     Affine,
     KernelSum,
@@ -28,7 +29,6 @@ from svmcompile.ir.nodes import (
 )
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Array
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from svmcompile.errors import OptionError, ReadError
+from svmcompile.model.svm import SVM
 from svmcompile.read.detect import format_of, refuse_known
 from svmcompile.read.limits import MAX_FEATURES
-from svmcompile.svm import SVM
 
 READERS: dict[str, str] = {
-    "libsvm": "svmcompile.read.libsvm:read_text",
-    "onnx": "svmcompile.read.onnx:read_onnx",
+    "libsvm": "svmcompile.read.libsvm.model:read_text",
+    "onnx": "svmcompile.read.onnx.model:read_onnx",
     "skops": "svmcompile.read.stored:read_skops",
     "pickle": "svmcompile.read.stored:read_pickle",
 }
@@ -51,7 +51,7 @@ def read(
     else:
         if format is not None:
             raise OptionError(f"format {format!r} is for files; got a {type(source).__name__}")
-        from svmcompile.read.sklearn import read_estimator
+        from svmcompile.read.sklearn.estimators import read_estimator
 
         where = type(source).__name__
         svm = read_estimator(source, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.kernel import Kernel
+from svmcompile.ir.kernel import Kernel
 from svmcompile.read.limits import MAX_DEGREE
 
 WAY_OUT = "retrain with linear, poly, rbf or sigmoid"

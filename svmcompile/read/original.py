@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
+from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read import content_of
 from svmcompile.read.detect import format_of
-from svmcompile.rows import as_rows
-from svmcompile.svm import SVM, LabelRule
 
 Run = Callable[[Any], NDArray[Any]]
 
@@ -100,7 +100,7 @@ def _most_probable(chances: Run, svm: SVM) -> Run:
 
 
 def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
-    from svmcompile.read.original_libsvm import LibsvmModel
+    from svmcompile.read.libsvm.original import LibsvmModel
 
     try:
         model = LibsvmModel(path)

@@ -8,8 +8,8 @@ import io
 from dataclasses import replace
 
 from svmcompile.errors import ReadError
-from svmcompile.read.sklearn import read_estimator
-from svmcompile.svm import SVM, Source
+from svmcompile.model.svm import SVM, Source
+from svmcompile.read.sklearn.estimators import read_estimator
 
 # Types that skops does not trust by itself, but that estimators hold which can be compiled: plain data and
 # pure functions, none of which can run code from the file or reach beyond it.

@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
+from svmcompile.model.svm import SVM
 from svmcompile.read import read
-from svmcompile.svm import SVM
 
 
 @cache

@@ -12,17 +12,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.anytime.margins import kernel_error, row_error
-from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.order import ordered_basis
-from svmcompile.accelerate.anytime.stages import Errors, Readings
-from svmcompile.accelerate.anytime.sums import Sum, reach_of
+from svmcompile.accelerate.bounds.margins import kernel_error, row_error
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.order import ordered_basis
+from svmcompile.accelerate.bounds.stages import Errors, Readings
+from svmcompile.accelerate.bounds.sums import Sum, reach_of
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Array
+from svmcompile.model.svm import SVM
 from svmcompile.read import read
-from svmcompile.svm import SVM
 
 KINDS = ("rbf", "poly", "far", "wide")
 

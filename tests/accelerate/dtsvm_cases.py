@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, make_classification, make_moons
 
-from svmcompile.accelerate import parse_options
 from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.accelerate.registry import parse_options
 
 
 @cache

@@ -13,9 +13,9 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile import jobs
-from svmcompile.accelerate import accelerate
-from svmcompile.accelerate.exact import exact_flops
+from svmcompile.accelerate.builder import exact_flops
+from svmcompile.accelerate.registry import accelerate
+from svmcompile.commands import jobs
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from anytime_cases import KINDS, hard_rows, machine, readings, sum_of
 
-from svmcompile.accelerate.anytime.basis import embedded
-from svmcompile.accelerate.anytime.greedy import Candidates, Factor
-from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.order import ordered_basis
-from svmcompile.accelerate.anytime.orderings import ORDERINGS, MinWz, Sgma, ordered
-from svmcompile.accelerate.anytime.sums import Sum, merged
+from svmcompile.accelerate.bounds.basis import embedded
+from svmcompile.accelerate.bounds.greedy import Candidates, Factor
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.order import ordered_basis
+from svmcompile.accelerate.bounds.orderings import ORDERINGS, MinWz, Sgma, ordered
+from svmcompile.accelerate.bounds.sums import Sum, merged
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.stages import self_kernel
-from svmcompile.kernel import Array, Kernel
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 
 def points_of(kind: str) -> tuple[Any, Array]:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from anytime_cases import KINDS, bounded, compiled, hard_rows, in_float32, machine
 
-from svmcompile.accelerate.anytime.margins import U, kernel_error, row_error
+from svmcompile.accelerate.bounds.margins import U, kernel_error, row_error
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Program
 from svmcompile.ir.propagate import ARITHMETIC
-from svmcompile.kernel import Kernel
-from svmcompile.shift import split_shift
-from svmcompile.svm import ClipStep, ScaleStep
+from svmcompile.ir.shift import split_shift
+from svmcompile.model.svm import ClipStep, ScaleStep
 
 FORMS: list[dict[str, Any]] = [
     {"block": 1, "r_coords": "all"},

@@ -13,14 +13,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate import accelerate
-from svmcompile.accelerate.anytime.guess import fitted_guess
+from svmcompile.accelerate.bounds.guess import fitted_guess
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Claim
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
-from svmcompile.svm import SVM, LabelRule, Source
+from svmcompile.model.svm import SVM, LabelRule, Source
 
 OPTIONS: dict[str, Any] = {"force": True, "tune": "flops", "block": 8, "k_max": 24}
 

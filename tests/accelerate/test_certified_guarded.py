@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.anytime.sums import mostly_zeros
+from svmcompile.accelerate.bounds.sums import mostly_zeros
 from svmcompile.accelerate.certified.guarded import guard_width
+from svmcompile.api import compile as compiled
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.kernel import Kernel
-from svmcompile.pipeline import compile as compiled
+from svmcompile.ir.kernel import Kernel
 from svmcompile.read import read
 
 

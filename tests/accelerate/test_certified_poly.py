@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs.taylor import Sum, random_sum, taylor_program
 from sklearn.datasets import load_breast_cancer, make_circles
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from taylor_programs import Sum, random_sum, taylor_program
 
 import svmcompile as sc
 from svmcompile.accelerate.taylor.poly import PolyLocal, PolySum
@@ -23,7 +23,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.taylor_meaning import taylor_scores
-from tests.emit.bounded_cases import boundary, odd_rows
+from tests.targets.bounded_cases import boundary, odd_rows
 
 DEGREES = (2, 3, 4)
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from programs.taylor import Sum, random_sum, taylor_program
 from scipy.special import gammainc
-from taylor_programs import Sum, random_sum, taylor_program
 
 from svmcompile.accelerate.taylor.expansion import LEAST_REACH, Local
 from svmcompile.accelerate.taylor.halves import Half, root
@@ -17,11 +17,11 @@ from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.accelerate.taylor.squares import cubic_bound, quartic_window, quartics
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.taylor_meaning import taylor_orders
-from svmcompile.kernel import Array
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
-from svmcompile.verify.certificate import check_rows
+from svmcompile.verification.certificate import check_rows
 
 ORDERS = 8
 GENERATOR = np.random.default_rng(0)

@@ -17,17 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate import accelerate
-from svmcompile.accelerate.certified_votes import as_pairs, joined
-from svmcompile.accelerate.fitting import kernel_sums
+from svmcompile.accelerate.certified.votes import as_pairs, joined
+from svmcompile.accelerate.fitting.rows import kernel_sums
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values, pair_indices
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.taylor_vote_meaning import Votes
 from svmcompile.read import read
-from tests.emit.bounded_cases import boundary, odd_rows
-from tests.ir.taylor_votes import node_of
+from tests.programs.taylor_votes import node_of
+from tests.targets.bounded_cases import boundary, odd_rows
 
 
 @cache

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from taylor_programs import Sum, random_sum, taylor_program
+from programs.taylor import Sum, random_sum, taylor_program
 
 from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.rounding import EXP, U, cubic_roundings, distance_rounding, peak, slack
-from svmcompile.emit.c_numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_meaning import taylor_scores
+from svmcompile.targets.c.numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 
 single = np.float32
 CASES = {  # features, vectors, gamma, scale of features, axes

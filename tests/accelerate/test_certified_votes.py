@@ -14,20 +14,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from svmcompile.accelerate import accelerate
-from svmcompile.accelerate.anytime.instead import Instead
-from svmcompile.accelerate.anytime.margins import RowError
-from svmcompile.accelerate.certified_votes import choose
-from svmcompile.accelerate.certified_votes.axes import directions, shared_axes
-from svmcompile.accelerate.certified_votes.pairs import Pairs
-from svmcompile.accelerate.certified_votes.places import Form, Place
+from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.margins import RowError
+from svmcompile.accelerate.certified.votes import choose
+from svmcompile.accelerate.certified.votes.axes import directions, shared_axes
+from svmcompile.accelerate.certified.votes.pairs import Pairs
+from svmcompile.accelerate.certified.votes.places import Form, Place
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.taylor_vote_meaning import Votes
 from svmcompile.read import read
-from tests.emit.bounded_cases import boundary, odd_rows
-from tests.ir.taylor_votes import cyclic, made, node_of, vote_of
+from tests.programs.taylor_votes import cyclic, made, node_of, vote_of
+from tests.targets.bounded_cases import boundary, odd_rows
 
 LAYOUTS = [(1, 1, 0), (1, 2, 8), (2, 2, 16), (3, 2, 0)]  # centres, order, axes
 

@@ -14,7 +14,7 @@ from svmcompile.accelerate.dtsvm.model import Decomposition, Scaling
 from svmcompile.accelerate.dtsvm.risk import leaf_risk, slacks, squared_norms, terms
 from svmcompile.accelerate.dtsvm.trainer import train_classifier
 from svmcompile.accelerate.dtsvm.tree import Tree
-from svmcompile.kernel import Kernel
+from svmcompile.ir.kernel import Kernel
 
 RBF = Theta(Kernel("rbf", 0.001), 3.0)
 

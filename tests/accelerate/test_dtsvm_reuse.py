@@ -20,14 +20,14 @@ import svmcompile as sc
 from svmcompile.accelerate.dtsvm.cells import overlapping_rows, own_rows
 from svmcompile.accelerate.dtsvm.given import Given, class_bounds
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
+from svmcompile.api import compile_svm
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
-from svmcompile.pipeline import compile_svm
-from svmcompile.svm import SVM, LabelRule, Source
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.svm import SVM, LabelRule, Source
 
 
 @cache

@@ -86,7 +86,7 @@ def test_c_and_onnx_give_the_interpreters_labels(options, tmp_path):
 
 
 def test_data_through_the_method_itself():
-    from svmcompile.accelerate import train
+    from svmcompile.accelerate.registry import train
 
     X, y, _ = moons()
     program = train(METHOD, Data(X, y, ("a", "b")), {"level": "1", "max_nodes": "5", "reduced": "0.2"})

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jet_programs import jet_sum, jets_of, jets_program
+from programs.jets import jet_sum, jets_of, jets_program
+from programs.taylor import Sum, random_sum
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
-from taylor_programs import Sum, random_sum
 
 from svmcompile.accelerate.taylor import jets as making
 from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.jets import greedy, jet_node
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Kernel
 
 single = np.float32
 CASES = {  # features, vectors, gamma, scale of features

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.metric_tree import field as field_module
-from svmcompile.accelerate.metric_tree.field import Field
+from svmcompile.accelerate.fitting import field as field_module
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.read import read
 
 STEP = 1e-5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from metric_cases import KERNELS, bench, machine, moons, points, tree
 
-from svmcompile.accelerate.metric_tree.augment import augmented, neighbours
+from svmcompile.accelerate.fitting.augment import augmented, neighbours
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form
 from svmcompile.accelerate.metric_tree.grow import DEPTH, Grower, Limits
 from svmcompile.accelerate.metric_tree.splits import PlaneSplitter

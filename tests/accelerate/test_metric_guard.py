@@ -7,11 +7,11 @@ import pytest
 from metric_cases import machine, moons, points
 
 import svmcompile as sc
-from svmcompile.accelerate.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
 from svmcompile.accelerate.metric_tree.guard import (
     calibrated,
     fixed,
-    refuse_rows_of_the_tree,
 )
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir

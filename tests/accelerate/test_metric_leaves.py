@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from metric_cases import machine, points, tree
 
+from svmcompile.accelerate.fitting.field import Field
+from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.metric_tree.build import Form
-from svmcompile.accelerate.metric_tree.field import Field
 from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, Rows, products
-from svmcompile.accelerate.metric_tree.quantise import narrow
 from svmcompile.errors import OptionError
 from svmcompile.read import read
 

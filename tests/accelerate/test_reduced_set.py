@@ -10,13 +10,13 @@ from accelerate_cases import digits, moons, svm_of, wave
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.reduced.move import moved
-from svmcompile.accelerate.reduced.refit import ridge_fit
-from svmcompile.accelerate.reduced.select import select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set.move import moved
+from svmcompile.accelerate.reduced_set.refit import ridge_fit
+from svmcompile.accelerate.reduced_set.select import select_by_features, select_by_rows
 from svmcompile.errors import OptionError
 from svmcompile.ir.bounds import error_bounds
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Claim
-from svmcompile.kernel import Kernel
 
 NAMES = ("rbf", "poly", "sigmoid", "linear")
 
@@ -69,8 +69,8 @@ def test_without_data_the_feature_space_decides() -> None:
 def test_vectors_stay_candidates_when_they_may_not_move() -> None:
     _, _, model = digits()
     X = digits()[0][:600]
-    program = sc.pipeline.accelerate(  # before passes move the vectors to their mean
-        svm_of(model), sc.pipeline.as_data(svm_of(model), X, None), "reduced-set",
+    program = sc.api.accelerate(  # before passes move the vectors to their mean
+        svm_of(model), sc.api.as_data(svm_of(model), X, None), "reduced-set",
         {"budget": 40, "move": False, "candidates": "vectors"},
     )  # fmt: skip
     known = {row.tobytes() for row in svm_of(model).vectors}

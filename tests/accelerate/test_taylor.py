@@ -10,14 +10,14 @@ import pytest
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.taylor.centres import Centres, grow
 from svmcompile.accelerate.taylor.expansion import Local, RbfSum
 from svmcompile.accelerate.taylor.front import add_front
 from svmcompile.accelerate.taylor.spectra import spectra
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.taylor_meaning import taylor_scores
-from svmcompile.kernel import Array, Kernel
 from svmcompile.read import read
 
 

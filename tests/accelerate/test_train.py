@@ -12,8 +12,8 @@ from accelerate_cases import moons
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate import METHODS, Method
 from svmcompile.accelerate.exact import exact
+from svmcompile.accelerate.registry import METHODS, Method
 from svmcompile.read import read
 
 

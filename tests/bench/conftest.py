@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.bench_job import BenchOptions
+from svmcompile.commands.bench import BenchOptions
 from svmcompile.ir.program import Program
 from svmcompile.read import read
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSV
 from svmcompile.convert.libsvm_text import libsvm_files
 from svmcompile.errors import UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.original_libsvm import LibsvmModel
+from svmcompile.read.libsvm.original import LibsvmModel
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 IRIS, SPECIES = load_iris(return_X_y=True)

@@ -17,10 +17,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 from svmcompile import cli
-from svmcompile.convert_job import checked_estimator, convert_model
+from svmcompile.commands.convert import checked_estimator, convert_model
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.original_libsvm import LibsvmModel
+from svmcompile.read.libsvm.original import LibsvmModel
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 ROWS = np.random.default_rng(0).normal(IRIS.mean(axis=0), 1.5, size=(400, 4))

@@ -12,9 +12,9 @@ from device_cases import NAME, digits, emitted
 from sklearn.svm import SVC
 from typer.testing import CliRunner
 
-from svmcompile import device_job
 from svmcompile.cli import app
-from svmcompile.device_job import DeviceOptions, device_cost, read_size, shortfalls
+from svmcompile.device import cost as device_job
+from svmcompile.device.cost import DeviceOptions, device_cost, read_size, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
 
 pytestmark = pytest.mark.device

@@ -12,12 +12,12 @@ from device_cases import MODELS, NAME, assert_meant, digits, emitted
 import svmcompile as sc
 from svmcompile.device.avr import missing_tools
 from svmcompile.device.build import build
+from svmcompile.device.cost import STACK
 from svmcompile.device.cpus import CPUS, find_cpu
 from svmcompile.device.emulate import Core
 from svmcompile.device.image import read_image
 from svmcompile.device.interface import row_functions
 from svmcompile.device.measure import Measured, measure
-from svmcompile.device_job import STACK
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 
 pytestmark = pytest.mark.device

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import pathlib, sys
 import svmcompile as sc
-from svmcompile.emit.templating import template_folder
+from svmcompile.targets.templating import template_folder
 from sklearn.svm import SVC
 
 home = pathlib.Path(sys.argv[1]).resolve()

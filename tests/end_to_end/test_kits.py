@@ -16,9 +16,9 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.emit.kits import KITS, default_profile
 from svmcompile.errors import OptionError
-from svmcompile.load.toolchain import find_compiler
+from svmcompile.runtime.toolchain import find_compiler
+from svmcompile.targets.kits import KITS, default_profile
 
 pytestmark = pytest.mark.compile
 

@@ -10,9 +10,9 @@ from libsvm import svmutil
 from sklearn.datasets import load_wine
 
 import svmcompile as sc
-from svmcompile.pipeline import reference
+from svmcompile.api import reference
 from svmcompile.read import read
-from svmcompile.verify.differential import Backend, compare
+from svmcompile.verification.differential import Backend, compare
 
 TYPES, KERNELS = range(5), range(4)
 PROBABILITIES = (0, 1)  # LIBSVM's -b

@@ -15,10 +15,10 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
+from svmcompile.api import reference
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.pipeline import reference
 from svmcompile.read import read
-from svmcompile.verify.differential import Backend, compare
+from svmcompile.verification.differential import Backend, compare
 
 DIGITS, NUMBERS = load_digits(return_X_y=True)
 PIXELS = [18, 20, 21, 26, 28, 33, 36, 42, 43, 53]  # some that tell digits apart

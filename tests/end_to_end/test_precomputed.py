@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR
 
 import svmcompile as sc
 from svmcompile.errors import UnsupportedError
-from svmcompile.load.toolchain import find_compiler
+from svmcompile.runtime.toolchain import find_compiler
 
 X, Y = load_iris(return_X_y=True)
 TRAIN = np.arange(0, 150, 2)
@@ -116,7 +116,7 @@ def test_a_kernel_of_the_callers_in_c(profile: str, tmp_path: Path) -> None:
 
 
 def test_methods_that_compute_kernels_are_refused() -> None:
-    from svmcompile.accelerate import METHODS, method
+    from svmcompile.accelerate.registry import METHODS, method
 
     for name in METHODS:
         if method(name).needs_vectors:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from svmcompile import support
-from svmcompile.read.sklearn import MACHINES
-from svmcompile.read.transformers import TRANSFORMERS
+from svmcompile.commands import support
+from svmcompile.read.sklearn.estimators import MACHINES
+from svmcompile.read.sklearn.transformers import TRANSFORMERS
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -17,7 +17,7 @@ def test_the_readme_holds_what_the_command_prints():
     text = README.read_text(encoding="utf-8")
     held = text.partition(support.BEGIN)[2].partition(support.END)[0].strip()
     made = support.table().strip()
-    assert held == made, "run: python -m svmcompile.support README.md"
+    assert held == made, "run: python -m svmcompile.commands.support README.md"
     for name in (*MACHINES, *TRANSFORMERS):
         assert f"`{name}`" in made
 

@@ -14,7 +14,7 @@ from svmcompile.ir.champions import UNSURE, champions, pair_indices
 from svmcompile.ir.check import check, infer_types
 from svmcompile.ir.program import Output
 from svmcompile.ir.store import from_bytes, to_bytes
-from tests.ir.bounded_programs import bounded_program, vote_program
+from tests.programs.bounded import bounded_program, vote_program
 
 
 def moons(rows: int = 300) -> tuple[Any, Any]:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from nasty import Nasty
 from numpy.typing import NDArray
+from programs.nasty import Nasty
+from programs.strategies import origin, programs
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import SVC, SVR, LinearSVC
-from strategies import origin, programs
 
 import svmcompile as sc
 from svmcompile.errors import EmitError
@@ -20,9 +20,9 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, run
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

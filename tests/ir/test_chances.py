@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chance_programs import PROGRAMS, coupled, rows
 from numpy.typing import NDArray
+from programs.probabilities import PROGRAMS, coupled, rows
 from sklearn.isotonic import IsotonicRegression
 
 from svmcompile.errors import CheckError

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import machine_programs, origin, programs
+from programs.strategies import machine_programs, origin, programs
 
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 
 TABLES: dict[str, Any] = {
     "s": np.zeros(2), "f": np.ones(2), "o": np.zeros(2),

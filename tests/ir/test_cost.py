@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import machine_programs, origin, programs
+from programs.strategies import machine_programs, origin, programs
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import cost, flops, kernel_sum_flops, table_bytes
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

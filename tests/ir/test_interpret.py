@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from programs.strategies import machine_programs, origin, programs
 from scipy import sparse
-from strategies import machine_programs, origin, programs
 
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import interpret as module
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, pair_indices, run
+from svmcompile.ir.kernel import Kernel, power
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel, power
-from svmcompile.labels import Labels
 
 NAN, INF = np.nan, np.inf
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from leaf_programs import RECIPES, Recipe, leaf_program, leaf_rows
 from numpy.typing import NDArray
+from programs.leaves import RECIPES, Recipe, leaf_program, leaf_rows
 
 from svmcompile.errors import CheckError, ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.leaf_meaning import LOWEST
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.ir.store import from_bytes, to_bytes
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 
 # x0 > 0 ? leaf 1 : leaf 0. Leaf 0 knows the classes 0 and 2, leaf 1 knows class 1 alone.

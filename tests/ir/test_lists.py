@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from list_programs import RECIPES, list_program, list_rows
 from numpy.typing import NDArray
+from programs.lists import RECIPES, list_program, list_rows
 
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir

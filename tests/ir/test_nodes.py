@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from svmcompile.emit import c_nodes
-from svmcompile.emit.onnx import build
-from svmcompile.emit.templating import template_folder
 from svmcompile.ir.bounds import propagate
 from svmcompile.ir.cost import work
 from svmcompile.ir.interpret import run
 from svmcompile.ir.nodes import NODES, Level, Node, operands, table_names
 from svmcompile.ir.rules import result_type
 from svmcompile.ir.store import FIELD_READERS
+from svmcompile.targets.c.nodes import context as c_nodes
+from svmcompile.targets.onnx.model import build
+from svmcompile.targets.templating import template_folder
 
 MATH = [node for node in NODES if node.level is not Level.MACHINE]
 MACHINE = [node for node in NODES if node.level is not Level.MATH]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from path_programs import FEATURES, KERNELS, RECIPES, Recipe, path_program, path_rows
+from programs.paths import FEATURES, KERNELS, RECIPES, Recipe, path_program, path_rows
 
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir

@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import machine_programs, origin, programs
+from programs.strategies import machine_programs, origin, programs
 
 from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
 from svmcompile.ir.store import FORMAT, from_bytes, load, save, to_bytes
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 
 ROOT = Path(__file__).parents[2]
 STORED = [ROOT / "tests" / "data" / f"format{number}.svmc" for number in range(1, FORMAT + 1)]

@@ -10,9 +10,9 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-from fixed_programs import fixed_programs, math_programs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs.whole_numbers import fixed_programs, math_programs
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from programs.strategies import machine_programs, origin, programs
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
-from strategies import machine_programs, origin, programs
 
 import svmcompile as sc
 from svmcompile.errors import EmitError
@@ -18,10 +18,10 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Level, index_tables
 from svmcompile.ir.program import Input, Number, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

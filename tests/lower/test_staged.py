@@ -15,7 +15,7 @@ from svmcompile.ir.program import Number, Program
 from svmcompile.ir.stages import estimate_of, stages
 from svmcompile.ir.unstaged import by_rows, in_blocks, unstaged
 from svmcompile.lower import lower, staged
-from tests.ir.bounded_programs import bounded_program, vote_program
+from tests.programs.bounded import bounded_program, vote_program
 
 NUMBERS: tuple[Number, ...] = ("f32", "f64")
 

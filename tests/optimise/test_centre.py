@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from programs.strategies import origin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from strategies import origin
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.lower import lower
 from svmcompile.optimise.centre import centre_kernels
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, RobustScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
-from svmcompile.accelerate import accelerate
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.cost import flops
 from svmcompile.ir.interpret import interpret

@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from programs.strategies import origin, programs
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
-from strategies import origin, programs
 
 import svmcompile as sc
-from svmcompile.accelerate import accelerate
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import flops, table_bytes
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Input, Output, Program
-from svmcompile.kernel import Kernel
-from svmcompile.labels import Labels
 from svmcompile.optimise import PASSES, Pass, optimise
 from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic
 from svmcompile.optimise.fold import fold_scales

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate import accelerate
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.program import Program
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LIBSVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")

@@ -222,7 +222,7 @@ def test_reading_stays_lazy():
     import subprocess
 
     code = (
-        "import sys, svmcompile.read, svmcompile.read.sklearn, svmcompile.read.original; "
+        "import sys, svmcompile.read, svmcompile.read.sklearn.estimators, svmcompile.read.original; "
         "print([m for m in ('sklearn', 'scipy', 'skops', 'joblib', 'libsvm', 'onnx') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

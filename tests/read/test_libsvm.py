@@ -10,10 +10,10 @@ from libsvm import svmutil
 from read_cases import KERNELS, LIBSVM_TYPES, assert_same, blobs, program_of, queries
 
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
+from svmcompile.model.svm import LabelRule
 from svmcompile.read import read
-from svmcompile.read.libsvm import read_text
+from svmcompile.read.libsvm.model import read_text
 from svmcompile.read.original import load_original
-from svmcompile.svm import LabelRule
 
 MODEL = b"""svm_type c_svc
 kernel_type rbf

@@ -20,7 +20,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSV
 import svmcompile as sc
 from svmcompile.errors import UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.onnx_check import CHECKED, NOT_CHECKED
+from svmcompile.read.onnx.check import CHECKED, NOT_CHECKED
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # skl2onnx asks SVC for probA_
 

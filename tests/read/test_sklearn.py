@@ -17,8 +17,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.model.svm import LabelRule
 from svmcompile.read import read
-from svmcompile.svm import LabelRule
 
 
 def assert_same_as(estimator, rows=None):

@@ -19,13 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, SVR
 
+from svmcompile.commands.support import made, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.sklearn import MACHINES
+from svmcompile.read.sklearn.estimators import MACHINES
+from svmcompile.read.sklearn.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 from svmcompile.read.stored import load_skops
-from svmcompile.read.transformers import COMBINED, TRANSFORMERS
-from svmcompile.read.wrappers import HOLDERS, WRAPPERS
-from svmcompile.support import made, points
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of training that did not converge
 

@@ -18,8 +18,8 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 import svmcompile as sc
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.model.svm import LabelRule
 from svmcompile.read import read
-from svmcompile.svm import LabelRule
 
 X, Y = blobs(4)
 

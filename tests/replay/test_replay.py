@@ -53,7 +53,7 @@ def test_differences_tell_what_changed_came_and_went() -> None:
 
 
 def test_cases_cover_what_can_be_asked_for() -> None:
-    from svmcompile.accelerate import METHODS
+    from svmcompile.accelerate.registry import METHODS
 
     assert {case.method for case in CASES.values()} == set(METHODS)
     for field, wanted in {

@@ -7,9 +7,9 @@ on sample rows; `single` and `votes` put programs together.
 
 from __future__ import annotations
 
-from svmcompile.accelerate import Method
-from svmcompile.accelerate.anytime.method import anytime
-from svmcompile.accelerate.anytime.options import AnytimeOptions
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.program import anytime
+from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 
 METHOD = Method(anytime, AnytimeOptions, Claim.SAME_LABEL, needs_data=False)

@@ -7,9 +7,9 @@ The polynomials and their bounds are those of `accelerate.taylor`.
 
 from __future__ import annotations
 
-from svmcompile.accelerate import Method
 from svmcompile.accelerate.certified.method import certified
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 
 METHOD = Method(

@@ -12,8 +12,8 @@ import numpy as np
 
 from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.taylor_meaning import taylor_scores
-from svmcompile.kernel import Array
 
 BEYOND = 1.5  # times the largest share seen
 LEAST_ROWS = 30  # fewer show too little

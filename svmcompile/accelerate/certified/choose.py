@@ -14,7 +14,7 @@ from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.about import AnySum, Expansion, expansion_bytes
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 from svmcompile.progress import steps
 
 CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.certified.growth import Form
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 # Trees up to this size have all their planes looked at together, in groups.
 MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8

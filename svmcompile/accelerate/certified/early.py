@@ -17,8 +17,8 @@ from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form
 from svmcompile.accelerate.taylor.expansion import expansion_bytes
 from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.taylor_meaning import taylor_orders
-from svmcompile.kernel import Array
 
 RANK = 14  # with centre and slope one vector
 NAME = "few"  # of its nodes and tables

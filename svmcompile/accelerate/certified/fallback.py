@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmcompile.accelerate.anytime.instead import Instead
-from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.single import single as bounded
+from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.single import single as bounded
 from svmcompile.accelerate.certified.choose import Choice
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.early import Early
 from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
 from svmcompile.ir.taylor_meaning import taylor_orders
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
 DIRECT = {"host": 16, "portable": 1, "flops": 1}

@@ -16,8 +16,8 @@ from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres, two_means
 from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.taylor_meaning import taylor_orders
-from svmcompile.kernel import Array
 
 LEAST_ROWS = 8  # of a leaf that is split
 LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not

@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.anytime.costs import Prices, prices
-from svmcompile.accelerate.anytime.instead import Instead
-from svmcompile.accelerate.anytime.margins import RowError, row_error
-from svmcompile.accelerate.anytime.method import anytime
-from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.remarks import ROUNDING
-from svmcompile.accelerate.anytime.rows import centred
-from svmcompile.accelerate.anytime.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.anytime.sums import Sum, merged, mostly_zeros
+from svmcompile.accelerate.bounds.costs import Prices, prices
+from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.margins import RowError, row_error
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.program import anytime
+from svmcompile.accelerate.bounds.remarks import ROUNDING
+from svmcompile.accelerate.bounds.rows import centred
+from svmcompile.accelerate.bounds.sample import prepared_rows, sample_rows
+from svmcompile.accelerate.bounds.sums import Sum, merged, mostly_zeros
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.choose import chosen
 from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
 from svmcompile.accelerate.certified.early import NAME as EARLY
@@ -34,16 +35,15 @@ from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.plan import Plan, planned
 from svmcompile.accelerate.certified.refuse import needless, refuse
 from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
-from svmcompile.accelerate.certified_votes import as_pairs, certified_votes, is_one_vs_rest, joined
-from svmcompile.accelerate.exact import Builder
-from svmcompile.accelerate.fitting import made_up_rows
+from svmcompile.accelerate.certified.votes import as_pairs, certified_votes, is_one_vs_rest, joined
+from svmcompile.accelerate.fitting.rows import made_up_rows
 from svmcompile.accelerate.taylor.before import front_alone, insert_front
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.poly import MOST_DEGREE, PolySum
 from svmcompile.data import Data
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Claim, Program
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 BUILD_ROWS = 4000  # of the data, that centres are made of
 MADE_UP = 2000  # rows beside them

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmcompile.accelerate.anytime.costs import prices
-from svmcompile.accelerate.anytime.instead import Instead
-from svmcompile.accelerate.anytime.remarks import ROUNDING
+from svmcompile.accelerate.bounds.costs import prices
+from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.remarks import ROUNDING
 from svmcompile.accelerate.certified.choose import HARDLY, SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.costs import PRICES
 from svmcompile.accelerate.certified.fallback import (
@@ -37,8 +37,8 @@ from svmcompile.accelerate.certified.tails import (
 )
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM
 
 LEAST_ROWS = 20  # undecided ones, to judge by
 MOST_VECTORS = 4000  # bounds of more vectors cost more time to make than rows are likely to save

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from svmcompile.accelerate.anytime.refuse import indefinite, refuse_comparisons
-from svmcompile.accelerate.anytime.refuse import needless as anytime_needless
+from svmcompile.accelerate.bounds.refuse import indefinite, refuse_comparisons
+from svmcompile.accelerate.bounds.refuse import needless as anytime_needless
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified_votes import is_one_vs_rest
+from svmcompile.accelerate.certified.votes import is_one_vs_rest
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 
 def refuse(svm: SVM, options: CertifiedOptions) -> None:

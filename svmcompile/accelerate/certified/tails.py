@@ -11,18 +11,18 @@ from itertools import combinations
 
 import numpy as np
 
-from svmcompile.accelerate.anytime.costs import Prices
-from svmcompile.accelerate.anytime.margins import kernel_error, row_error
+from svmcompile.accelerate.bounds.costs import Prices
+from svmcompile.accelerate.bounds.margins import kernel_error, row_error
+from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.costs import TaylorPrices
-from svmcompile.accelerate.exact import Builder, head_nodes
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.ir.jets_cost import met_and_tried
 from svmcompile.ir.jets_meaning import Blocks, jet_blocks
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 GATES = (0.0, 0.3, 0.5, 0.7, 0.85)
 CELLS = 16

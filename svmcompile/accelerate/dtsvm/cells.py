@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.model import rows_by_leaf
 from svmcompile.accelerate.dtsvm.tree import Tree
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array
 
 
 def own_rows(tree: Tree, X: NDArray[Any]) -> list[Indices]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from svmcompile.errors import ReadError
 from svmcompile.files import write_file
-from svmcompile.svm import digest
+from svmcompile.model.svm import digest
 
 
 class Checkpoint:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import labels_of
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta
-from svmcompile.accelerate.fitting import kernel_sums
+from svmcompile.accelerate.fitting.decide import labels_of
+from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.interpret import class_slices
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 SECOND_IS_POSITIVE = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)
 EQUAL = 1e-9  # coefficients closer than this share of the largest are at the same bound

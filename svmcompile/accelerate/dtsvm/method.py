@@ -14,9 +14,9 @@ from svmcompile.accelerate.dtsvm.risk import terms
 from svmcompile.accelerate.dtsvm.trainer import Trained, train_classifier
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program
-from svmcompile.labels import Labels
-from svmcompile.svm import digest
+from svmcompile.model.svm import digest
 
 SOME_ROWS = 20_000  # tell how many vectors a row meets
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta, predict
 from svmcompile.accelerate.dtsvm.tree import Tree
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array
 
 
 @dataclass(frozen=True, eq=False)

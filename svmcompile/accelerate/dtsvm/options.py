@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import OptionError
-from svmcompile.kernel import KERNEL_KINDS
+from svmcompile.ir.kernel import KERNEL_KINDS
 
 MODES = ("1a1", "1ao")
 HOW = {"recorded": False}  # options that say how the work is done, not what comes out

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.builder import exact_flops
 from svmcompile.accelerate.dtsvm.cells import overlapping_rows, own_rows
 from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, constant, fit, predict
@@ -22,11 +22,11 @@ from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
 from svmcompile.accelerate.dtsvm.trainer import holdout
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
 from svmcompile.accelerate.dtsvm.work import Workers
-from svmcompile.accelerate.exact import exact_flops
+from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
 from svmcompile.ir.cost import kernel_sum_flops
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.leaf_layout import columns_of
 from svmcompile.ir.trees import Indices, leaf_depths
-from svmcompile.kernel import Array
 
 LEAST_CEILING = 100
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.dtsvm.assemble import leaf_tables, route_tables
 from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.leaves import Leaf, Theta
@@ -19,12 +20,11 @@ from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
 from svmcompile.accelerate.dtsvm.reuse_program import SOME_ROWS, Parts, leaf_program
 from svmcompile.accelerate.dtsvm.reuse_search import searched
 from svmcompile.accelerate.dtsvm.risk import leaf_risk, slacks, squared_norms, terms
-from svmcompile.accelerate.exact import Builder
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.trees import Indices
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth the memory of its kernel matrix
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.dtsvm.assemble import leaf_tables, route_tables
 from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.leaves import Leaf
 from svmcompile.accelerate.dtsvm.tree import Tree
-from svmcompile.accelerate.exact import Builder
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.kernel import Kernel
 
 SOME_ROWS = 20_000  # tell how many vectors a row meets
 LABELS_ONLY = "votes within a leaf are no decision values: the program gives labels only"

@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.options import Numbers, TrainOptions
 from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
 from svmcompile.accelerate.dtsvm.reuse_program import SOME_ROWS, Parts, leaf_program
 from svmcompile.accelerate.dtsvm.trainer import NEEDS_GAMMA, Trained, train_classifier
-from svmcompile.accelerate.exact import Builder
 from svmcompile.errors import OptionError
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.trees import Indices

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, sums
 from svmcompile.ir.interpret import pair_indices, pair_weights
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array, Kernel
 
 
 def fit_leaf(task: Task) -> Leaf:

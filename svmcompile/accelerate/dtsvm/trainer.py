@@ -19,8 +19,8 @@ from svmcompile.accelerate.dtsvm.search import Plan, Rows, Search, Tried
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.errors import OptionError
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Kernel
 
 NEEDS_GAMMA = ("poly", "rbf", "sigmoid")
 

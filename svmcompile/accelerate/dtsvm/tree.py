@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import Indices, walk
-from svmcompile.kernel import Array
 
 
 @dataclass(frozen=True, eq=False)

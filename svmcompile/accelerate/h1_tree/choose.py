@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.calibration import allowed_errors
-from svmcompile.accelerate.decide import labels_of, margin_rule
-from svmcompile.accelerate.exact import exact_flops
+from svmcompile.accelerate.builder import exact_flops
+from svmcompile.accelerate.fitting.augment import augmented
+from svmcompile.accelerate.fitting.binomial import allowed_errors
+from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.h1_tree.exits import (
     NOTHING,
     Calibration,
@@ -27,11 +29,9 @@ from svmcompile.accelerate.h1_tree.forest import Forest, exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
 from svmcompile.accelerate.h1_tree.tables import Lists
-from svmcompile.accelerate.metric_tree.augment import augmented
-from svmcompile.accelerate.metric_tree.field import Field
 from svmcompile.ir.interpret import margins
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM
 
 BANDS = (0.0, 0.5)  # tried where none is given
 OVERSHOOT = 0.2  # of made-up points beyond a row and its neighbour, in their distance

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.h1_tree.hull import fitted_anyway, projection, reduced_projection
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 EXACT_ROWS = 3000  # up to so many rows LIBSVM solves the program, beyond LIBLINEAR does
 HULL_ROWS = 2000  # of the hard class, for the reduced hull

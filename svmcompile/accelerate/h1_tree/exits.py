@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
 from svmcompile.accelerate.h1_tree.forest import Forest
 from svmcompile.accelerate.h1_tree.nodes import PlaneList, projected
 from svmcompile.accelerate.h1_tree.tables import Lists
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 NOTHING = float("inf")  # a shift at which no row exits
 SHIFTS = (NOTHING, 5.0, 3.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07,

@@ -20,8 +20,8 @@ from svmcompile.accelerate.h1_tree.prune import prune
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
 from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.accelerate.h1_tree.tables import Lists
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Order
-from svmcompile.kernel import Array
 from svmcompile.progress import steps
 
 PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is the mean

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
 from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, projected, threshold
 from svmcompile.accelerate.h1_tree.sample import Sample
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 Indices = NDArray[np.intp]
 ANGLES = tuple(np.radians((2.0, 5.0, 12.0, 30.0)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 ZERO = 1e-6  # of the rows' spread: a distance below it is none
 STEPS = 1000

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.kernel import Array, Kernel
-from svmcompile.labels import Labels
-from svmcompile.svm import SVM, LabelRule, ScaleStep, Source, digest
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.svm import SVM, LabelRule, ScaleStep, Source, digest
 
 
 def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: float, sha256: str) -> SVM:

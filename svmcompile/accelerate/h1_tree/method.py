@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.decide import labels_of, margin_rule
-from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
+from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.accelerate.h1_tree.choose import WIDTH, Chosen, chosen, rows_of
 from svmcompile.accelerate.h1_tree.forest import grown, growth_of
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TreeOptions
@@ -16,13 +17,12 @@ from svmcompile.accelerate.h1_tree.proven import proven
 from svmcompile.accelerate.h1_tree.remarks import remarks
 from svmcompile.accelerate.h1_tree.rows import Rows, class_numbers, finite, pairs_of
 from svmcompile.accelerate.h1_tree.tables import OUT, Lists, centre_of
-from svmcompile.accelerate.metric_tree.guard import refuse_rows_of_the_tree
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Claim, Program
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
 CHOICE = 0.2  # of the others choose among lists

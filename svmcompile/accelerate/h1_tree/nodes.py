@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 Flags = NDArray[np.bool_]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.metric_tree.options import NO_ROWS, CalibrationRows
+from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two classes, before an SVM
 DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them

@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.margins import row_error
-from svmcompile.accelerate.anytime.method import anytime
-from svmcompile.accelerate.anytime.options import AnytimeOptions
-from svmcompile.accelerate.anytime.rows import centred
-from svmcompile.accelerate.anytime.sums import merged
+from svmcompile.accelerate.bounds.margins import row_error
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.program import anytime
+from svmcompile.accelerate.bounds.rows import centred
+from svmcompile.accelerate.bounds.sums import merged
 from svmcompile.accelerate.taylor.before import bounded_sum, shares, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 HELD = 0.25  # of the rows measure how many exits are proven
 ROWS = 20_000  # that centres are made from

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import labels_of
+from svmcompile.accelerate.fitting.decide import labels_of
 from svmcompile.accelerate.h1_tree.sample import Sample
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import pair_indices
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM
 
 Classes = NDArray[np.int64]
 Pair = tuple[int, int]  # the class of scores above zero, and that of scores below

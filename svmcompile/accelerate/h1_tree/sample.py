@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 Flags = NDArray[np.bool_]
 Signs = NDArray[np.int8]

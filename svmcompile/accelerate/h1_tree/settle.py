@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, threshold
 from svmcompile.accelerate.h1_tree.sample import Sample
-from svmcompile.accelerate.metric_tree.quantise import narrow
-from svmcompile.kernel import Array
-from svmcompile.shift import nearest_float32
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.shift import nearest_float32
 
 Flags = NDArray[np.bool_]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList
-from svmcompile.accelerate.metric_tree.quantise import narrow
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import SPARSE_ZEROS, Array
 from svmcompile.ir.list_walk import Walk, walk_hits
 from svmcompile.ir.nodes import Order
-from svmcompile.kernel import SPARSE_ZEROS, Array
-from svmcompile.shift import nearest_float32
+from svmcompile.ir.shift import nearest_float32
 
 OUT = "lists"
 SOME_ROWS = 1000  # tell whether rows are mostly zeros

@@ -16,11 +16,11 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.kernel import Array
-from svmcompile.labels import Labels
-from svmcompile.svm import digest
+from svmcompile.model.svm import digest
 
 
 def train(data: Data, options: H1TrainOptions) -> Program:

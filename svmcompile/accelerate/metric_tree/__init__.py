@@ -9,9 +9,9 @@ that tree; the default is a smaller one, chosen by a holdout.
 
 from __future__ import annotations
 
-from svmcompile.accelerate import Method
 from svmcompile.accelerate.metric_tree.method import metric_tree
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
+from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 
 METHOD = Method(metric_tree, MetricTreeOptions, Claim.APPROXIMATE, needs_data=True, takes_heads=True)

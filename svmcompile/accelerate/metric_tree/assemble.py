@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.metric_tree.leaves import Leaf, products
-from svmcompile.accelerate.metric_tree.quantise import narrow
 from svmcompile.accelerate.metric_tree.tree import Tree
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import run
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Node
-from svmcompile.kernel import Array
 
 BLOCK_ROWS = 4096
 OUT = "tree"

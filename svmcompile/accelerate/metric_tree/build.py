@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.field import Field
+from svmcompile.accelerate.fitting.narrow import BYTES
 from svmcompile.accelerate.metric_tree.assemble import Assembler, Part, single
-from svmcompile.accelerate.metric_tree.field import Field
 from svmcompile.accelerate.metric_tree.grow import Fit, Grower, Limits
 from svmcompile.accelerate.metric_tree.judge import Judge
 from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, Rows
-from svmcompile.accelerate.metric_tree.quantise import BYTES
 from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.accelerate.metric_tree.splits import AxisSplitter, PlaneSplitter
 from svmcompile.accelerate.metric_tree.tree import Tree, arranged
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import leaf_depths
-from svmcompile.kernel import Array
 
 Indices = NDArray[np.int64]
 

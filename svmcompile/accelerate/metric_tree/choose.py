@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.calibration import allowed_errors
-from svmcompile.accelerate.decide import margin_rule
-from svmcompile.accelerate.metric_tree.augment import augmented
+from svmcompile.accelerate.fitting.augment import augmented
+from svmcompile.accelerate.fitting.binomial import allowed_errors
+from svmcompile.accelerate.fitting.decide import margin_rule
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
 from svmcompile.accelerate.metric_tree.guard import width_for
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
 from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.ir.interpret import margins
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM
 
 Indices = NDArray[np.int64]
 

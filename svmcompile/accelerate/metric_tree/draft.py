@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import margin_rule
-from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.fitting.decide import margin_rule
 from svmcompile.accelerate.metric_tree.assemble import OUT, Part
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import run
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Claim, Program
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 BLOCK_ROWS = 4096
 

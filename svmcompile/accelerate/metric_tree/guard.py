@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
 from svmcompile.errors import OptionError
-from svmcompile.kernel import Array
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
 WIDEST = float(np.finfo(np.float32).max)
-CHANCE = 5  # standard deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +71,3 @@ def width_for(margins: Floats, wrong: Flags, allowed: int) -> float:
     outer = float(above.min()) if len(above) else inner * 1.01
     width = np.float32((inner + outer) / 2)
     return float(width if width > inner else np.nextafter(width, np.float32(np.inf)))
-
-
-def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "metric-tree") -> None:
-    """Rows that built a tree promise an agreement that new rows do not keep.
-
-    Where rows have few values, new ones may equal old ones: as many as have a
-    twin among those that built the tree are let through.
-    """
-    counts: dict[bytes, int] = {}
-    for row in np.ascontiguousarray(built):
-        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
-    share = sum(count for count in counts.values() if count > 1) / max(len(built), 1)
-    common = sum(row.tobytes() in counts for row in np.ascontiguousarray(calibration))
-    n = len(calibration)
-    if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
-        raise OptionError(
-            f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
-            "give other rows, or none: then 25 % of the data is held out"
-        )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.ir.interpret import margins
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM, LabelRule
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]

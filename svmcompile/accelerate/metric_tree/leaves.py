@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.metric_tree.field import Field
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.ir.interpret import pair_indices
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 Indices = NDArray[np.int64]
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import margin_rule
+from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
+from svmcompile.accelerate.fitting.decide import margin_rule
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.metric_tree.build import Built, Workbench
 from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, enlarged, forms
 from svmcompile.accelerate.metric_tree.draft import Draft
-from svmcompile.accelerate.metric_tree.field import Field
-from svmcompile.accelerate.metric_tree.guard import Band, calibrated, fixed, refuse_rows_of_the_tree
+from svmcompile.accelerate.metric_tree.guard import Band, calibrated, fixed
 from svmcompile.accelerate.metric_tree.judge import Judge
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
 from svmcompile.accelerate.metric_tree.remarks import remarks
@@ -21,9 +22,9 @@ from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import margins
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 CALIBRATION = 0.25  # of the rows, where none are given
 SOME_ROWS = 2000  # enough to measure the work per row, or the spread of values

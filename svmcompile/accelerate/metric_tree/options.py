@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from svmcompile.data import read_data
+from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
 from svmcompile.errors import OptionError
-from svmcompile.kernel import Array
-from svmcompile.rows import as_rows
-from svmcompile.svm import SVM, digest
+from svmcompile.model.svm import SVM
 
 SPLITS = ("auto", "affine", "gradient-axis", "midpoint", "median")
 LEAVES = ("auto", "ridge", "taylor", "quadratic")
@@ -21,32 +17,6 @@ GUARDS = ("none", "tau", "target")
 DTYPES = ("f32", "f16", "i8")
 KNOWN = {"split": SPLITS, "leaf": LEAVES, "stop": STOPS, "guard": GUARDS, "dtype": DTYPES}
 QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot products
-
-
-class CalibrationRows:
-    """Rows that set the guard band: a data file, or (from Python) anything `predict` accepts."""
-
-    def __init__(self, given: Any = "") -> None:
-        self.given = given
-
-    def __bool__(self) -> bool:
-        return not (isinstance(self.given, str) and self.given == "")
-
-    def __str__(self) -> str:
-        """For reports: the file as given, or the content of an array in short."""
-        if isinstance(self.given, (str, Path)):
-            return str(self.given)
-        return f"array sha256:{digest({'rows': np.asarray(self.given)})[:16]}"
-
-    def read(self, svm: SVM) -> Array:
-        """The rows, checked against the model."""
-        if not isinstance(self.given, (str, Path)):
-            return as_rows(self.given, svm.n_features, svm.feature_names).astype(np.float64)
-        data = read_data(self.given, n_features=svm.n_features, feature_names=svm.feature_names)
-        return as_rows(data.X, svm.n_features).astype(np.float64)
-
-
-NO_ROWS = CalibrationRows()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

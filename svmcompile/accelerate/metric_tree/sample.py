@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import labels_of, margin_rule
-from svmcompile.accelerate.metric_tree.field import Field
+from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.metric_tree.judge import Judge
 from svmcompile.ir.interpret import margins, pair_indices
-from svmcompile.kernel import Array
-from svmcompile.shift import nearest_float32
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.shift import nearest_float32
+from svmcompile.model.svm import SVM, LabelRule
 
 Indices = NDArray[np.int64]
 

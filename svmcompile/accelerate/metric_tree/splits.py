@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]

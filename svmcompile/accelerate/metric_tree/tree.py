@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.metric_tree.grow import Branch
 from svmcompile.accelerate.metric_tree.splits import Split
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from svmcompile.accelerate.sv_tree.split import (
     all_cuts,
     fit_term,
 )
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 
 def alternating_split(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.accelerate.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import margins
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Rule
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from svmcompile.accelerate.sv_tree.split import (
     fit_term,
 )
 from svmcompile.accelerate.sv_tree.tree import Tree
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 from svmcompile.progress import steps
 
 Decide = Callable[[Array], NDArray[Any]]  # outputs -> labels

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.kernel import Array
-from svmcompile.shift import nearest_float32
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.shift import nearest_float32
 
 RIDGE = 1e-3  # of the rows' mean variance
 

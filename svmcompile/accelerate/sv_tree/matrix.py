@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmcompile.accelerate.fitting import BLOCK_VALUES
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES
 from svmcompile.accelerate.sv_tree.split import Matrix
-from svmcompile.kernel import Array, Kernel
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.progress import steps
 
 MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32

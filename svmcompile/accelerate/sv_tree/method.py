@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate import Method
-from svmcompile.accelerate.exact import Builder
-from svmcompile.accelerate.fitting import FittingRows, fitting_rows
+from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.fitting.rows import FittingRows, fitting_rows
+from svmcompile.accelerate.registry import Method
 from svmcompile.accelerate.sv_tree.fallback import Fallback, calibrated
 from svmcompile.accelerate.sv_tree.matrix import kernel_matrix
 from svmcompile.accelerate.sv_tree.model import Judged, Model, judged_models
@@ -27,7 +27,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.trees import Indices
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 DATA_ROWS = 50_000  # data rows used at most
 CLEARLY = 2.0  # so many times better is clearly better

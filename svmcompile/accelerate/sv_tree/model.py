@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.decide import labels_of
-from svmcompile.accelerate.fitting import FittingRows, likeness
+from svmcompile.accelerate.fitting.decide import labels_of
+from svmcompile.accelerate.fitting.rows import FittingRows, likeness
 from svmcompile.accelerate.sv_tree.grow import Growth, grow
 from svmcompile.accelerate.sv_tree.linear import Linear, fit_linear
 from svmcompile.accelerate.sv_tree.options import SvTreeOptions
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.accelerate.sv_tree.tree import Tree
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array
-from svmcompile.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule
 
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
 NO_CAP = 100  # depth of the published form, for safety

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svmcompile.accelerate.sv_tree.fallback import Fallback
-from svmcompile.svm import SVM
+from svmcompile.model.svm import SVM
 
 # Nanoseconds on a processor with vector instructions, one row per call. The exact sum takes
 # many vectors side by side; on a path each kernel value waits for the one before.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.sv_tree.split import Matrix
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.paths import Paths, path_evaluations, path_sums, paths
 from svmcompile.ir.trees import Indices
-from svmcompile.kernel import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from svmcompile.accelerate.taylor.limits import check_tables, check_width
 from svmcompile.accelerate.taylor.low_rank import Axes, cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.rounding import Sizes
 from svmcompile.accelerate.taylor.sparse import Apart, Parts, extra
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 BEYOND = 1.3  # cells reach this much past the farthest row
 NEARER = (1.05 / BEYOND) ** 2  # of that, for sparse rows: the farther cells reach, the more is rounded

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmcompile.accelerate.anytime.margins import RowError
-from svmcompile.accelerate.exact import Builder, head_nodes
+from svmcompile.accelerate.bounds.margins import RowError
+from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres, grow
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.front import add_front, expansions
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.kernel import Array
-from svmcompile.steps import Steps
-from svmcompile.svm import SVM
+from svmcompile.model.front import Steps
+from svmcompile.model.svm import SVM
 
 
 def bounded_sum(program: Program) -> ir.BoundedSum | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 ROUNDS = 8  # of moving two means
 

@@ -20,7 +20,7 @@ from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins,
 from svmcompile.accelerate.taylor.sparse import Apart, apart
 from svmcompile.accelerate.taylor.spectra import Spectra, spectra
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.exact import Builder
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.taylor.about import CELLS, AnySum, Expansion
 from svmcompile.accelerate.taylor.centres import Centres
 from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
 from svmcompile.ir import nodes as ir
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 from svmcompile.progress import steps
 
 # Orders whose spectra are computed, each at the cost of the cube of the number of vectors.

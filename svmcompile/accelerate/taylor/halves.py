@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 U64 = 2.0**-53  # unit roundoff of float64
 KEPT = 1e-14  # of the largest eigenvalue; smaller ones are lost

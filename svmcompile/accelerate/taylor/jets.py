@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.anytime.margins import KernelError, U, direct_rounding
+from svmcompile.accelerate.bounds.margins import KernelError, U, direct_rounding
 from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
 from svmcompile.accelerate.taylor.front import blocks_of
 from svmcompile.ir import nodes as ir
-from svmcompile.kernel import Array, Kernel
+from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.progress import steps
 
 ORDER = 2

@@ -15,7 +15,7 @@ from svmcompile.accelerate.taylor.rounding import (
     MOST_RADIUS,
 )
 from svmcompile.errors import UnsupportedError
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 
 def check_limits(gamma: float, mass: float, d: int) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.taylor.halves import Half, root, roundings
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 LEAST = 1e-3  # of usual lengths
 

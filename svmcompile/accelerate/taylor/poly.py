@@ -24,7 +24,7 @@ from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins,
 from svmcompile.accelerate.taylor.sparse import Apart
 from svmcompile.accelerate.taylor.spectra import window
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 MOST_DEGREE = 4  # whose orders have bounds that are sharp enough
 MOST_ORDER = 3

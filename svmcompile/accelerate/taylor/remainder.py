@@ -15,7 +15,7 @@ import numpy as np
 
 from svmcompile.accelerate.taylor.rounding import distance_rounding
 from svmcompile.accelerate.taylor.spectra import Spectra
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 WIDER = 1e-4  # cells overlap by this share at least, and by twice the rounding of u times its step
 PARTS = 8  # of a cell, each bounded by itself

@@ -23,7 +23,7 @@ import numpy as np
 
 from svmcompile.accelerate.taylor.halves import Half, root, roundings
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, cubic_bound, quartic_window
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 MOST_FEATURES = 2500  # orders whose halves have more are left to the residual
 BLOCK = 2048  # vectors at a time

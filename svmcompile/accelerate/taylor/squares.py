@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.taylor.halves import roundings
-from svmcompile.kernel import Array
+from svmcompile.ir.kernel import Array
 
 FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
 MANY_PRODUCTS = 1900  # for which it takes a minute

@@ -1,0 +1,140 @@
+"""Builder: a program while a method puts it together; the SVM's own sums and head among its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.front import Drawer
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.cost import kernel_sum_flops
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.model.front import Steps
+from svmcompile.model.head import Head, own_head
+from svmcompile.model.svm import SVM
+
+
+class Builder:
+    """Collects nodes and tables, and ends in the heads that the original's rules ask for."""
+
+    def __init__(self, svm: SVM) -> None:
+        self.svm = svm
+        self.body: list[Node] = []
+        self.tables: dict[str, NDArray[Any]] = {}
+
+    def table(self, name: str, array: NDArray[Any]) -> str:
+        self.tables[name] = np.asarray(array, dtype=np.float64)
+        return name
+
+    def indices(self, name: str, array: NDArray[Any]) -> str:
+        self.tables[name] = np.asarray(array, dtype=np.int32)
+        return name
+
+    def preprocess(self, own: str = "", x: str = "x", steps: Steps | None = None) -> str:
+        """Nodes for the preprocessing steps of the row `x`; the name of the value the kernel sees.
+
+        A reader with steps of its own, under names that start with `own`, can take them in. The steps
+        are the SVM's unless others are given.
+        """
+        drawer = Drawer(self.body, self.table, self.indices, own)
+        return drawer.add_all(self.svm.steps if steps is None else steps, x)
+
+    def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
+        """Nodes for the SVM's own sums, every support vector met; the name of their value.
+
+        They read the value `x` if it is given, else steps of their own behind `row`.
+        """
+        if self.svm.parts:
+            return self._sums_of_parts(out, own, row)
+        svm, x = self.svm, self.preprocess(own, row) if x is None else x
+        vectors = self.table(f"{own}vectors", svm.vectors)
+        weights = self.table(f"{own}weights", svm.coefficients)
+        bias = self.table(f"{own}bias", svm.intercepts)
+        if svm.counts:
+            node: Node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
+        else:
+            node = ir.KernelSum(out, x, vectors, weights, bias, svm.kernel)
+        self.body.append(node)
+        return out
+
+    def _sums_of_parts(self, out: str, stem: str, row: str) -> str:
+        """The sums of all parts, one after the other; parts with the same steps share the prepared row."""
+        whole, prepared, sums = self.svm, dict[int, str](), ""
+        for index, self.svm in enumerate(whole.parts):
+            own, last = f"{stem}part{index}_", index == len(whole.parts) - 1
+            steps = id(self.svm.steps)  # the reader has made those alike one object
+            if steps not in prepared:
+                prepared[steps] = self.preprocess(own, row)
+            value = self.exact_sums(f"{own}sums", own, prepared[steps])
+            if sums:
+                self.body.append(ir.Beside(out if last else f"{own}and_before", sums, value))
+            sums = self.body[-1].out
+        self.svm = whole
+        return sums
+
+    def exact_in_double(self, out: str = "exact") -> str:
+        """The SVM's own sums, in double from the row on; the name of their value."""
+        self.body.append(ir.Widen("wide_row", "x"))
+        return self.exact_sums(out, "exact_", row="wide_row")
+
+    def finish(
+        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+    ) -> Program:
+        """Heads over the kernel sums, and the program."""
+        head = head_of(self.svm).reading(sums)
+        self.body.extend(head.nodes)
+        self.tables |= head.tables
+        return self.program(head.outputs, method, claim, notes, **origin)
+
+    def program(
+        self,
+        outputs: Sequence[Output],
+        method: str,
+        claim: Claim,
+        notes: tuple[str, ...] = (),
+        **origin: Any,
+    ) -> Program:
+        """The program of the nodes so far."""
+        svm = self.svm
+        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        told = {key: value for key, value in own.items() if value is not None}
+        origin["details"] = {**told, **origin.get("details", {})}
+        return Program(
+            input=Input(svm.n_features, "x", svm.feature_names),
+            body=tuple(self.body),
+            outputs=tuple(outputs),
+            tables=self.tables,
+            labels=svm.labels,
+            origin=Origin(
+                source=svm.source.kind,
+                sha256=svm.source.sha256,
+                n_support_vectors=svm.n_vectors,
+                exact_flops=exact_flops(svm),
+                method=method,
+                claim=claim,
+                notes=(*svm.notes, *notes),
+                **origin,
+            ),
+        )
+
+
+def head_of(svm: SVM) -> Head:
+    """What the original makes of its sums."""
+    head = svm.head or own_head(svm)
+    return head.by_probability() if svm.most_probable else head
+
+
+def head_nodes(svm: SVM, sums: str) -> list[Node]:
+    """What leads from the sums of one machine to `scores`, where they differ from the sums, and `label`."""
+    return list(head_of(svm).reading(sums).leading_to("scores", "label"))
+
+
+def exact_flops(svm: SVM) -> int:
+    """Flops per row of the SVM as it is: what every other method is compared with."""
+    if svm.parts:
+        return sum(map(exact_flops, svm.parts))
+    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.kernel_width, svm.coefficients.shape[0])

@@ -1,0 +1,96 @@
+"""The pairs of each class as RBF sums that are above zero where that class wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.bounds.margins import (
+    RowError,
+    direct_rounding,
+    error_from_products,
+    error_in_double,
+    kernel_error,
+)
+from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
+from svmcompile.accelerate.fitting.decide import labels_of
+from svmcompile.accelerate.fitting.rows import kernel_sums
+from svmcompile.accelerate.taylor.expansion import RbfSum
+from svmcompile.ir.interpret import class_slices, pair_indices
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.stages import in_segments, longest_chain
+from svmcompile.model.svm import SVM
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The sums of a one-vs-one machine, by pair in LIBSVM's order."""
+
+    own: SVM
+    sums: tuple[RbfSum, ...]
+    weights: tuple[Array, ...]  # as direct sums meet them: vectors that both classes have, twice
+    sizes: Array  # of what the original adds up to a pair's bias
+
+    @classmethod
+    def of(cls, own: SVM, row: RowError, sizes: Array | None = None) -> Pairs:
+        """`sizes`: of the biases, where a pair's bias is a difference of two."""
+        groups, found, met = class_slices(own.counts), [], []
+        sizes = np.abs(own.intercepts) if sizes is None else sizes
+        for index, (i, j) in enumerate(pair_indices(len(own.counts))):
+            both = np.concatenate([own.vectors[groups[i]], own.vectors[groups[j]]])
+            weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
+            vectors, (added,) = each_once(both, weights[None])
+            left = added != 0 if added.any() else slice(None)
+            vectors, added = vectors[left], added[left]
+            norm = float(added @ own.kernel.values(vectors, vectors) @ added)
+            bias = float(own.intercepts[index])
+            gone = float(np.abs(weights).sum() - np.abs(added).sum() + sizes[index] - abs(bias))
+            error = (row.constant, row.relative)
+            one = RbfSum(vectors, added, bias, own.kernel.gamma, norm, error, max(gone, 0.0))
+            found.append(one)
+            met.append(weights)
+        return cls(own, tuple(found), tuple(met), sizes)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether code may pass over zeros of a row: vectors are mostly zeros, and rows as they are."""
+        kernel, vectors = self.own.kernel, self.own.vectors
+        error = error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1)
+        return mostly_zeros(self.own) and error.usable
+
+    @property
+    def classes(self) -> int:
+        return len(self.own.counts)
+
+    def against(self, champion: int) -> list[RbfSum]:
+        """The champion's pairs with the other classes, in their order."""
+        pairs = dict(zip(pair_indices(self.classes), self.sums, strict=True))
+        found = []
+        for rival in range(self.classes):
+            if rival == champion:
+                continue
+            one = pairs[min(champion, rival), max(champion, rival)]
+            found.append(one if champion < rival else _turned(one))
+        return found
+
+    def rounding(self, row: RowError) -> tuple[Array, Array]:
+        """What direct sums may be off by, [pairs, 2], in float32 and in double from tables of float32."""
+        kernel, vectors = self.own.kernel, self.own.vectors
+        error = kernel_error(kernel, vectors, row, longest_chain(kernel, vectors.shape[1]))
+        if self.sparse:
+            error = error.or_larger(error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1))
+        closer = error_in_double(kernel, vectors, row)
+        pairs = list(zip(self.weights, self.sizes.tolist(), strict=True))
+        return (
+            np.array([direct_rounding(weights, size, error) for weights, size in pairs]),
+            np.array([direct_rounding(weights, size, closer, 0) for weights, size in pairs]),
+        )
+
+    def labels(self, rows: Array) -> NDArray[np.int64]:
+        return labels_of(self.own, kernel_sums(self.own, rows))
+
+
+def _turned(one: RbfSum) -> RbfSum:
+    return replace(one, weights=-one.weights, bias=-one.bias)

@@ -1,0 +1,61 @@
+"""Calibration: rows that built nothing and set how far an approximation is trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmcompile.data import read_data
+from svmcompile.data.rows import as_rows
+from svmcompile.errors import OptionError
+from svmcompile.ir.kernel import Array
+from svmcompile.model.svm import SVM, digest
+
+CHANCE = 5  # standard deviations
+
+
+class CalibrationRows:
+    """Rows that set the guard band: a data file, or (from Python) anything `predict` accepts."""
+
+    def __init__(self, given: Any = "") -> None:
+        self.given = given
+
+    def __bool__(self) -> bool:
+        return not (isinstance(self.given, str) and self.given == "")
+
+    def __str__(self) -> str:
+        """For reports: the file as given, or the content of an array in short."""
+        if isinstance(self.given, (str, Path)):
+            return str(self.given)
+        return f"array sha256:{digest({'rows': np.asarray(self.given)})[:16]}"
+
+    def read(self, svm: SVM) -> Array:
+        """The rows, checked against the model."""
+        if not isinstance(self.given, (str, Path)):
+            return as_rows(self.given, svm.n_features, svm.feature_names).astype(np.float64)
+        data = read_data(self.given, n_features=svm.n_features, feature_names=svm.feature_names)
+        return as_rows(data.X, svm.n_features).astype(np.float64)
+
+
+NO_ROWS = CalibrationRows()
+
+
+def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "metric-tree") -> None:
+    """Rows that built a tree promise an agreement that new rows do not keep.
+
+    Where rows have few values, new ones may equal old ones: as many as have a
+    twin among those that built the tree are let through.
+    """
+    counts: dict[bytes, int] = {}
+    for row in np.ascontiguousarray(built):
+        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
+    share = sum(count for count in counts.values() if count > 1) / max(len(built), 1)
+    common = sum(row.tobytes() in counts for row in np.ascontiguousarray(calibration))
+    n = len(calibration)
+    if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
+        raise OptionError(
+            f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
+            "give other rows, or none: then 25 % of the data is held out"
+        )

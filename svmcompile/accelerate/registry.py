@@ -1,0 +1,173 @@
+"""accelerate: an SVM (and data, where a method needs some) becomes a Program.
+
+Methods that train make one of labelled data alone. A new method is one module here and one line in METHODS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
+
+from svmcompile.data import Data
+from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir.check import check
+from svmcompile.ir.labels import Scalar
+from svmcompile.ir.program import Claim, Program
+from svmcompile.model.svm import SVM
+
+METHODS: dict[str, str] = {
+    "exact": "svmcompile.accelerate.exact",
+    "anytime": "svmcompile.accelerate.anytime",
+    "certified": "svmcompile.accelerate.certified",
+    "dtsvm": "svmcompile.accelerate.dtsvm",
+    "h1-tree": "svmcompile.accelerate.h1_tree",
+    "metric-tree": "svmcompile.accelerate.metric_tree",
+    "reduced-set": "svmcompile.accelerate.reduced_set.method",
+    "sv-tree": "svmcompile.accelerate.sv_tree.method",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a method, as its dataclass declares it."""
+
+    name: str
+    type: str
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method as its module declares it: METHOD(run, options, claim, needs_data)."""
+
+    run: Any
+    options: type
+    claim: Claim
+    needs_data: bool
+    needs_vectors: bool = True  # False if kernel values are all it asks for
+    takes_heads: bool = False  # True if its sums are values that probabilities can be made of
+    takes_parts: bool = False  # True if it takes models of several kernel machines
+    takes_alike: bool = False  # True if it takes several that share kernel and preprocessing
+    train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
+    train_options: type | None = None
+    variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
+
+    @property
+    def summary(self) -> str:
+        return (self.options.__doc__ or "").splitlines()[0]
+
+    @property
+    def option_list(self) -> list[Option]:
+        return _listed(self.options)
+
+    @property
+    def train_option_list(self) -> list[Option]:
+        return _listed(self.train_options) if self.train_options else []
+
+
+def _listed(options: type) -> list[Option]:
+    return [Option(f.name, str(f.type), _plain(f.default)) for f in fields(options)]
+
+
+def method(name: str) -> Method:
+    """The method of that name."""
+    if name not in METHODS:
+        raise OptionError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
+    found = importlib.import_module(METHODS[name]).METHOD
+    assert isinstance(found, Method)
+    return found
+
+
+def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
+    """The program a method makes of an SVM."""
+    chosen = method(name)
+    if chosen.needs_data and data is None:
+        raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
+    if chosen.needs_vectors and svm.kernel.kind == "precomputed":
+        able = ", ".join(other for other in METHODS if not method(other).needs_vectors)
+        raise UnsupportedError(
+            f"method {name!r} computes kernels of its own, which a precomputed kernel does not allow; "
+            f"methods that do without: {able}"
+        )
+    parsed = parse_options(name, chosen.options, options)
+    return _with_options(chosen.run(_taken(svm, name, chosen), data, parsed), parsed)
+
+
+def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
+    """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
+    if svm.parts and not (chosen.takes_parts or (chosen.takes_alike and svm.parts_are_alike)):
+        able = ", ".join(other for other in METHODS if method(other).takes_parts)
+        more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""
+        raise UnsupportedError(
+            f"method {name!r} works on one kernel machine, and {svm.source.kind} holds "
+            f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}{more}"
+        )
+    if chosen.takes_heads or not (svm.head or svm.has_probabilities):
+        return svm if chosen.takes_heads else replace(svm, sample_offset=None)
+    if svm.head or svm.most_probable:
+        able = ", ".join(other for other in METHODS if method(other).takes_heads)
+        raise UnsupportedError(
+            f"method {name!r} keeps labels that each sum or pair of sums decides, and {svm.source.kind} "
+            f"makes more of its sums; methods that keep all of them: {able}"
+        )
+    note = f"method {name} keeps no values that probabilities could be made of; they are left out"
+    return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
+
+
+def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
+    """The program a method makes of labelled rows, without an SVM."""
+    chosen = method(name)
+    if chosen.train is None or chosen.train_options is None:
+        able = ", ".join(other for other in METHODS if method(other).train) or "none"
+        raise OptionError(f"method {name!r} needs a trained SVM; methods that train: {able}")
+    if data.y is None:
+        raise OptionError(
+            f"method {name!r} trains on labels and there are none; pass y (Python), "
+            "or name the label column with --label"
+        )
+    parsed = parse_options(name, chosen.train_options, options)
+    return _with_options(chosen.train(data, parsed), parsed)
+
+
+def _with_options(program: Any, parsed: Any) -> Program:
+    """The program, checked, with the options it was made with."""
+    assert isinstance(program, Program)
+    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
+    origin = replace(program.origin, options=chosen_options)
+    return check(program.replace(origin=origin))
+
+
+def _plain(value: Any) -> Scalar:
+    """An option as reports and files hold it."""
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def parse_options(name: str, wanted: type, given: Mapping[str, Any]) -> Any:
+    """The option dataclass from names and values; strings are converted to the declared type."""
+    known = {field.name: field for field in fields(wanted)}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        listed = ", ".join(known) or "none"
+        raise OptionError(f"method {name!r} has no option {unknown[0]!r}; it has: {listed}")
+    values = {}
+    for key, value in given.items():
+        default = known[key].default
+        assert default is not MISSING, "every option has a default"
+        values[key] = _convert(name, key, value, type(default))
+    return wanted(**values)
+
+
+def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
+    try:
+        if wanted is bool and isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
+        if wanted is int and isinstance(value, float) and not value.is_integer():
+            raise ValueError
+        return wanted(value)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise OptionError(
+            f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
+        ) from None

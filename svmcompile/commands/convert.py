@@ -1,0 +1,110 @@
+"""What `svmcompile convert` does: a model file in, the same model in another library's format out."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmcompile.accelerate.registry import accelerate
+from svmcompile.convert.estimator import estimator_of
+from svmcompile.convert.libsvm_text import libsvm_files
+from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.files import write_file
+from svmcompile.ir.bounds import error_bounds
+from svmcompile.model.front import source_rows
+from svmcompile.model.svm import SVM
+from svmcompile.read import content_of, read
+from svmcompile.read.detect import format_of
+
+FORMATS = {
+    ".model": "libsvm",
+    ".skops": "skops",
+    ".joblib": "joblib",
+    ".pkl": "joblib",
+    ".pickle": "joblib",
+}
+ROWS = 64
+
+
+def convert_model(
+    model: Path, output: Path, to: str | None, trust_pickle: bool, n_features: int | None
+) -> dict[str, Any]:
+    """Write the model to `output`; what was written, and what the format cannot hold."""
+    wanted = to or FORMATS.get(output.suffix.lower(), "")
+    if wanted not in FORMATS.values():
+        known = ", ".join(dict.fromkeys(FORMATS.values()))
+        raise OptionError(
+            f"{output}: say what to convert to with --to ({known}), or by {', '.join(FORMATS)}"
+        )
+    svm = read(model, trust_pickle=trust_pickle, n_features=n_features)
+    files: dict[str, str | bytes] = {}
+    notes: tuple[str, ...] = ()
+    if wanted == "libsvm":
+        text, notes = libsvm_files(svm, output.name)
+        files.update(text)
+    else:
+        files[output.name] = _dumped(_estimator(model, svm, trust_pickle), wanted)
+        notes = _left_out(svm)
+    for name, content in files.items():
+        write_file(output.parent / name, content)
+    return {
+        "source": svm.source.kind,
+        "format": wanted,
+        "features": svm.n_features,
+        "support_vectors": svm.n_vectors,
+        "files": sorted(files),
+        "notes": [*svm.notes, *notes],
+    }
+
+
+def _left_out(svm: SVM) -> tuple[str, ...]:
+    """What LIBSVM's -b 1 gives for models that scikit-learn has no probabilities for."""
+    if svm.noise_scale is None and svm.density_marks is None:
+        return ()
+    return ("scikit-learn has no probabilities for this type of model; they were left out",)
+
+
+def _estimator(model: Path, svm: SVM, trust_pickle: bool) -> Any:
+    """The estimator in the file, or one made of the SVM and checked."""
+    content, where = content_of(model), str(model)
+    found = format_of(content, where)
+    if found in ("skops", "pickle"):
+        from svmcompile.read.stored import load_pickle, load_skops
+
+        return load_skops(content, where) if found == "skops" else load_pickle(content, where, trust_pickle)
+    return checked_estimator(svm)
+
+
+def checked_estimator(svm: SVM) -> Any:
+    """A scikit-learn estimator that predicts what the SVM does, on random rows near its vectors."""
+    estimator = estimator_of(svm)
+    program = accelerate(svm, None, "exact", {})
+    random = np.random.default_rng(0)
+    some = svm.vectors[random.integers(svm.n_vectors, size=ROWS)]
+    rows = source_rows(svm.steps, some + random.normal(size=some.shape) * (0.1 + some.std(axis=0)))
+    bounds = error_bounds(program, rows, "f64")
+    with warnings.catch_warnings():  # that rows have no names is known
+        warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
+        found, meant = np.asarray(estimator.predict(rows)), program.predict(rows)
+    same = np.abs(found - meant) <= 16 * bounds.scores[:, 0] if svm.labels is None else found == meant
+    if not (same | bounds.unstable).all():
+        raise UnsupportedError(
+            "this version of scikit-learn does not take the model over; convert to LIBSVM text instead"
+        )
+    return estimator
+
+
+def _dumped(estimator: Any, wanted: str) -> bytes:
+    if wanted == "skops":
+        import skops.io
+
+        return bytes(skops.io.dumps(estimator))
+    import joblib
+
+    buffer = io.BytesIO()
+    joblib.dump(estimator, buffer)
+    return buffer.getvalue()

@@ -1,0 +1,128 @@
+"""What to change in a model that is too large for its device: changes are tried, none is guessed.
+
+From the change that keeps most of the model to the one that keeps least: whole numbers of 16 and
+8 bits (with data, which tell ranges), as many reduced vectors as there is room for, a metric tree
+(with data). The first that fits is told, with its agreement on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from svmcompile import api
+from svmcompile.data import Data
+from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
+from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.ir.program import FIXED, Program
+from svmcompile.model.svm import SVM
+from svmcompile.progress import steps
+
+LEAST_VECTORS = 2
+SHARES = (1.0, 0.8, 0.6)  # of the room there is, in case that was reckoned too well
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Other options for the same model."""
+
+    method: str
+    precision: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, method: str, precision: str) -> str:
+        """The options of the command line that differ."""
+        words = [f"--method {self.method}"] if self.method != method else []
+        words += [f"--precision {self.precision}"] if self.precision != precision else []
+        return " ".join([*words, *(f"--set {key}={value}" for key, value in self.options.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was compiled and did not fit."""
+
+    svm: SVM | None  # None where only a program was given
+    program: Program
+    data: Data | None
+    method: str
+    precision: str
+    name: str
+    soft_double: bool
+
+
+def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> OptionError:
+    """The error that says what is missing, and the first change that helps."""
+    lack = " and ".join(shortfalls(cost, wanted))
+    how = "" if cost["measured"] else " (predicted; the extra device measures)"
+    start = f"the model needs {lack}{how} on {wanted.cpu.name}"
+    tried = []
+    changes = list(_changes(asked, cost, wanted))
+    with steps("looking for what fits", len(changes)) as advance:
+        for change in changes:
+            found = _try(asked, change, wanted)
+            advance(1)
+            if found is None:
+                continue
+            text = change.text(asked.method, asked.precision)
+            if not shortfalls(found, wanted):
+                return OptionError(f"{start}; this fits: {text} ({_figures(found)})")
+            tried.append(f"{text} ({found['flash_bytes']:,} bytes of flash)")
+    if not tried:
+        return OptionError(f"{start}; give the original model, and data, to have smaller forms tried")
+    return OptionError(f"{start}; nor does any of these fit: {', '.join(tried)}")
+
+
+def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Iterator[Change]:
+    if asked.precision not in FIXED and asked.data is not None:
+        yield from (Change(asked.method, number) for number in FIXED)
+    if asked.svm is None:
+        return
+    most = _room(asked, cost, wanted)
+    budgets = dict.fromkeys(max(LEAST_VECTORS, int(share * most)) for share in SHARES)
+    yield from (Change("reduced-set", asked.precision, {"budget": budget}) for budget in budgets)
+    if asked.data is not None and asked.method != "metric-tree":
+        yield Change("metric-tree", asked.precision)
+
+
+def _room(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
+    """How many vectors fit, if each takes what the tables take on average."""
+    assert asked.svm is not None
+    vectors = max(1, asked.svm.n_vectors)
+    if wanted.flash is None:
+        return vectors // 2
+    each = 4 * (asked.svm.n_features + max(1, asked.svm.coefficients.shape[0]))
+    code: int = max(0, cost["flash_bytes"] - vectors * each)
+    return int(max(LEAST_VECTORS, min(vectors - 1, (wanted.flash - code) // each)))
+
+
+def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] | None:
+    """The cost of a change; None where it cannot be made."""
+    X = None if asked.data is None else asked.data.X
+    try:
+        program = asked.program
+        if change.method != asked.method and asked.svm is not None:
+            program = api.compile_svm(asked.svm, change.method, asked.data, change.options)
+        files = api.emit(
+            program, "c", asked.name, change.precision, "device", X=X, soft_double=asked.soft_double
+        )
+        cost = device_cost(files, asked.name, wanted.cpu, rows_for(program, X), wanted.picojoules)
+        if X is not None and asked.svm is not None and program.labels is not None:
+            fixed = change.precision in FIXED
+            emitted = api.quantise(program, change.precision, X) if fixed else program
+            exact = api.compile_svm(asked.svm, "exact", None, {})
+            cost["agreement"] = float((emitted.predict(X) == exact.predict(X)).mean())
+    except SvmCompileError:
+        return None
+    return cost
+
+
+def _figures(cost: Mapping[str, Any]) -> str:
+    words = [
+        f"{cost['flash_bytes']:,} bytes of flash",
+        f"{cost['ram_bytes'] + cost['stack_bytes']:,} of memory and stack",
+        f"{cost['mean']:,.0f} {cost['unit']} per prediction",
+    ]
+    if "agreement" in cost:
+        words.append(f"the exact model's label on {cost['agreement']:.2%} of the data")
+    return ", ".join(words)

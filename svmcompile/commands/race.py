@@ -1,0 +1,235 @@
+"""The race of one compiled model with its rivals: through Python, then in C, then the machine's limits."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile import __version__, api
+from svmcompile.bench.driver import Compiler, Entry, Outcome, race_in_c
+from svmcompile.bench.onnx_runtime import c_peer
+from svmcompile.bench.peers import Absent, CPeer, PythonPeer, first_line, start
+from svmcompile.bench.probe import Limits, Work, measure_limits
+from svmcompile.bench.result import Timed, compare, differing
+from svmcompile.bench.subject import Subject
+from svmcompile.bench.timing import LocalRunner, race
+from svmcompile.errors import ToolchainError
+from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
+from svmcompile.targets.templating import template_folder
+
+CHECKED_SINGLES = 50  # rows whose answers from single calls through Python are compared too
+NO_PROGRAM_FLAGS = ("-shared",)
+OUR_GRAPH = "svmcompile ONNX"
+
+
+class Race:
+    """One folder's C code, and what it is compared with."""
+
+    def __init__(
+        self, folder: Path, name: str, subject: Subject, answers: NDArray[Any], repeats: int, quiet: bool
+    ) -> None:
+        self.folder = folder
+        self.name = name
+        self.subject = subject
+        self.expected = answers
+        self.repeats = repeats
+        self.quiet = quiet
+        self.absent: list[Absent] = []
+        self.compiler = Compiler(
+            find_compiler(),
+            tuple(flag for flag in FLAGS if flag not in NO_PROGRAM_FLAGS),
+            template_folder() / "bench",
+        )
+
+    def run(self, rivals: tuple[str, ...]) -> dict[str, Any]:
+        """All figures, ready for JSON."""
+        peers = self._start(rivals)
+        if "onnxruntime" in rivals:
+            peers |= self._our_graph()
+        work = Work.of(self.subject.program, self.subject.number)
+        limits = self._limits(work)
+        timed = self._through_python(peers)
+        in_c = self._in_c(peers)
+        limits = limits.best_of(self._limits(work))
+        return {
+            **self._facts(),
+            "contenders": [asdict(one) for one in compare([*in_c, *timed])],
+            "left_out": [asdict(one) for one in self.absent if one.reason],
+            "limits": limits.as_dict(),
+            "work": asdict(work),
+            "share": work.shares(in_c[0].times, limits),
+            "notes": self._notes({one.key for one in (*in_c, *timed)}),
+        }
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            print(f"bench: {text}", file=sys.stderr, flush=True)
+
+    def _start(self, rivals: tuple[str, ...]) -> dict[str, Any]:
+        """The rivals that can take part; the others are noted."""
+        peers = {}
+        for name in rivals:
+            self._say(f"preparing {name}")
+            peer = start(name, self.subject)
+            if isinstance(peer, Absent):
+                self.absent.append(peer)
+            else:
+                peers[name] = peer
+        return peers
+
+    def _limits(self, work: Work) -> Limits:
+        self._say("measuring the processor")
+        return measure_limits(self.compiler, self.subject.work, self.subject.number, work.table_bytes)
+
+    # Through Python.
+
+    def _through_python(self, peers: dict[str, Any]) -> list[Timed]:
+        entries: dict[str, PythonPeer] = {"ours": self._ours()}
+        entries |= {name: peer for name, peer in peers.items() if isinstance(peer, PythonPeer)}
+        wrong = {name: self._check(name, entry) for name, entry in entries.items()}
+        entries = {name: entry for name, entry in entries.items() if wrong[name] is not None}
+        self._say(f"timing {len(entries)} through Python")
+        runners = [entry.runner for entry in entries.values()]
+        times = race(runners, len(self.subject.rows), self.subject.batch, self.repeats)
+        for runner in runners:
+            getattr(runner, "close", lambda: None)()
+        return [
+            Timed(name, entry.title, entry.version, "Python", time, wrong[name] or 0)
+            for (name, entry), time in zip(entries.items(), times, strict=True)
+        ]
+
+    def _ours(self) -> PythonPeer:
+        model = api.load(self.folder, self.name, "c")
+        rows = self.subject.rows.astype(np.float64 if self.subject.number == "f64" else np.float32)
+        return PythonPeer("svmcompile C", LocalRunner(model.predict, rows, self.subject.batch), __version__)
+
+    def _our_graph(self) -> dict[str, CPeer | PythonPeer]:
+        """Our ONNX graph, from the folder or made now; none where there is no ONNX Runtime."""
+        from svmcompile.targets.onnx.model import emit
+
+        program, name = self.subject.program, f"{self.name}.onnx"
+        try:
+            import onnxruntime
+        except ImportError:
+            self.absent.append(Absent("ours-onnx", "onnxruntime is not installed"))
+            return {}
+        path = self.folder / name
+        made = path.read_bytes() if path.exists() else emit(program, self.name, self.subject.number)[name]
+        output = "value" if self.subject.is_regressor else "label"
+        in_c = c_peer(OUR_GRAPH, made, output, self.subject)
+        return {"ours-onnx": in_c or self._our_graph_in_python(made, onnxruntime.__version__)}
+
+    def _our_graph_in_python(self, made: bytes, version: str) -> PythonPeer:
+        from svmcompile.runtime.onnx import load_onnx
+
+        program = self.subject.program
+        model = load_onnx(made, program.labels, program.n_features)
+        rows = self.subject.rows.astype(model.number)
+        return PythonPeer(OUR_GRAPH, LocalRunner(model.predict, rows, self.subject.batch), version)
+
+    def _check(self, name: str, entry: PythonPeer) -> int | None:
+        """How many answers differ; None (and a note) if a rival gives none."""
+        try:
+            batch, single = entry.runner.answers(), entry.runner.single_answers(CHECKED_SINGLES)
+            return differing(self.expected, batch, single, self.subject.is_regressor)
+        except Exception as error:  # a rival's own errors have no common root
+            if name.startswith("ours"):
+                raise
+            self.absent.append(Absent(name, f"failed: {type(error).__name__}: {first_line(error)}"))
+            return None
+
+    # In C.
+
+    def _in_c(self, peers: dict[str, Any]) -> list[Timed]:
+        source, header = (
+            api.read_file(self.folder / f"{self.name}{suffix}").decode() for suffix in (".c", ".h")
+        )
+        entries = {"ours": Entry("ours", build_library(self.name, source, header), self.name)}
+        called = {name: peer for name, peer in peers.items() if isinstance(peer, CPeer)}
+        for name, peer in called.items():
+            self._say(f"building {name}")
+            entries |= self._entry(name, peer)
+        self._say(f"timing {len(entries)} in C")
+        us = CPeer("svmcompile C", "ours", self.name, __version__)
+        found = [(name, called.get(name, us), one) for name, one in self._outcomes(entries).items()]
+        return [
+            Timed(name, peer.title, peer.version, "C", one.times, self._differing(peer, one))
+            for name, peer, one in found
+        ]
+
+    def _entry(self, name: str, peer: CPeer) -> dict[str, Entry]:
+        try:
+            library = peer.library or build_library(name, peer.source, "")
+        except ToolchainError as error:
+            self.absent.append(Absent(name, f"cannot be built: {first_line(error)}"))
+            return {}
+        return {name: Entry(peer.kind, library, peer.argument)}
+
+    def _outcomes(self, entries: dict[str, Entry]) -> dict[str, Outcome]:
+        """By name. A rival that breaks the driver must not take our figures along."""
+        try:
+            found = race_in_c(list(entries.values()), self.subject, self.compiler, self.repeats)
+        except ToolchainError as error:
+            if len(entries) == 1:
+                raise
+            # Graphs need a library whose functions are found by their places: they go first.
+            kinds = {entry.kind for entry in entries.values()}
+            going = {"onnx"} if "onnx" in kinds else kinds - {"ours"}
+            reason = f"the driver failed: {first_line(error)}"
+            self.absent += [Absent(name, reason) for name, entry in entries.items() if entry.kind in going]
+            return self._outcomes({n: entry for n, entry in entries.items() if entry.kind not in going})
+        return dict(zip(entries, found, strict=True))
+
+    def _differing(self, peer: CPeer, outcome: Outcome) -> int:
+        batch, single = outcome.batch, outcome.single
+        if not peer.gives_labels:
+            batch, single = self.subject.named(batch), self.subject.named(single)
+        return differing(self.expected, batch, single, self.subject.is_regressor)
+
+    # What the figures are about.
+
+    def _facts(self) -> dict[str, Any]:
+        program = self.subject.program
+        report = json.loads(api.read_file(self.folder / f"{self.name}.json"))
+        return {
+            "name": self.name,
+            "method": program.origin.method,
+            "claim": program.claim.value,
+            "precision": self.subject.number,
+            "profile": report.get("profile", ""),
+            "n_support_vectors": program.origin.n_support_vectors,
+            "n_features": program.n_features,
+            "n_classes": program.n_classes,
+            "rows": self.subject.n_given,
+            "batch": self.subject.batch,
+            "repeats": self.repeats,
+            "flags": " ".join(FLAGS),
+            "machine": platform.machine(),
+        }
+
+    def _notes(self, present: set[str]) -> list[str]:
+        """What a reader has to know to trust the figures."""
+        subject = self.subject
+        found = [
+            f"least of {self.repeats} turns, taken in rotation, processor time, one thread; "
+            "each gets rows in its own number type"
+        ]
+        if "libsvm" in present:
+            found.append("LIBSVM gets dense rows: making its nodes, zeros dropped, is part of its time")
+        if present & {"onnxruntime", "ours-onnx"}:
+            found.append(
+                "ONNX graphs run in ONNX Runtime, called from C where its library can be opened and labels "
+                "are integers; skl2onnx's is cut down to labels or values"
+            )
+        if subject.svm is not None and subject.svm.steps:
+            found.append("LIBSVM, m2cgen, numpy and intelex get preprocessed rows and are spared that work")
+        if subject.n_given < subject.batch:
+            found.append(f"the data has {subject.n_given} rows, used over and over to fill a batch")
+        return found

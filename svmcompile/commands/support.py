@@ -1,0 +1,193 @@
+"""The support table: every estimator of the registries is fitted, compiled, and asked what C and ONNX give.
+
+    python -m svmcompile.commands.support              prints the table
+    python -m svmcompile.commands.support README.md    puts it into a file, between its marks
+
+Nothing in it is written by hand: a model stands in the table because it was compiled.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmcompile.api import compile, emit
+from svmcompile.errors import UnsupportedError
+from svmcompile.files import write_file
+from svmcompile.ir.kernel import KERNEL_KINDS
+from svmcompile.read.libsvm import model as libsvm
+from svmcompile.read.onnx.machines import ONNX_MACHINES
+from svmcompile.read.onnx.steps import JOINS, ONNX_STEPS
+from svmcompile.read.sklearn.estimators import MACHINES
+from svmcompile.read.sklearn.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
+
+BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
+ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
+VARIANTS: dict[str, dict[str, Any]] = {  # arguments that may give more
+    "SVC": {"probability": True},
+    "NuSVC": {"probability": True},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model: its name, the functions in C for one row, and the outputs in ONNX."""
+
+    name: str
+    c: tuple[str, ...]
+    onnx: tuple[str, ...]
+
+
+def table() -> str:
+    """The whole text between the marks."""
+    parts = [
+        "`python -m svmcompile.commands.support` made this table: each estimator is fitted, compiled to C\n"
+        "and ONNX, and listed with the functions and outputs that came out.\n",
+        _markdown("estimator of scikit-learn", _machines()),
+        _markdown("around an `SVC`", _wrappers()),
+        _markdown("in a `Pipeline` before an `SVC`", _transformers()),
+        f"Kernels: {_listed(KERNEL_KINDS)}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
+        f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
+    ]
+    return "\n".join(parts)
+
+
+def _machines() -> Iterator[Row]:
+    for name in MACHINES:
+        alone = _row(name, made(name))
+        yield alone
+        if name in VARIANTS:
+            arguments = ", ".join(f"{key}={value}" for key, value in VARIANTS[name].items())
+            variant = _row(f"{name}({arguments})", made(name).set_params(**VARIANTS[name]))
+            if (variant.c, variant.onnx) != (alone.c, alone.onnx):
+                yield variant
+
+
+def _wrappers() -> Iterator[Row]:
+    """Each wrapper around an SVC, and around one that gives probabilities where that gives more."""
+    for name in (*WRAPPERS, *HOLDERS):
+        inner = made("SVC").fit(*points())  # a FrozenEstimator holds a fitted one
+        alone = _row(name, made(name, inner))
+        yield alone
+        if name in WRAPPERS:
+            inner = made("SVC").set_params(**VARIANTS["SVC"])
+            around = _row(f"{name}(SVC(probability=True))", made(name, inner))
+            if (around.c, around.onnx) != (alone.c, alone.onnx):
+                yield around
+
+
+def _transformers() -> Iterator[Row]:
+    from sklearn.pipeline import make_pipeline
+
+    for name in (*TRANSFORMERS, *COMBINED):
+        yield _row(name, make_pipeline(made(name), made("SVC")))
+
+
+def made(name: str, inner: Any = None) -> Any:
+    """An estimator that is not fitted yet; one around another is around `inner`, or a LinearSVC."""
+    from sklearn.svm import LinearSVC
+
+    make, arguments = _known()[name], _arguments().get(name, {})
+    if "estimator" in signature(make).parameters:
+        arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
+    return make(**arguments)
+
+
+@cache
+def _known() -> dict[str, Any]:
+    """Every estimator of scikit-learn by name."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.utils.discovery import all_estimators
+
+    return dict(all_estimators())
+
+
+def _arguments() -> dict[str, dict[str, Any]]:
+    """For estimators that cannot be made without any, or would pass over the rows below."""
+    from sklearn.preprocessing import StandardScaler
+
+    return {
+        "GridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
+        "HalvingGridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
+        "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
+        "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
+        "SelectKBest": {"k": 2},
+        "MissingIndicator": {"features": "all"},
+        "Pipeline": {"steps": [("scale", StandardScaler())]},
+        "FeatureUnion": {"transformer_list": [("scale", StandardScaler()), ("same", "passthrough")]},
+        "ColumnTransformer": {"transformers": [("scale", StandardScaler(), [0, 1])]},
+    }
+
+
+def _row(name: str, estimator: Any) -> Row:
+    return Row(name, *_gives(estimator))
+
+
+def _gives(estimator: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Functions in C and outputs in ONNX of an estimator."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that training did not converge does not matter here
+        estimator.fit(*points())
+    try:
+        program = compile(estimator)
+    except UnsupportedError as error:
+        raise AssertionError(
+            f"{type(estimator).__name__} is registered but not compiled: {error}"
+        ) from error
+    header = str(emit(program, "c", "m", profile="portable")["m.h"])
+    return tuple(ROW.findall(header)), _outputs(emit(program, "onnx", "m")["m.onnx"])
+
+
+def points() -> tuple[Any, Any]:
+    """Three clouds of points."""
+    y = np.arange(60) % 3
+    return np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis], y
+
+
+def _outputs(content: Any) -> tuple[str, ...]:
+    import onnx
+
+    return tuple(output.name for output in onnx.load_from_string(content).graph.output)
+
+
+def _markdown(title: str, rows: Iterator[Row]) -> str:
+    """A table in which models that give the same share a line."""
+    lines = [f"| {title} | C | ONNX |", "|---|---|---|"]
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for row in rows:
+        groups.setdefault((row.c, row.onnx), []).append(row.name)
+    lines += [
+        f"| {_listed(names)} | {_listed(c)} | {_listed(onnx)} |" for (c, onnx), names in groups.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def put_into(path: Path) -> None:
+    """The file with the table between its marks."""
+    text = path.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{path}: has no lines {BEGIN} and {END}")
+    write_file(path, f"{head}{BEGIN}\n{table()}\n{END}{tail}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        put_into(Path(sys.argv[1]))
+    else:
+        print(table())

@@ -1,0 +1,186 @@
+"""Head: what a model makes of its sums, as nodes from the value SUMS to its outputs.
+
+`own_head` is that of a single machine; readers of wrappers, such as a calibrated classifier, make
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.program import Output, OutputName
+
+if TYPE_CHECKING:
+    from svmcompile.model.svm import SVM
+
+SUMS = "sums"
+MIN_PROBABILITY = 1e-7  # LIBSVM holds probabilities of pairs this far from 0 and 1
+THRESHOLDS = {  # label rule -> (positive, hit, miss)
+    "positive-second": (True, 1, 0),
+    "negative-first": (False, 0, 1),
+    "positive-first": (True, 0, 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Nodes in order, their tables, and the values that leave."""
+
+    nodes: tuple[Node, ...]
+    tables: Mapping[str, NDArray[Any]]
+    outputs: tuple[Output, ...]
+
+    def value(self, name: str) -> str | None:
+        """The value behind a public name."""
+        return next((output.value for output in self.outputs if output.name == name), None)
+
+    def reading(self, sums: str) -> Head:
+        """The same from sums of another name."""
+        nodes = tuple(renamed(node, {SUMS: sums}) for node in self.nodes)
+        outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
+        return Head(nodes, self.tables, tuple(outputs))
+
+    def by_probability(self) -> Head:
+        """The same head, with the most probable class for its label."""
+        chances = self.value("probabilities")
+        assert chances, "the head has no probabilities"
+        label = ir.ArgMax("most_probable", chances)
+        outputs = [
+            Output(out.name, label.out if out.name == "label" else out.value) for out in self.outputs
+        ]
+        return Head((*self.nodes, label), self.tables, tuple(outputs)).pruned()
+
+    def pruned(self) -> Head:
+        """Without what no output needs."""
+        nodes = self.leading_to(*(output.name for output in self.outputs))
+        used = {name for node in nodes for name in table_names(node)}
+        tables = {name: table for name, table in self.tables.items() if name in used}
+        return Head(nodes, tables, self.outputs)
+
+    def leading_to(self, *names: str) -> tuple[Node, ...]:
+        """The nodes that some outputs need."""
+        wanted = {self.value(name) for name in names}
+        kept = []
+        for node in reversed(self.nodes):
+            if node.out in wanted:
+                kept.append(node)
+                wanted.update(operands(node))
+        return tuple(reversed(kept))
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """A node that reads values under other names."""
+    changes: dict[str, Any] = {
+        field.name: names[getattr(node, field.name)]
+        for field in fields(node)
+        if field.type in ("Value", "Lazy") and getattr(node, field.name) in names
+    }
+    return replace(node, **changes) if changes else node
+
+
+class HeadMaker:
+    """Collects the nodes and tables of a head; values and tables are numbered where a name is taken."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.tables: dict[str, NDArray[Any]] = {}
+        self._taken: set[str] = {SUMS, "x"}
+
+    def name(self, stem: str) -> str:
+        """A name that nothing has yet."""
+        name, number = stem, 2
+        while name in self._taken:
+            name, number = f"{stem}{number}", number + 1
+        self._taken.add(name)
+        return name
+
+    def add(self, node: Node) -> str:
+        self.nodes.append(node)
+        return node.out
+
+    def table(self, stem: str, array: Any) -> str:
+        name = self.name(stem)
+        self.tables[name] = np.asarray(array, dtype=np.float64)
+        return name
+
+    def indices(self, stem: str, array: Any) -> str:
+        name = self.name(stem)
+        self.tables[name] = np.asarray(array, dtype=np.int32)
+        return name
+
+    def columns(self, stem: str, values: str, columns: Any) -> str:
+        return self.add(ir.Columns(self.name(stem), values, self.indices("columns", columns)))
+
+    def beside(self, stem: str, values: list[str]) -> str:
+        """Values one after the other."""
+        left = values[0]
+        for right in values[1:]:
+            left = self.add(ir.Beside(self.name(stem), left, right))
+        return left
+
+    def largest(self, scores: str) -> str:
+        return self.add(ir.ArgMax(self.name("label"), scores))
+
+    def pair_chances(self, platt: tuple[Any, Any], sums: str, sign: int) -> str:
+        """Platt's probabilities of pairs, from values of LIBSVM's sign or, with -1, of the other."""
+        a, b = platt
+        slopes, offsets = self.table("platt_a", sign * a), self.table("platt_b", b)
+        return self.add(ir.Sigmoid(self.name("pair_chances"), sums, slopes, offsets, MIN_PROBABILITY))
+
+    def head(self, outputs: Mapping[OutputName, str | None]) -> Head:
+        """What was collected, with the outputs that there are."""
+        found = (Output(name, value) for name, value in outputs.items() if value is not None)
+        return Head(tuple(self.nodes), self.tables, tuple(found))
+
+
+def own_head(svm: SVM) -> Head:
+    """What the original makes of the sums of one machine."""
+    maker, rule = HeadMaker(), svm.label_rule.value
+    if rule == "none":
+        return maker.head({"value": SUMS})
+    scores = machine_scores(svm, maker, SUMS)
+    chances = machine_chances(svm, maker, SUMS)
+    if rule == "vote":
+        assert svm.labels
+        label = maker.add(ir.Vote(maker.name("label"), SUMS, len(svm.labels)))
+    elif rule == "argmax":
+        label = maker.largest(scores)
+    else:
+        label = maker.add(ir.Threshold(maker.name("label"), SUMS, *THRESHOLDS[rule]))
+    samples = None
+    if svm.sample_offset is not None:
+        offset = maker.table("sample_offset", [svm.sample_offset])
+        samples = maker.add(ir.Shifted(maker.name("samples"), SUMS, offset))
+    return maker.head({"scores": scores, "label": label, "samples": samples, "probabilities": chances})
+
+
+def machine_scores(svm: SVM, maker: HeadMaker, sums: str) -> str:
+    """Sums of one machine as its decision function shows them."""
+    if not svm.one_vs_rest_scores:
+        return sums
+    assert svm.labels
+    return maker.add(ir.OvrScores(maker.name("scores"), sums, len(svm.labels)))
+
+
+def machine_chances(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
+    """Probabilities of the classes of one machine, where it was trained with them."""
+    if svm.density_marks is not None:
+        return maker.add(
+            ir.Density(maker.name("probabilities"), sums, maker.table("marks", svm.density_marks))
+        )
+    if svm.platt is None:
+        return None
+    assert svm.labels
+    turned = svm.label_rule.value == "negative-first"  # scikit-learn's sign of two classes
+    pairs = maker.pair_chances(svm.platt, sums, -1 if turned else 1)
+    if len(svm.labels) == 2 and not turned:  # LIBSVM itself couples three classes or more
+        both = maker.add(ir.Complement(maker.name("both_chances"), pairs))
+        return maker.columns("probabilities", both, [1, 0])
+    return maker.add(ir.Couple(maker.name("probabilities"), pairs, len(svm.labels)))

@@ -1,0 +1,193 @@
+"""SVM: what every reader returns and every method starts from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+
+from svmcompile.errors import OptionError, ReadError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.front import ClipStep as ClipStep
+from svmcompile.model.front import ScaleStep as ScaleStep
+from svmcompile.model.front import Steps, apply_steps, step_problems, width_after, width_before
+from svmcompile.model.head import Head
+
+
+class LabelRule(str, Enum):
+    """How the original turns scores into a label; the strictness of each comparison is part of it."""
+
+    NONE = "none"  # regression
+    VOTE = "vote"  # pair (i, j): value > 0 votes for i, else for j; most votes, lowest index first
+    ARGMAX = "argmax"  # largest score, lowest index first
+    POSITIVE_SECOND = "positive-second"  # > 0 is the second class, else the first
+    NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
+    POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
+    HEAD = "head"  # what the model's own head says
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model came from: enough to recognise it, nothing about the machine."""
+
+    kind: str
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class SVM:
+    """A trained support vector machine.
+
+    `coefficients` has one row per score over all vectors, unless `counts` is
+    given: then it is LIBSVM's one-vs-one layout, [classes - 1, vectors] with
+    the vectors grouped by class, and there is one score per pair of classes.
+    `intercepts` are added to the sums. Scores have the original's sign.
+
+    Where wrappers put several machines together, `head` says what is made of their sums. Machines that
+    share kernel and preprocessing are one SVM with a sum for each; others are `parts`, whose sums stand
+    one after the other, and the SVM has no vectors of its own.
+    """
+
+    kernel: Kernel
+    vectors: Array
+    coefficients: Array
+    intercepts: Array
+    label_rule: LabelRule
+    source: Source
+    labels: Labels | None = None
+    counts: tuple[int, ...] = ()
+    one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
+    steps: Steps = ()  # what a row goes through before the kernel sees it
+    feature_names: tuple[str, ...] = ()
+    platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
+    most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
+    density_marks: Array | None = None  # of a one-class model of LIBSVM that has probabilities
+    noise_scale: float | None = None  # of a regressor of LIBSVM: its error is Laplace's with this scale
+    sample_offset: float | None = None  # of a one-class SVM of scikit-learn: raw score minus score
+    head: Head | None = None
+    parts: tuple[SVM, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    training_points: int = 0  # of a precomputed kernel, whose vectors are numbers of such points
+
+    @property
+    def n_features(self) -> int:
+        """How wide the rows are that the model is given."""
+        if self.parts:
+            return self.parts[0].n_features
+        return width_before(self.steps, self.kernel_width)
+
+    @property
+    def kernel_width(self) -> int:
+        """How wide the rows are that the kernel sees, after the preprocessing steps."""
+        return self.training_points or int(self.vectors.shape[1])
+
+    @property
+    def n_vectors(self) -> int:
+        return sum(part.n_vectors for part in self.parts) or int(self.vectors.shape[0])
+
+    @property
+    def parts_are_alike(self) -> bool:
+        """Whether all parts see the same row with the same kernel."""
+        return all(part.kernel == self.kernel and part.steps is self.steps for part in self.parts)
+
+    @property
+    def has_probabilities(self) -> bool:
+        if self.head is not None:
+            return self.head.value("probabilities") is not None
+        return self.platt is not None or self.density_marks is not None
+
+    @property
+    def n_sums(self) -> int:
+        """How many kernel sums there are: one, one per class, or one per pair."""
+        return int(self.intercepts.shape[0])
+
+    def by_probability(self) -> SVM:
+        """The same, with the most probable class for its label, as LIBSVM's predict gives it with -b 1."""
+        if not self.has_probabilities:
+            raise OptionError(
+                "the most probable class is asked for, but the model has no probabilities; train it with "
+                "them (LIBSVM: -b 1; scikit-learn: CalibratedClassifierCV around the SVM)"
+            )
+        # LIBSVM's one-class models keep the label of the sign.
+        return self if self.density_marks is not None else replace(self, most_probable=True)
+
+    @property
+    def weights_by_sum(self) -> Array:
+        """The coefficients as one row per sum over all vectors, [sums, vectors]."""
+        from svmcompile.ir.interpret import pair_weights
+
+        return pair_weights(self.coefficients, self.counts) if self.counts else self.coefficients
+
+    def prepared(self, rows: Array) -> Array:
+        """Rows as the kernel sees them, after the preprocessing steps."""
+        return apply_steps(self.steps, rows)
+
+    def check(self, where: str) -> SVM:
+        """This SVM, if its parts fit together; a `ReadError` that names the misfit otherwise."""
+        problems = list(_problems(self))
+        if problems:
+            raise ReadError(f"{where}: " + "; ".join(problems))
+        return self
+
+
+def _problems(svm: SVM) -> list[str]:
+    """What does not fit, in words."""
+    if svm.parts:
+        return [problem for part in svm.parts for problem in _problems(part)]
+    found = []
+    n, d = len(svm.vectors), svm.n_features
+    rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
+    if d < 1:
+        found.append("the model has no features")
+    given = width_after(svm.steps, d)
+    if svm.steps and given != svm.kernel_width:
+        found.append(f"the steps give {given} features, the kernel takes {svm.kernel_width}")
+    found += step_problems(svm.steps, d)
+    if svm.training_points and not _are_points(svm.vectors, d):
+        found.append(f"the support vectors are not numbers of {d} training points")
+    if svm.training_points and svm.steps:
+        found.append("features are scaled before a precomputed kernel, which has none")
+    if svm.coefficients.shape != (rows, n):
+        found.append(f"coefficients have shape {svm.coefficients.shape}, expected {(rows, n)}")
+    if svm.counts and sum(svm.counts) != n:
+        found.append(f"{sum(svm.counts)} vectors are counted by class, {n} are stored")
+    if svm.counts and svm.n_sums != len(svm.counts) * (len(svm.counts) - 1) // 2:
+        found.append(f"{svm.n_sums} intercepts for {len(svm.counts)} classes")
+    if svm.feature_names and len(svm.feature_names) != d:
+        found.append(f"{len(svm.feature_names)} feature names for {d} features")
+    for name, array in _arrays(svm).items():
+        if not np.isfinite(array).all():
+            found.append(f"{name} hold a NaN or an infinity")
+    if not np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all():
+        found.append("the kernel's parameters are not finite")
+    return found
+
+
+def _are_points(vectors: Array, count: int) -> bool:
+    whole = (vectors == np.floor(vectors)) & (vectors >= 0) & (vectors < count)
+    return vectors.shape[1:] == (1,) and bool(whole.all())
+
+
+def _arrays(svm: SVM) -> dict[str, Array]:
+    return {
+        "support vectors": svm.vectors,
+        "coefficients": svm.coefficients,
+        "intercepts": svm.intercepts,
+    }
+
+
+def digest(svm_parts: dict[str, object]) -> str:
+    """A sha256 over named parts (arrays by content), for models that have no file."""
+    state = hashlib.sha256()
+    for name in sorted(svm_parts):
+        part = svm_parts[name]
+        state.update(name.encode())
+        if isinstance(part, np.ndarray):
+            state.update(str((part.dtype.str, part.shape)).encode())
+            state.update(np.ascontiguousarray(part).tobytes())
+        else:
+            state.update(repr(part).encode())
+    return state.hexdigest()

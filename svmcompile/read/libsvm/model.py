@@ -1,0 +1,173 @@
+"""LIBSVM text models: the bytes of a file in, an SVM out.
+
+Scores are LIBSVM's decision values, sum - rho, and labels follow its rules:
+above zero is the first label of the file for two classes, the vote for more.
+
+A model file does not store how many features there are. Unless the caller
+says so, it is the largest index met; features beyond that are zero in every
+vector, so an RBF model still depends on them: pass `n_features` for rows that
+have more.
+
+Models trained with -b 1 have probabilities: `platt` holds probA and probB of a
+classifier, `density_marks` those of a one-class model, and `noise_scale` is a
+regressor's probA. Labels stay those of LIBSVM's predict without -b 1, which is
+the vote; `most_probable` asks for the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from svmcompile.errors import ReadError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.svm import SVM, LabelRule, Source
+from svmcompile.read.kernels import make_kernel, no_vectors
+from svmcompile.read.libsvm.text import Header, Lines, Rows, read_header, read_rows, shown
+from svmcompile.read.limits import MAX_ENTRIES, check_dense_size
+
+CLASSIFIERS = ("c_svc", "nu_svc")
+ONE_CLASS = "one_class"
+REGRESSORS = ("epsilon_svr", "nu_svr")
+TYPES = (*CLASSIFIERS, ONE_CLASS, *REGRESSORS)
+KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+DENSITY_MARKS = 10  # as many as LIBSVM writes
+INT_MIN, INT_MAX = -(2**31), 2**31 - 1  # labels and counts are C ints in LIBSVM
+
+# Sparse text may stand for a far larger dense table, but not for an absurd one.
+ENTRIES_PER_BYTE, FREE_ENTRIES = 1024, 1 << 20
+
+
+def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
+    """The SVM in a model file; an error with file and line for any other bytes."""
+    lines = Lines(content, where)
+    header = read_header(lines)
+    kind = _known(header, "svm_type", TYPES)
+    n_classes = _class_count(header, kind)
+    intercepts = 0.0 - np.array(header.decimals("rho", _pairs(n_classes)))
+    kernel = _kernel(header)
+    rows = read_rows(lines, header.wholes("total_sv", 1, 0, INT_MAX)[0], n_classes - 1)
+    svm = SVM(
+        kernel=kernel,
+        vectors=_vectors(rows, where, n_features, len(content)),
+        coefficients=np.array(rows.coefficients).reshape(len(rows), n_classes - 1).T.copy(),
+        intercepts=intercepts,
+        label_rule=LabelRule.NONE,
+        source=Source(f"LIBSVM {kind}", hashlib.sha256(content).hexdigest()),
+    )
+    finish = _classifier if kind in CLASSIFIERS else _one_class if kind == ONE_CLASS else _regressor
+    return finish(header, svm, n_classes).check(where)
+
+
+def _pairs(n_classes: int) -> int:
+    return n_classes * (n_classes - 1) // 2
+
+
+def _known(header: Header, key: str, names: Iterable[str]) -> str:
+    name = header.word(key)
+    if name not in names:
+        raise header.error(key, f"{key} {shown(name.encode())} is not known; known: {', '.join(names)}")
+    return name
+
+
+def _class_count(header: Header, kind: str) -> int:
+    """nr_class, which LIBSVM sets to 2 for everything that is not a classifier."""
+    count = header.wholes("nr_class", 1, 1, INT_MAX)[0]
+    if kind not in CLASSIFIERS and count != 2:
+        raise header.error("nr_class", f"nr_class is {count}, but LIBSVM writes 2 for {kind}")
+    if count == 1:
+        raise header.error(
+            "nr_class",
+            "the model knows one class only and always answers it; train with two or more classes",
+        )
+    return count
+
+
+def _kernel(header: Header) -> Kernel:
+    if header.word("kernel_type") == "precomputed":
+        raise no_vectors(header.place("kernel_type"))
+    kind = KERNELS[_known(header, "kernel_type", KERNELS)]
+    gamma = header.decimals("gamma", 1)[0] if kind != "linear" else 1.0
+    coef0 = header.decimals("coef0", 1)[0] if kind in ("poly", "sigmoid") else 0.0
+    degree = header.wholes("degree", 1, 0, INT_MAX)[0] if kind == "poly" else 1
+    return make_kernel(kind, gamma, coef0, degree, header.place("kernel_type"))
+
+
+def _vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int) -> Array:
+    """The dense table of support vectors."""
+    width = rows.largest if n_features is None else n_features
+    if rows.largest > width:
+        raise ReadError(
+            f"{where}:{rows.largest_line}: feature index {rows.largest}, but n_features is {n_features}"
+        )
+    if width < 1:
+        raise ReadError(f"{where}: no vector has a feature, so their number is unknown; pass n_features")
+    # Features that the caller asks for are no surprise, whatever the size of the file.
+    limit = MAX_ENTRIES if n_features else min(MAX_ENTRIES, FREE_ENTRIES + ENTRIES_PER_BYTE * n_bytes)
+    check_dense_size(len(rows), width, where, limit)
+    vectors = np.zeros((len(rows), width))
+    row_of = np.repeat(np.arange(len(rows)), np.array(rows.lengths, dtype=np.int64))
+    vectors[row_of, np.array(rows.indices, dtype=np.int64) - 1] = np.array(rows.values)
+    return vectors
+
+
+def _classifier(header: Header, svm: SVM, n_classes: int) -> SVM:
+    """c_svc and nu_svc."""
+    _refuse(header, ("prob_density_marks",))
+    labels = header.wholes("label", n_classes, INT_MIN, INT_MAX)
+    if len(set(labels)) != n_classes:
+        raise header.error("label", "a label appears twice")
+    counts = header.wholes("nr_sv", n_classes, 0, INT_MAX)
+    if sum(counts) != svm.n_vectors:
+        raise header.error("nr_sv", f"nr_sv adds up to {sum(counts)}, total_sv is {svm.n_vectors}")
+    return replace(
+        svm,
+        label_rule=LabelRule.POSITIVE_FIRST if n_classes == 2 else LabelRule.VOTE,
+        labels=Labels(tuple(labels), np.dtype(np.int64).str),
+        counts=() if n_classes == 2 else tuple(counts),
+        platt=_platt(header, n_classes),
+    )
+
+
+def _platt(header: Header, n_classes: int) -> tuple[Array, Array] | None:
+    if "probA" not in header and "probB" not in header:
+        return None
+    pairs = _pairs(n_classes)
+    return np.array(header.decimals("probA", pairs)), np.array(header.decimals("probB", pairs))
+
+
+def _one_class(header: Header, svm: SVM, n_classes: int) -> SVM:
+    """Above zero is an inlier."""
+    _refuse(header, ("label", "nr_sv", "probA", "probB"))
+    return replace(
+        svm,
+        label_rule=LabelRule.POSITIVE_SECOND,
+        labels=Labels((-1, 1), np.dtype(np.int64).str),
+        density_marks=_marks(header),
+    )
+
+
+def _marks(header: Header) -> Array | None:
+    key = "prob_density_marks"
+    if key not in header:
+        return None
+    marks = np.array(header.decimals(key, DENSITY_MARKS))
+    if (np.diff(marks) < 0).any():
+        raise header.error(key, f"{key} do not rise")
+    return marks
+
+
+def _regressor(header: Header, svm: SVM, n_classes: int) -> SVM:
+    """epsilon_svr and nu_svr: the score is the value."""
+    _refuse(header, ("label", "nr_sv", "probB", "prob_density_marks"))
+    return replace(svm, noise_scale=header.decimals("probA", 1)[0] if "probA" in header else None)
+
+
+def _refuse(header: Header, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if key in header:
+            raise header.error(key, f"{key} does not belong into a model of type {header.word('svm_type')}")

@@ -1,0 +1,1 @@
+"""ONNX: graphs with SVM operators become SVMs."""

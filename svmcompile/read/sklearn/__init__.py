@@ -1,0 +1,1 @@
+"""scikit-learn: fitted estimators, wrappers and transformers become SVMs."""

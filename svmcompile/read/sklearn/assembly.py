@@ -1,0 +1,145 @@
+"""Assembly: the machines that wrappers put together, and what is made of their sums.
+
+Wrappers ask for the answers of the estimators they hold. An answer's scores are columns of the sums of all
+machines as long as nothing is made of them, so that many machines become one node and not many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Output
+from svmcompile.model.front import Steps
+from svmcompile.model.head import SUMS, Head, HeadMaker, machine_chances, machine_scores, renamed
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.read.sklearn.merge import merged
+
+Columns = tuple[int, ...]  # of the sums of all machines
+Scores = Columns | str  # or a value of the head
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an estimator gives, of rows that were prepared for it."""
+
+    kind: str  # what the estimator is, such as SVC or Pipeline(StandardScaler, SVC)
+    labels: Labels | None
+    scores: Scores | None  # its decision function
+    n_scores: int
+    chances: str | None  # its probabilities, as a value of the head
+    label: str = ""  # a value of the head; not that of single machines
+    rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
+    zero_is_second: bool = False  # of two classes: what a score of exactly zero means
+
+
+@dataclass
+class Assembly:
+    """Machines and the head over them, as wrappers make them."""
+
+    read: Callable[[object, Steps], Answer]  # what an estimator gives, behind some steps
+    maker: HeadMaker = field(default_factory=HeadMaker)
+    machines: list[SVM] = field(default_factory=list)
+    picks: dict[str, Columns] = field(default_factory=dict)
+    signs: list[int] = field(default_factory=list)
+
+    def machine(self, svm: SVM, kind: str) -> Answer:
+        """The answer of a machine on its own."""
+        columns = tuple(range(len(self.signs), len(self.signs) + svm.n_sums))
+        self.machines.append(svm)
+        self.signs += [1] * svm.n_sums
+        sums = self.value(columns)
+        scores: Scores = columns if not svm.one_vs_rest_scores else machine_scores(svm, self.maker, sums)
+        return Answer(
+            kind,
+            svm.labels,
+            scores,
+            len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums,
+            machine_chances(svm, self.maker, sums),
+            rule=svm.label_rule,
+            zero_is_second=svm.label_rule is LabelRule.NEGATIVE_FIRST,
+        )
+
+    def value(self, scores: Scores) -> str:
+        """Scores as a value of the head."""
+        if isinstance(scores, str):
+            return scores
+        name = next((name for name, columns in self.picks.items() if columns == scores), None)
+        if name is None:
+            name = self.maker.name("picked")
+            self.picks[name] = scores
+        return name
+
+    def beside(self, all_scores: Sequence[Scores]) -> Scores:
+        """Scores one after the other."""
+        if all(isinstance(scores, tuple) for scores in all_scores):
+            return tuple(column for scores in all_scores for column in scores)  # type: ignore[misc]
+        return self.maker.beside("beside", [self.value(scores) for scores in all_scores])
+
+    def some(self, scores: Scores, columns: Sequence[int]) -> Scores:
+        """Some columns of scores."""
+        if isinstance(scores, tuple):
+            return tuple(scores[column] for column in columns)
+        return self.maker.columns("some", scores, columns)
+
+    def turn(self, columns: Columns) -> None:
+        """From now on these sums have the opposite sign."""
+        for column in columns:
+            self.signs[column] *= -1
+
+    def finish(self, answer: Answer) -> SVM:
+        """The SVM that gives the answer."""
+        machines, place = merged(self._turned())
+        scores = None if answer.scores is None else self.value(answer.scores)
+        picked = {name: [place[column] for column in columns] for name, columns in self.picks.items()}
+        head = self._head(answer, scores, picked, len(place))
+        alone = machines[0] if len(machines) == 1 else _composite(machines)
+        whole = replace(alone, labels=answer.labels, platt=None, one_vs_rest_scores=False)
+        plain = head.outputs[0].value == SUMS and answer.chances is None and not alone.counts
+        if plain and answer.rule is not LabelRule.HEAD:
+            return replace(whole, label_rule=answer.rule)
+        return replace(whole, label_rule=LabelRule.HEAD, head=head)
+
+    def _turned(self) -> list[SVM]:
+        """The machines with the signs that were asked for."""
+        made, at = [], 0
+        for machine in self.machines:
+            signs = np.array(self.signs[at : at + machine.n_sums], dtype=np.float64)
+            at += machine.n_sums
+            if (signs < 0).any():
+                assert not machine.counts, "sums of pairs are never turned"
+                turned = machine.coefficients * signs[:, None]
+                machine = replace(machine, coefficients=turned, intercepts=machine.intercepts * signs)
+            made.append(machine)
+        return made
+
+    def _head(self, answer: Answer, scores: str | None, picked: dict[str, list[int]], width: int) -> Head:
+        """The head, without what no output needs."""
+        names, maker = dict[str, str](), self.maker
+        nodes: list[ir.Node] = []
+        for name, columns in picked.items():
+            if columns == list(range(width)):
+                names[name] = SUMS
+            else:
+                nodes.append(ir.Columns(name, SUMS, maker.indices("columns", columns)))
+        nodes += [renamed(node, names) for node in maker.nodes]
+        values = {"scores": scores, "label": answer.label, "probabilities": answer.chances}
+        outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]
+        return Head(tuple(nodes), maker.tables, tuple(outputs)).pruned()
+
+
+def _composite(machines: list[SVM]) -> SVM:
+    """An SVM of parts: without vectors of its own."""
+    first = machines[0]
+    return replace(
+        first,
+        vectors=first.vectors[:0],
+        coefficients=np.zeros((sum(part.n_sums for part in machines), 0)),
+        intercepts=np.concatenate([part.intercepts for part in machines]),
+        counts=(),
+        parts=tuple(machines),
+    )

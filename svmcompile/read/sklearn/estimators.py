@@ -1,0 +1,195 @@
+"""scikit-learn: a fitted estimator, alone, in wrappers or behind transformers, becomes an SVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.model.front import Steps, step_parts
+from svmcompile.model.svm import SVM, Source, digest
+from svmcompile.read.sklearn import kernel_machines, linear_machines
+from svmcompile.read.sklearn.assembly import Answer, Assembly
+from svmcompile.read.sklearn.fitted import Fitted
+from svmcompile.read.sklearn.roles import from_sklearn, role
+from svmcompile.read.sklearn.transformers import (
+    COMBINED,
+    MAX_DEPTH,
+    PIPELINE,
+    TRANSFORMERS,
+    is_idle,
+    steps_of,
+)
+from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
+
+MACHINES = kernel_machines.MACHINES | linear_machines.MACHINES
+LATER = ("most_probable", "density_marks", "noise_scale", "sample_offset")
+
+WAYS_OUT = {
+    **dict.fromkeys(("dict", "list", "tuple"), "pass the estimator in it"),
+    "svm_model": "save it with svm_save_model and pass the file",
+}
+
+
+def read_estimator(estimator: object, where: str) -> SVM:
+    """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
+    members, before = _opened(estimator, where)
+    last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+    if last.role in WRAPPERS:
+        svm, kind = _assembled(estimator, where)
+    else:
+        svm = replace(MACHINES[last.role](last), steps=_steps(before))
+        kind = _kind(estimator, [*before, last])
+    svm = replace(
+        svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
+    ).check(where)
+    kind = f"scikit-learn {kind}"
+    return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
+
+
+def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
+    """The SVM of a wrapper, and what it is."""
+    depth = MAX_DEPTH
+
+    def read(inner: object, steps: Steps) -> Answer:
+        nonlocal depth
+        if depth == 0:
+            raise ReadError(f"{where}: estimators are nested too deep")
+        depth -= 1
+        members, before = _opened(inner, where)
+        last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+        behind = (*steps, *_steps(before)) if before else steps
+        if last.role in WRAPPERS:
+            answer = WRAPPERS[last.role](last, behind, assembly)
+        else:
+            machine = replace(MACHINES[last.role](last), steps=behind).check(where)
+            answer = assembly.machine(machine, last.role)
+        depth += 1
+        return replace(answer, kind=_nested(answer.kind, before))
+
+    assembly = Assembly(read)
+    answer = read(estimator, ())
+    return assembly.finish(answer), answer.kind
+
+
+def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
+    """The members of a chain, and those before the last as transformers."""
+    members = _chain(estimator, where, MAX_DEPTH)
+    if not members:
+        raise UnsupportedError(f"{where}: the pipeline has no steps; {_supported()}")
+    if role(members[-1], [*MACHINES, *WRAPPERS]) is None:
+        raise _unsupported(members[-1], where)
+    return members, [_transformer(member, where) for member in members[:-1]]
+
+
+def _steps(before: list[Fitted]) -> Steps:
+    return tuple(step for member in before for step in steps_of(member.estimator, member.where))
+
+
+def _nested(kind: str, before: list[Fitted]) -> str:
+    return f"Pipeline({', '.join([*(member.role for member in before), kind])})" if before else kind
+
+
+def _chain(estimator: object, where: str, depth: int) -> list[object]:
+    """The estimators in the order rows meet them, pipelines opened and idle steps dropped."""
+    holder = role(estimator, HOLDERS)
+    if holder and depth:
+        return _chain(held(Fitted(estimator, holder, where)), where, depth - 1)
+    if role(estimator, (PIPELINE,)) is None:
+        return [estimator]
+    steps = Fitted(estimator, PIPELINE, where).get("steps")
+    if depth == 0 or not isinstance(steps, (list, tuple)):
+        raise ReadError(f"{where}: the pipeline's steps are not a list, or nested too deep")
+    if not all(isinstance(step, (list, tuple)) and len(step) == 2 for step in steps):
+        raise ReadError(f"{where}: the pipeline's steps are not pairs of a name and an estimator")
+    active = [step for _, step in steps if not is_idle(step)]
+    return [member for step in active for member in _chain(step, where, depth - 1)]
+
+
+def _transformer(member: object, where: str) -> Fitted:
+    """A member that comes before the last, which cannot be an SVM."""
+    if role(member, [*MACHINES, *WRAPPERS]):
+        raise _unsupported(member, where)
+    return Fitted(member, role(member, [*TRANSFORMERS, *COMBINED]) or type(member).__name__, where)
+
+
+def _fitted(estimator: object, table: Iterable[str], where: str) -> Fitted:
+    found = role(estimator, table)
+    if found is None:
+        raise _unsupported(estimator, where)
+    return Fitted(estimator, found, where)
+
+
+def _unsupported(estimator: object, where: str) -> UnsupportedError:
+    name = type(estimator).__name__
+    place = "" if where == name else f"{where}: "
+    if isinstance(estimator, type):
+        return UnsupportedError(f"{place}{estimator.__name__} is a class; pass a fitted estimator")
+    if role(estimator, [*MACHINES, *WRAPPERS]):
+        return UnsupportedError(f"{place}{name} must be the last step of its pipeline; {_supported()}")
+    if role(estimator, [*TRANSFORMERS, *COMBINED]):
+        return UnsupportedError(f"{place}{name} is a transformer, with no SVM behind it; {_supported()}")
+    way_out = WAYS_OUT.get(name)
+    advice = f"{way_out}; " if way_out else ""
+    return UnsupportedError(f"{place}{name} cannot be compiled; {advice}{_supported()}")
+
+
+def _supported() -> str:
+    return (
+        f"supported are {', '.join(MACHINES)}, alone, in {', '.join([*WRAPPERS, *HOLDERS])} "
+        f"or in a Pipeline behind {', '.join(TRANSFORMERS)} "
+        f"and combinations of these by {', '.join(COMBINED[1:])}; "
+        "any other transformation can be applied to the rows before the compiled model"
+    )
+
+
+def _kind(estimator: object, members: list[Fitted]) -> str:
+    names = ", ".join(member.role for member in members)
+    return f"Pipeline({names})" if role(estimator, (PIPELINE,)) or len(members) > 1 else names
+
+
+def _feature_names(members: list[Fitted]) -> tuple[str, ...]:
+    """Column names as the first step that knows them saw them."""
+    for member in members:
+        names = member.optional("feature_names_in_")
+        if names is None:
+            continue
+        values = names.tolist() if isinstance(names, np.ndarray) else names
+        if not isinstance(values, (list, tuple)) or not all(isinstance(name, str) for name in values):
+            raise member.damaged("feature_names_in_ is not a list of strings")
+        return tuple(str(name) for name in values)
+    return ()
+
+
+def _overrides(machine: Fitted) -> tuple[str, ...]:
+    """A note where a subclass has its own idea of what the model computes."""
+    own = []
+    for base in type(machine.estimator).__mro__:
+        if base.__name__ == machine.role and from_sklearn(base):
+            break
+        own += [name for name in ("predict", "decision_function") if name in vars(base)]
+    if not own:
+        return ()
+    name = type(machine.estimator).__name__
+    return (f"{name} overrides {' and '.join(own)}; the compiled model follows {machine.role}",)
+
+
+def _parts(svm: SVM) -> dict[str, object]:
+    """What the digest is over: everything but the origin and the notes."""
+    parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
+    for name in ("source", "notes", "steps", "platt", "head", "parts"):
+        del parts[name]
+    for name in LATER:  # so that models without them keep their digest
+        if parts[name] is None or parts[name] is False:
+            del parts[name]
+    parts |= step_parts(svm.steps)
+    if svm.platt:
+        parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
+    if svm.head:
+        parts |= {"head": (svm.head.nodes, svm.head.outputs)}
+        parts |= {f"head {name}": table for name, table in svm.head.tables.items()}
+    for index, part in enumerate(svm.parts):
+        parts[f"part {index}"] = digest(_parts(part))
+    return parts

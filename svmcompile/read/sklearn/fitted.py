@@ -1,0 +1,121 @@
+"""Fitted: careful access to an estimator's attributes.
+
+Estimators come from anywhere (old pickles, hand-made objects), so nothing about
+an attribute is taken for granted; every misfit is an error that names it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.labels import Labels
+from svmcompile.read.limits import check_dense_size
+
+_ABSENT = object()
+
+
+class Fitted:
+    """One estimator, the name of the scikit-learn class it is read as, and a place for messages."""
+
+    def __init__(self, estimator: object, role: str, where: str) -> None:
+        self.estimator = estimator
+        self.role = role
+        self.where = where
+
+    @property
+    def place(self) -> str:
+        """How a message begins: the file, then the class, unless they are the same."""
+        name = type(self.estimator).__name__
+        return name if self.where == name else f"{self.where}: {name}"
+
+    def damaged(self, text: str) -> ReadError:
+        return ReadError(f"{self.place}: {text}; the object is damaged, fit it again")
+
+    def get(self, name: str) -> Any:
+        """An attribute that every fitted estimator of this class has."""
+        value = self._find(name)
+        if value is _ABSENT:
+            raise self.damaged(f"{name} is missing")
+        return value
+
+    def optional(self, name: str) -> Any:
+        """An attribute, or None."""
+        value = self._find(name)
+        return None if value is _ABSENT else value
+
+    def _find(self, name: str) -> Any:
+        try:
+            return getattr(self.estimator, name, _ABSENT)
+        except Exception as error:  # a property may run any code
+            raise self.damaged(f"{name} cannot be read ({error})") from None
+
+    def require(self, name: str) -> None:
+        """Refuse an estimator that was never fitted: `name` is what fit leaves behind."""
+        if self._find(name) is _ABSENT:
+            raise UnsupportedError(f"{self.place}: is not fitted; call fit first")
+
+    def numbers(self, name: str, *ndims: int) -> Array:
+        """An attribute as a fresh float64 array of one of `ndims` dimensions; sparse becomes dense."""
+        value = self.get(name)
+        try:
+            array = np.asarray(self._dense(value))
+        except UnsupportedError:
+            raise
+        except Exception as error:  # conversion may run any code
+            raise self.damaged(f"{name} is not an array ({error})") from None
+        if array.dtype.kind not in "fiu":
+            raise self.damaged(f"{name} holds {array.dtype}, not numbers")
+        if array.ndim not in ndims:
+            raise self.damaged(f"{name} has {array.ndim} dimension(s), expected {ndims[-1]}")
+        with np.errstate(over="ignore"):  # an infinity is reported by the caller's check
+            return np.array(array, dtype=np.float64, order="C")
+
+    def _dense(self, value: Any) -> Any:
+        if not (hasattr(value, "toarray") and hasattr(value, "nnz")):
+            return value
+        n_vectors, n_features = value.shape
+        check_dense_size(n_vectors, n_features, self.place)
+        matrix = value.copy()
+        # A wrong index would be written outside the dense array.
+        matrix.check_format(full_check=True)
+        return matrix.toarray()
+
+    def labels(self) -> Labels:
+        """`classes_` of a classifier: two or more."""
+        classes = self.get("classes_")
+        try:
+            array = np.asarray(classes)
+        except Exception as error:  # conversion may run any code
+            raise self.damaged(f"classes_ is not an array ({error})") from None
+        labels = Labels.of(array, self.place)
+        if len(labels) < 2:
+            raise self.damaged("classes_ has fewer than two classes")
+        return labels
+
+    def number(self, name: str) -> float:
+        """An attribute that is one real number."""
+        value = self.get(name)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+            raise self.damaged(f"{name} is {value!r:.40}, not a number")
+        try:
+            return float(value)
+        except (TypeError, OverflowError):  # complex, or too large
+            raise self.damaged(f"{name} is {value!r:.40}, not a real number") from None
+
+    def count(self, name: str) -> int:
+        """An attribute that is a whole number above zero."""
+        value = self.get(name)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise self.damaged(f"{name} is {value!r:.40}, not a whole number above zero")
+        return int(value)
+
+    def flag(self, name: str) -> bool:
+        """An attribute that is true or false."""
+        value = self.get(name)
+        if not isinstance(value, (bool, int, np.bool_, np.integer)):
+            raise self.damaged(f"{name} is {value!r:.40}, not true or false")
+        return bool(value)

@@ -1,0 +1,180 @@
+"""scikit-learn's LIBSVM-based estimators: a fitted one in, an SVM out.
+
+Label rules. With two classes scikit-learn shows LIBSVM's value with the sign
+turned, and LIBSVM gives the first class only for a value above zero: so below
+zero is the first class and exactly zero the second. With more classes the
+pairs keep LIBSVM's sign, and its vote.
+
+`platt` holds LIBSVM's probA and probB as they are: they expect LIBSVM's sign,
+which for two classes is the opposite of the score's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.model.svm import SVM, LabelRule, Source
+from svmcompile.read.kernels import WAY_OUT, make_kernel
+from svmcompile.read.limits import MAX_FEATURES
+from svmcompile.read.sklearn.fitted import Fitted
+
+UNKNOWN = Source("", "")  # the caller knows the whole pipeline and fills it in
+
+
+def read_classifier(fitted: Fitted) -> SVM:
+    """SVC and NuSVC."""
+    fitted.require("support_vectors_")
+    labels = fitted.labels()
+    shape, break_ties = _shape(fitted), fitted.flag("break_ties")
+    if break_ties and shape == "ovo":
+        raise UnsupportedError(
+            f"{fitted.place}: break_ties needs decision_function_shape='ovr', and predict fails "
+            "with 'ovo'; set break_ties=False or decision_function_shape='ovr'"
+        )
+    platt = _platt(fitted, len(labels))
+    kernel, vectors, coefficients, intercepts = _parts(fitted, sign=-1 if len(labels) == 2 else 1)
+    pairwise = len(labels) > 2
+    one_vs_rest = pairwise and shape == "ovr"
+    rule = LabelRule.ARGMAX if break_ties else LabelRule.VOTE
+    return SVM(
+        kernel=kernel,
+        vectors=vectors,
+        coefficients=coefficients,
+        intercepts=intercepts,
+        label_rule=rule if pairwise else LabelRule.NEGATIVE_FIRST,
+        source=UNKNOWN,
+        labels=labels,
+        counts=_counts(fitted, len(labels)) if pairwise else (),
+        one_vs_rest_scores=one_vs_rest,
+        platt=platt,
+        training_points=_training_points(fitted, kernel),
+    )
+
+
+def read_regressor(fitted: Fitted) -> SVM:
+    """SVR and NuSVR."""
+    return _single(fitted, LabelRule.NONE, None)
+
+
+def read_one_class(fitted: Fitted) -> SVM:
+    """OneClassSVM: above zero is an inlier."""
+    labels = Labels((-1, 1), np.dtype(np.intp).str)
+    svm = _single(fitted, LabelRule.POSITIVE_SECOND, labels)
+    return replace(svm, sample_offset=-float(svm.intercepts[0]))
+
+
+def _single(fitted: Fitted, rule: LabelRule, labels: Labels | None) -> SVM:
+    fitted.require("support_vectors_")
+    kernel, vectors, coefficients, intercepts = _parts(fitted, sign=1)
+    if intercepts.shape != (1,):
+        raise fitted.damaged(f"intercept_ has {intercepts.size} values, expected 1")
+    points = _training_points(fitted, kernel)
+    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
+
+
+def _training_points(fitted: Fitted, kernel: Kernel) -> int:
+    """How many points a precomputed kernel was trained with; 0 for other kernels."""
+    if kernel.kind != "precomputed":
+        return 0
+    count = fitted.number("n_features_in_")
+    if not (1 <= count <= MAX_FEATURES and count.is_integer()):
+        raise fitted.damaged(f"n_features_in_ is {count}")
+    return int(count)
+
+
+def _parts(fitted: Fitted, sign: int) -> tuple[Kernel, Array, Array, Array]:
+    """Kernel, vectors, coefficients and intercepts, from the public attributes."""
+    kernel = _kernel(fitted)
+    if kernel.kind == "precomputed":
+        vectors = fitted.numbers("support_", 1).reshape(-1, 1)
+    else:
+        vectors = fitted.numbers("support_vectors_", 2)
+    coefficients = fitted.numbers("dual_coef_", 2)
+    intercepts = fitted.numbers("intercept_", 1)
+    _check_private(fitted, "dual_coef_", sign * coefficients)
+    _check_private(fitted, "intercept_", sign * intercepts)
+    return kernel, vectors, coefficients, intercepts
+
+
+def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
+    """predict uses private copies in LIBSVM's sign; a public attribute edited by hand is not the model."""
+    if fitted.optional(f"_{name}") is None:
+        return
+    private = fitted.numbers(f"_{name}", expected.ndim)
+    if not np.array_equal(private, expected, equal_nan=True):
+        raise ReadError(
+            f"{fitted.place}: {name} was changed after fit, which scikit-learn's predict ignores; "
+            "restore it or fit again"
+        )
+
+
+def _kernel(fitted: Fitted) -> Kernel:
+    kind = fitted.get("kernel")
+    if callable(kind):
+        raise UnsupportedError(
+            f"{fitted.place}: the kernel is a Python function, which cannot be compiled; {WAY_OUT}, "
+            "or with precomputed and write the kernel in C"
+        )
+    if not isinstance(kind, str):
+        raise fitted.damaged(f"kernel is a {type(kind).__name__}")
+    if kind == "precomputed":
+        return Kernel("precomputed")
+    gamma = "gamma" if fitted.optional("_gamma") is None else "_gamma"
+    degree = fitted.number("degree") if kind == "poly" else 1.0
+    if not degree.is_integer():
+        raise fitted.damaged(f"degree is {degree}, not a whole number")
+    return make_kernel(
+        kind,
+        gamma=fitted.number(gamma) if kind != "linear" else 1.0,
+        coef0=fitted.number("coef0") if kind in ("poly", "sigmoid") else 0.0,
+        degree=int(degree),
+        where=fitted.place,
+    )
+
+
+def _shape(fitted: Fitted) -> str:
+    shape = fitted.get("decision_function_shape")
+    if not isinstance(shape, str) or shape not in ("ovr", "ovo"):
+        raise fitted.damaged(f"decision_function_shape is {shape!r:.40}")
+    return shape
+
+
+def _counts(fitted: Fitted, n_classes: int) -> tuple[int, ...]:
+    """Support vectors per class; a class may have none."""
+    counts = fitted.numbers("n_support_", 1)
+    whole = np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))
+    if counts.shape != (n_classes,) or not whole.all():
+        raise fitted.damaged(f"n_support_ does not count the vectors of {n_classes} classes")
+    return tuple(int(count) for count in counts)
+
+
+def _platt(fitted: Fitted, n_classes: int) -> tuple[Array, Array] | None:
+    """Parameters of the probabilities, if the model was trained with them."""
+    # The public names are deprecated and warn, so the private ones come first.
+    for a, b in (("_probA", "_probB"), ("probA_", "probB_")):
+        if fitted.optional(a) is not None and fitted.optional(b) is not None:
+            break
+    else:
+        return None
+    first, second = fitted.numbers(a, 1), fitted.numbers(b, 1)
+    if not first.size and not second.size:  # trained without probabilities
+        return None
+    pairs = n_classes * (n_classes - 1) // 2
+    if first.shape != (pairs,) or second.shape != (pairs,) or not np.isfinite([first, second]).all():
+        raise fitted.damaged(f"{a} and {b} do not hold one number for each of {pairs} pairs of classes")
+    return first, second
+
+
+MACHINES: dict[str, Callable[[Fitted], SVM]] = {
+    "SVC": read_classifier,
+    "NuSVC": read_classifier,
+    "SVR": read_regressor,
+    "NuSVR": read_regressor,
+    "OneClassSVM": read_one_class,
+}

@@ -1,0 +1,195 @@
+"""Wrappers of scikit-learn: a fitted one in, the answer it makes of those of its estimators out.
+
+A new wrapper is one function and one line in WRAPPERS; one that only holds another estimator, such as a
+search, is one line in HOLDERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.champions import pair_indices
+from svmcompile.ir.labels import Labels
+from svmcompile.model.front import Steps
+from svmcompile.model.svm import LabelRule
+from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
+from svmcompile.read.sklearn.calibrators import calibrated
+from svmcompile.read.sklearn.fitted import Fitted
+
+SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+HOLDERS = {**dict.fromkeys(SEARCHES, "best_estimator_"), "FrozenEstimator": "estimator"}
+
+
+def held(fitted: Fitted) -> object:
+    """The estimator that a holder predicts with."""
+    name = HOLDERS[fitted.role]
+    if fitted.role in SEARCHES and fitted.optional(name) is None:
+        raise UnsupportedError(
+            f"{fitted.place}: has no best_estimator_; fit it, with refit=True, or fit the estimator itself"
+        )
+    found: object = fitted.get(name)
+    return found
+
+
+def one_vs_rest(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+    """Every class against all others: the largest response wins."""
+    fitted.require("estimators_")
+    _refuse_many_labels(fitted)
+    labels = fitted.labels()
+    answers = _answers(fitted, steps, assembly, 1 if len(labels) == 2 else len(labels))
+    kind = _kind(fitted, answers)
+    chances, response = _rest_chances(assembly, answers)
+    if any(answer.scores is None for answer in answers):
+        if chances is None or response is None:
+            raise fitted.damaged("its estimators give neither scores nor probabilities")
+        return Answer(kind, labels, None, 0, chances, assembly.maker.largest(response))
+    scores = assembly.beside([answer.scores for answer in answers if answer.scores is not None])
+    rule = LabelRule.POSITIVE_SECOND if len(labels) == 2 else LabelRule.ARGMAX
+    label = _decided(assembly, scores, rule)
+    return Answer(kind, labels, scores, len(answers), chances, label, rule)
+
+
+def _rest_chances(assembly: Assembly, answers: list[Answer]) -> tuple[str | None, str | None]:
+    """Probabilities of the classes, and those that labels are taken from where there are no scores."""
+    maker = assembly.maker
+    seconds = [assembly.some(answer.chances, [1]) for answer in answers if answer.chances is not None]
+    if len(seconds) < len(answers):
+        return None, None
+    own = assembly.value(assembly.beside(seconds))
+    if len(answers) == 1:
+        both = maker.add(ir.Complement(maker.name("both"), own))
+        return both, both
+    return maker.add(ir.Shares(maker.name("probabilities"), own, 1, 0.0)), own
+
+
+def _decided(assembly: Assembly, scores: Scores, rule: LabelRule) -> str:
+    value, maker = assembly.value(scores), assembly.maker
+    if rule is LabelRule.ARGMAX:
+        return maker.largest(value)
+    return maker.add(ir.Threshold(maker.name("label"), value, True, 1, 0))
+
+
+def one_vs_one(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+    """Every pair of classes on its own: votes, and a share below one from the scores."""
+    fitted.require("estimators_")
+    if fitted.optional("pairwise_indices_") is not None:
+        raise UnsupportedError(
+            f"{fitted.place}: with a precomputed kernel, each pair sees columns of its own, which cannot "
+            "be compiled; train an SVC, which is one-vs-one by itself"
+        )
+    labels = fitted.labels()
+    k = len(labels)
+    answers = _answers(fitted, steps, assembly, k * (k - 1) // 2)
+    if len({answer.zero_is_second for answer in answers}) != 1:
+        raise fitted.damaged("its estimators are not of one class")
+    columns = [column for answer in answers for column in _raw(fitted, answer)]
+    votes = _votes_of_second if answers[0].zero_is_second else _votes_of_first
+    by_class: Scores = votes(assembly, columns, k)
+    if k == 2:
+        score = assembly.some(by_class, [1])
+        label = _decided(assembly, score, LabelRule.POSITIVE_SECOND)
+        return Answer(_kind(fitted, answers), labels, score, 1, None, label)
+    label = _decided(assembly, by_class, LabelRule.ARGMAX)
+    return Answer(_kind(fitted, answers), labels, by_class, k, None, label)
+
+
+def _raw(fitted: Fitted, answer: Answer) -> tuple[int, ...]:
+    """The one sum that a pair's estimator decides by."""
+    if isinstance(answer.scores, tuple) and answer.n_scores == 1:
+        return answer.scores
+    raise UnsupportedError(
+        f"{fitted.place}: votes of {answer.kind} cannot be compiled; put the OneVsOneClassifier inside "
+        "and the other wrapper around it, or train an SVC, which is one-vs-one by itself"
+    )
+
+
+def _votes_of_first(assembly: Assembly, columns: Sequence[int], k: int) -> str:
+    """A score of zero votes for the first class: so do sums of the opposite sign in `OvrScores`."""
+    assembly.turn(tuple(columns))
+    return assembly.maker.add(
+        ir.OvrScores(assembly.maker.name("scores"), assembly.value(tuple(columns)), k)
+    )
+
+
+def _votes_of_second(assembly: Assembly, columns: Sequence[int], k: int) -> str:
+    """A score of zero votes for the second class, which is the first if classes are counted backwards."""
+    pairs, maker = pair_indices(k), assembly.maker
+    backwards = tuple(columns[pairs.index((k - 1 - j, k - 1 - i))] for i, j in pairs)
+    scores = maker.add(ir.OvrScores(maker.name("backwards"), assembly.value(backwards), k))
+    return maker.columns("scores", scores, np.arange(k)[::-1])
+
+
+def _answers(fitted: Fitted, steps: Steps, assembly: Assembly, count: int) -> list[Answer]:
+    """The answers of a wrapper's estimators, each of two classes."""
+    estimators = fitted.get("estimators_")
+    if not isinstance(estimators, (list, tuple)) or len(estimators) != count:
+        raise fitted.damaged(f"estimators_ is not a list of {count}")
+    answers = [assembly.read(estimator, steps) for estimator in estimators]
+    for answer in answers:
+        if answer.labels is None or len(answer.labels) != 2 or answer.rule is LabelRule.NONE:
+            raise UnsupportedError(
+                f"{fitted.place}: holds {answer.kind}, which does not tell two classes apart; "
+                "use it around a classifier"
+            )
+    return answers
+
+
+def _kind(fitted: Fitted, answers: list[Answer]) -> str:
+    return f"{fitted.role}({answers[0].kind})"
+
+
+def _refuse_many_labels(fitted: Fitted) -> None:
+    binarizer = Fitted(fitted.get("label_binarizer_"), "LabelBinarizer", fitted.where)
+    if str(binarizer.optional("y_type_")).startswith("multilabel"):
+        raise UnsupportedError(
+            f"{fitted.place}: gives several labels per row, which cannot be compiled; "
+            "compile its estimators_ one by one"
+        )
+
+
+def calibrated_classifier(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+    """The mean of calibrated estimators; the most probable class wins."""
+    fitted.require("calibrated_classifiers_")
+    members = fitted.get("calibrated_classifiers_")
+    if not isinstance(members, (list, tuple)) or not members:
+        raise fitted.damaged("calibrated_classifiers_ is not a list of estimators")
+    labels, maker = fitted.labels(), assembly.maker
+    parts = [Fitted(member, "_CalibratedClassifier", fitted.where) for member in members]
+    answers = [assembly.read(part.get("estimator"), steps) for part in parts]
+    responses = [_response(fitted, answer, labels, assembly) for answer in answers]
+    chances = calibrated(parts, assembly.value(assembly.beside(responses)), len(labels), maker)
+    if len(labels) == 2:
+        chances = maker.add(ir.Complement(maker.name("both"), chances))
+    else:
+        chances = maker.add(ir.Shares(maker.name("shares"), chances, len(parts), 1 / len(labels)))
+    if len(parts) > 1:
+        chances = maker.add(ir.Mean(maker.name("probabilities"), chances, len(parts)))
+    return Answer(_kind(fitted, answers), labels, None, 0, chances, maker.largest(chances))
+
+
+def _response(fitted: Fitted, answer: Answer, labels: Labels, assembly: Assembly) -> Scores:
+    """What one member is calibrated by: a column for two classes, else as many as there are classes."""
+    if answer.labels != labels:
+        raise UnsupportedError(
+            f"{fitted.place}: an estimator in it was trained without some of the classes, which cannot be "
+            "compiled; use a cv that keeps all classes in every fold, such as StratifiedKFold"
+        )
+    wanted = 1 if len(labels) == 2 else len(labels)
+    if answer.scores is not None:
+        if answer.n_scores < wanted:
+            raise fitted.damaged(f"{answer.kind} gives fewer than {wanted} scores")
+        whole = answer.n_scores == wanted
+        return answer.scores if whole else assembly.some(answer.scores, range(wanted))
+    assert answer.chances is not None, "an estimator gives scores or probabilities"
+    return assembly.some(answer.chances, [1]) if wanted == 1 else answer.chances
+
+
+WRAPPERS: dict[str, Callable[[Fitted, Steps, Assembly], Answer]] = {
+    "OneVsRestClassifier": one_vs_rest,
+    "OneVsOneClassifier": one_vs_one,
+    "CalibratedClassifierCV": calibrated_classifier,
+}

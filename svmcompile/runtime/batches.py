@@ -1,0 +1,92 @@
+"""Compiled models under scikit-learn's names: rows in, labels, scores and probabilities out.
+
+What runs them differs; it fills arrays that are laid out here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data.rows import as_rows
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir.labels import Labels
+
+
+class BatchModel(ABC):
+    """A model whose functions take rows of one number type and fill an array row by row."""
+
+    n_features: int
+    n_scores: int
+
+    def __init__(
+        self, name: str, labels: Labels | None, feature_names: tuple[str, ...], real: np.dtype[Any]
+    ) -> None:
+        self.name = name
+        self.labels = labels
+        self.feature_names = feature_names
+        self._real = real
+        self._classes = None if labels is None else labels.array()
+
+    @abstractmethod
+    def _has(self, function: str) -> bool:
+        """Whether the model gives this beside labels."""
+
+    @abstractmethod
+    def _call(self, name: str, rows: Any, out: NDArray[Any]) -> None:
+        """Fill `out` from the rows."""
+
+    @property
+    def precision(self) -> str:
+        return "f32" if self._real == np.float32 else "f64"
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor."""
+        rows = self._rows(data)
+        if self._classes is None:
+            values = np.empty(len(rows), dtype=self._real)
+            self._call("predict", rows, values)
+            return values.astype(np.float64)
+        indices = np.empty(len(rows), dtype=np.int32)
+        self._call("predict", rows, indices)
+        return np.asarray(self._classes[indices])
+
+    def decision_function(self, data: Any) -> NDArray[np.float64]:
+        """Scores in the original's shape."""
+        if not self.n_scores:
+            raise UnsupportedError("this model has no decision function; use predict")
+        rows = self._rows(data)
+        scores = np.empty((len(rows), self.n_scores), dtype=self._real)
+        self._call("decision_function", rows, scores)
+        wide = scores.astype(np.float64)
+        return wide[:, 0] if self.n_scores == 1 else wide
+
+    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, in the order of the labels."""
+        self._require("predict_proba", "probabilities; use predict or decision_function")
+        rows = self._rows(data)
+        chances = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
+        self._call("predict_proba", rows, chances)
+        return chances.astype(np.float64)
+
+    def score_samples(self, data: Any) -> NDArray[np.float64]:
+        """Raw scores of a one-class SVM: its decision values without their offset."""
+        self._require("score_samples", "raw scores; only one-class SVMs of scikit-learn do")
+        rows = self._rows(data)
+        samples = np.empty(len(rows), dtype=self._real)
+        self._call("score_samples", rows, samples)
+        return samples.astype(np.float64)
+
+    def _require(self, function: str, lack: str) -> None:
+        if not self._has(function):
+            raise UnsupportedError(f"this model has no {lack}")
+
+    def _rows(self, data: Any) -> Any:
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if rows.dtype == self._real:
+            return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
+        with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
+            return np.ascontiguousarray(rows, dtype=self._real)

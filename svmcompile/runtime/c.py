@@ -1,0 +1,199 @@
+"""Generated C, built and loaded back with cffi."""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data.rows import as_rows
+from svmcompile.errors import OptionError, ReadError, ToolchainError
+from svmcompile.ir.labels import Labels
+from svmcompile.runtime.batches import BatchModel
+from svmcompile.runtime.toolchain import build_library
+
+DECLARATIONS = re.compile(
+    r"/\* svmcompile: declarations begin \*/\n(.*)/\* svmcompile: declarations end \*/", re.DOTALL
+)
+
+WHOLE_ROWS = {"_predict_batch(const uint8_t *x": "uint8", "_predict_batch(const int16_t *x": "int16"}
+
+
+def _declarations(name: str, header: str) -> str:
+    """The part of a header that cffi can read."""
+    found = DECLARATIONS.search(header)
+    if not found:
+        raise ReadError(f"{name}.h holds no svmcompile declarations; compile the model again")
+    return found.group(1)
+
+
+def _interface(name: str, declarations: str) -> Any:
+    from cffi import FFI, CDefError
+
+    ffi = FFI()
+    try:
+        ffi.cdef(declarations)
+    except CDefError as error:
+        raise ReadError(f"{name}.h cannot be parsed, compile the model again: {error}") from None
+    return ffi
+
+
+def check_jobs(n_jobs: int) -> int:
+    """How many threads: a positive number, or -1 for one per core."""
+    if n_jobs == -1:
+        return os.cpu_count() or 1
+    if n_jobs < 1:
+        raise OptionError(f"n_jobs is {n_jobs}; it must be 1 or more, or -1 for all cores")
+    return n_jobs
+
+
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """Rows by their non-zero features: those of row i stand from starts[i] to starts[i + 1] - 1."""
+
+    starts: NDArray[np.uintp]
+    indices: NDArray[np.int32]
+    values: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, part: slice) -> SparseRows:
+        last = min(part.stop, len(self))
+        return SparseRows(self.starts[part.start : last + 1], self.indices, self.values)
+
+
+LEAST_ROWS = 96  # for a thread; a chunk of the host profile
+
+
+class CModel(BatchModel):
+    """A compiled model under scikit-learn's names. Calls release the GIL and loop in C.
+
+    Rows are shared out among `n_jobs` threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        header: str,
+        labels: Labels | None,
+        feature_names: tuple[str, ...] = (),
+        n_jobs: int = 1,
+    ) -> None:
+        self._declarations = declarations = _declarations(name, header)
+        self._whole = next((kind for text, kind in WHOLE_ROWS.items() if text in declarations), None)
+        single = "const float *" in declarations or self._whole is not None
+        super().__init__(name, labels, feature_names, np.dtype(np.float32 if single else np.float64))
+        self.n_jobs = check_jobs(n_jobs)
+        self._ffi = _interface(name, declarations)
+        self._library = self._open(source, header)
+        self.n_features = self._constant("N_FEATURES")
+        self.n_scores = self._constant("N_SCORES", 0)
+        self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
+        self._index_pointer = self._ffi.typeof("int32_t[]")
+        self._row_pointer = self._ffi.typeof(f"{self._whole}_t[]") if self._whole else self._pointer
+        self._view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
+        self._functions: dict[str, Any] = {}
+        self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
+        if self._constant("N_CLASSES", 0) != len(labels or ()):
+            raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor."""
+        rows = self._rows(data)
+        if len(rows) == 1 and not isinstance(rows, SparseRows):
+            return self._predict_one(rows)
+        return super().predict(rows)
+
+    def _predict_one(self, row: NDArray[Any]) -> NDArray[Any]:
+        """A row alone needs no array for C to write to, which would take longer than many models."""
+        answer = self._function("predict")(self._view(self._row_pointer, row))
+        if self._classes is None:
+            return np.array([answer], dtype=np.float64)
+        label: NDArray[Any] = self._classes[answer : answer + 1].copy()
+        return label
+
+    def _has(self, function: str) -> bool:
+        return f"{self.name}_{function}_batch(" in self._declarations
+
+    def self_test(self) -> int:
+        """How many of the rows stored in the code fail."""
+        failed: int = self._function("self_test")()
+        return failed
+
+    def _rows(self, data: Any) -> Any:
+        if self._whole:
+            return self._whole_rows(data)
+        if isinstance(data, SparseRows):
+            return data
+        if self._takes_sparse and hasattr(data, "tocsr") and data.ndim == 2:
+            return self._sparse_rows(data)
+        return super()._rows(data)
+
+    def _sparse_rows(self, data: Any) -> SparseRows:
+        """A scipy matrix in compressed rows, of the types the library takes."""
+        if data.shape[1] != self.n_features:
+            raise OptionError(
+                f"rows have {data.shape[1]} features, the model was trained with {self.n_features}"
+            )
+        csr = data.tocsr(copy=True)
+        csr.sum_duplicates()
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(csr.data, dtype=self._real)
+        return SparseRows(csr.indptr.astype(np.uintp), csr.indices.astype(np.int32), values)
+
+    def _whole_rows(self, data: Any) -> NDArray[Any]:
+        """Rows for code that takes whole numbers, which saturate."""
+        kind = np.dtype(self._whole)
+        limits = np.iinfo(kind)
+        rows = np.nan_to_num(np.rint(as_rows(data, self.n_features, self.feature_names)), nan=limits.min)
+        return np.ascontiguousarray(np.clip(rows, limits.min, limits.max), dtype=kind)
+
+    def _open(self, source: str, header: str) -> Any:
+        """The library; one that a crash has left damaged in the cache is built again."""
+        try:
+            return self._ffi.dlopen(str(build_library(self.name, source, header)))
+        except OSError:
+            fresh = build_library(self.name, source, header, afresh=True)
+        try:
+            return self._ffi.dlopen(str(fresh))
+        except OSError as error:
+            raise ToolchainError(f"the built library cannot be loaded: {error}") from None
+
+    def _constant(self, name: str, *default: int) -> int:
+        try:
+            value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
+        except AttributeError as error:
+            raise ReadError(f"{self.name}.h declares no {error}; compile the model again") from None
+        return value
+
+    def _function(self, name: str) -> Any:
+        if name not in self._functions:  # looking one up takes longer than some calls
+            self._functions[name] = getattr(self._library, f"{self.name}_{name}")
+        return self._functions[name]
+
+    def _call(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
+        """Fill `out` from the rows, each thread a part of them."""
+        if self.n_jobs == 1 or len(rows) <= LEAST_ROWS:
+            self._call_one(name, rows, out)
+            return
+        step = max(LEAST_ROWS, -(-len(rows) // self.n_jobs))
+        parts = [slice(at, at + step) for at in range(0, len(rows), step)]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
+
+    def _call_one(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
+        view = self._view
+        target = view(self._index_pointer if out.dtype == np.int32 else self._pointer, out, True)
+        if isinstance(rows, SparseRows):
+            starts, indices = view("size_t[]", rows.starts), view(self._index_pointer, rows.indices)
+            values = view(self._pointer, rows.values)
+            self._function(f"{name}_sparse_batch")(starts, indices, values, len(rows), target)
+        else:
+            self._function(f"{name}_batch")(view(self._row_pointer, rows), len(rows), target)

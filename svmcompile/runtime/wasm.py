@@ -1,0 +1,84 @@
+"""load for WebAssembly: an emitted `.wasm` file becomes a model that predicts, run by wasmtime."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.ir.labels import Labels
+from svmcompile.runtime.batches import BatchModel
+
+BLOCK_BYTES = 1 << 22  # of rows per call, which bounds how far the module's memory grows
+ALIGNED = 16
+
+
+def has_wasmtime() -> bool:
+    """Whether modules can be run here."""
+    return importlib.util.find_spec("wasmtime") is not None
+
+
+class WasmModel(BatchModel):
+    """A compiled model under scikit-learn's names; its rows are copied into the module's own memory."""
+
+    def __init__(self, path: Path, labels: Labels | None, feature_names: tuple[str, ...] = ()) -> None:
+        self._store, self._exports = _instance(path)
+        numbers = {4: np.float32, 8: np.float64}
+        real = numbers.get(self._number("number_bytes", path), np.float64)
+        super().__init__(path.stem, labels, feature_names, np.dtype(real))
+        self.n_features = self._number("n_features", path)
+        self.n_scores = self._number("n_scores", path)
+        if self._number("n_classes", path) != len(labels or ()):
+            raise ReadError(f"{path}: is of another model than its .svmc; compile the model again")
+
+    def self_test(self) -> int:
+        """How many of the rows stored in the module fail."""
+        failed: int = self._exports["self_test"](self._store)
+        return failed
+
+    def _number(self, name: str, path: Path) -> int:
+        function = self._exports.get(name)
+        if function is None:
+            raise ReadError(f"{path}: is no module of svmcompile: it exports no {name}")
+        value: int = function(self._store)
+        return value
+
+    def _has(self, function: str) -> bool:
+        return f"{function}_batch" in self._exports
+
+    def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        step = max(1, BLOCK_BYTES // max(1, rows.strides[0]))
+        for at in range(0, len(rows), step):
+            self._call_block(name, rows[at : at + step], out[at : at + step])
+
+    def _call_block(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        results = -(-rows.nbytes // ALIGNED) * ALIGNED  # behind the rows
+        start = self._exports["reserve"](self._store, results + out.nbytes) & 0xFFFFFFFF
+        if not start:
+            raise ToolchainError(f"{self.name}.wasm: no room for {results + out.nbytes} bytes of rows")
+        memory = self._exports["memory"]
+        memory.write(self._store, rows.tobytes(), start)
+        self._exports[f"{name}_batch"](self._store, start, len(rows), start + results)
+        begin = start + results
+        found = memory.read(self._store, begin, begin + out.nbytes)
+        out[...] = np.frombuffer(bytes(found), out.dtype).reshape(out.shape)
+
+
+def _instance(path: Path) -> tuple[Any, Any]:
+    """A store and the exports of a module in it."""
+    if not has_wasmtime():
+        raise ToolchainError("running .wasm files needs wasmtime; run: pip install svmcompile[wasm]")
+    import wasmtime
+
+    store = wasmtime.Store()
+    try:
+        module = wasmtime.Module(store.engine, path.read_bytes())
+        return store, wasmtime.Instance(store, module, []).exports(store)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from None
+    except (wasmtime.WasmtimeError, wasmtime.Trap) as error:
+        raise ReadError(f"{path}: wasmtime cannot load the module: {error}") from None

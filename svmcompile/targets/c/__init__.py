@@ -1,0 +1,1 @@
+"""The C target: a machine program becomes NAME.h and NAME.c."""

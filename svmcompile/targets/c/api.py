@@ -1,0 +1,227 @@
+"""The public functions of generated C: declarations, and bodies that call the nodes in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
+from svmcompile.ir.program import Number, Program
+from svmcompile.ir.rules import Types
+from svmcompile.ir.wide import value_number
+from svmcompile.targets.names import KEYWORDS, Names
+
+# Programs in whole numbers speak float with their callers.
+C_TYPES: dict[Number, str] = {
+    "f32": "float", "f64": "double", "q15": "float", "q7": "float",
+    "u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One public function: what the header says and, for batches, the call per row."""
+
+    comment: str
+    declaration: str
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One single-row function: buffers for the values on the way, and the calls that fill them."""
+
+    declaration: str
+    buffers: list[str]
+    calls: list[str]
+
+
+def takes_kernel(program: Program) -> bool:
+    """Whether the caller computes the kernel."""
+    return any(getattr(node, "shape", "") == "given" for node in program.body)
+
+
+def row_parameters(program: Program, name: str) -> str:
+    """How the nodes are given a row: its features, or a query and the kernel to ask."""
+    if takes_kernel(program):
+        return f"{name}_kernel *kernel, const void *query"
+    return f"const {row_type(program)} *x"
+
+
+def public_functions(program: Program, types: Types, name: str) -> list[Function]:
+    """Everything the header declares, in the order of the header."""
+    d, real, kind = program.n_features, real_of(program), row_type(program)
+    row = item("x", d)
+    if program.labels is None:
+        batch = f"void {name}_predict_batch(const {kind} *x, size_t rows, {real} *values)"
+        return [
+            Function(f"The value for one row of {d} features.", predict_of(program, name)),
+            Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
+            _self_test(name),
+        ]
+    many = f"const {kind} *x, size_t rows"
+    found = [
+        Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name)),
+        Function(
+            "The same for many rows.",
+            f"void {name}_predict_batch({many}, int32_t *indices)",
+            f"indices[i] = {name}_predict({row})",
+        ),
+    ]
+    for result in results(program, types):
+        target = "" if result.alone else f", {item(result.target, result.width)}"
+        call = f"{name}_{result.function}({row}{target})"
+        found += [
+            Function(result.comment, result.declaration(program, name)),
+            Function(
+                "The same for many rows.",
+                f"void {name}_{result.function}_batch({many}, {real} *{result.target})",
+                f"{result.target}[i] = {call}" if result.alone else call,
+            ),
+        ]
+    return [*found, _self_test(name)]
+
+
+def item(array: str, width: int) -> str:
+    """Where row i begins in an array of rows."""
+    return f"{array} + i * {width}" if width > 1 else f"{array} + i"
+
+
+def _self_test(name: str) -> Function:
+    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
+    return Function(text, f"int {name}_self_test(void)")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One output of a classifier beside its label: its public function and where that writes."""
+
+    value: str  # of the program
+    function: str
+    target: str
+    width: int
+    comment: str
+    alone: bool = False  # one number, which is returned
+
+    def declaration(self, program: Program, name: str, row: str = "", suffix: str = "") -> str:
+        real = real_of(program)
+        row = row or f"const {row_type(program)} x[{program.n_features}]"
+        if self.alone:
+            return f"{real} {name}_{self.function}{suffix}({row})"
+        return f"void {name}_{self.function}{suffix}({row}, {real} {self.target}[{self.width}])"
+
+
+def results(program: Program, types: Types) -> list[Result]:
+    """What a classifier gives beside labels, in the order of the header."""
+    found = []
+    if scores := program.output("scores"):
+        width = types[scores].width
+        comment = f"The {width} decision values of one row."
+        comment = comment if width > 1 else "The signed decision value of one row."
+        found.append(Result(scores, "decision_function", "scores", width, comment))
+    if chances := program.output("probabilities"):
+        width = types[chances].width
+        comment = f"The probabilities of the {width} classes for one row."
+        found.append(Result(chances, "predict_proba", "probabilities", width, comment))
+    if samples := program.output("samples"):
+        comment = "The raw score of one row: its decision value without the offset."
+        found.append(Result(samples, "score_samples", "samples", 1, comment, alone=True))
+    return found
+
+
+def real_of(program: Program) -> str:
+    """The C type of the program's numbers."""
+    return c_real(program.number or "f64")
+
+
+def row_type(program: Program) -> str:
+    """The C type of the features as they come."""
+    return c_real(program.input.number or program.number or "f64")
+
+
+def c_real(number: Number) -> str:
+    """The C type of a number type."""
+    return C_TYPES[number]
+
+
+def predict_of(program: Program, name: str) -> str:
+    result = "int" if program.labels else real_of(program)
+    return f"{result} {name}_predict(const {row_type(program)} x[{program.n_features}])"
+
+
+def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
+    """Bodies of the single-row functions."""
+    main = program.output("label") or program.output("value")
+    assert main is not None
+    bodies = [body(program, types, symbols, main, predict_of(program, name))]
+    for result in results(program, types):
+        declaration = result.declaration(program, name)
+        target = "" if result.alone else result.target
+        bodies.append(body(program, types, symbols, result.value, declaration, target))
+    return bodies
+
+
+def body(
+    program: Program,
+    types: Types,
+    symbols: Names,
+    goal: str,
+    declaration: str,
+    target: str = "",
+    start: tuple[str, str] | None = None,
+) -> Body:
+    """Calls for all nodes the goal needs. The goal is written to `target`, or returned.
+
+    `start` names a value that is there already and the variable that holds it.
+    """
+    functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
+    local = Names(
+        KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
+    )
+    buffer = dict([start]) if start else {program.input.name: row_argument(program)}
+    buffers, calls = [], []
+    if goal in buffer and target:
+        width = types[goal].width
+        calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
+    for node in needed(program, goal, set(buffer)):
+        arguments = ", ".join(buffer[name] for name in _eager(node))
+        if lazy_operands(node):  # what is computed when needed starts from the row
+            arguments = ", ".join([buffer[program.input.name], arguments])
+        function = symbols(f"%{node.out}", node.out)
+        if types[node.out].kind is Kind.LABEL:
+            calls.append(f"return {function}({arguments})")
+            continue
+        if types[node.out].kind is Kind.INDEX:
+            buffer[node.out] = local(node.out)
+            calls.append(f"const size_t {buffer[node.out]} = {function}({arguments})")
+            continue
+        if node.out == goal and target:
+            buffer[node.out] = target
+        else:
+            buffer[node.out] = local(node.out)
+            real = c_real(value_number(node.out, program, types))
+            buffers.append(f"{real} {buffer[node.out]}[{types[node.out].width}]")
+        calls.append(f"{function}({arguments}, {buffer[node.out]})")
+    if not target and types[goal].kind is not Kind.LABEL:
+        place = "" if types[goal].kind is Kind.INDEX else "[0]"
+        calls.append(f"return {buffer[goal]}{place}")
+    return Body(declaration, buffers, calls)
+
+
+def row_argument(program: Program) -> str:
+    """The row as it is handed on."""
+    return "kernel, query" if takes_kernel(program) else "x"
+
+
+def needed(program: Program, goal: str, known: set[str]) -> list[Node]:
+    """The nodes that lead to a value for every row, from values known already."""
+    wanted, kept = {goal}, []
+    for node in reversed(program.body):
+        if node.out in wanted and node.out not in known:
+            kept.append(node)
+            wanted.update(_eager(node))
+    return kept[::-1]
+
+
+def _eager(node: Node) -> tuple[str, ...]:
+    """The operands every row needs."""
+    return tuple(name for name in operands(node) if name not in lazy_operands(node))

@@ -1,0 +1,256 @@
+"""The C backend: a machine program becomes NAME.h and NAME.c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile import __version__
+from svmcompile.errors import EmitError
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.labels import Labels
+from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
+from svmcompile.ir.program import FIXED, Number, Program
+from svmcompile.ir.rules import Types
+from svmcompile.targets.c import literals
+from svmcompile.targets.c.api import Function, c_real, functions, public_functions
+from svmcompile.targets.c.batches import Tiled, input_body, leaf_body, sparse_functions, tiled
+from svmcompile.targets.c.device import RESERVED as OF_DEVICES
+from svmcompile.targets.c.device import Style, check_double
+from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
+from svmcompile.targets.c.helpers import helpers
+from svmcompile.targets.c.nodes import context as c_nodes
+from svmcompile.targets.c.nodes.bounded import STAGED
+from svmcompile.targets.c.nodes.fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
+from svmcompile.targets.c.nodes.sums import goes_alone
+from svmcompile.targets.c.nodes.trees import lazy_bodies
+from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.names import Names, check_name, comment
+from svmcompile.targets.templating import render
+
+INT32 = range(-(1 << 31), 1 << 31)
+INT64 = range(-(1 << 63), 1 << 63)
+# Nodes that read whole vectors from their tables.
+IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, PickedTaylor, *STAGED)
+ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
+MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
+
+
+def emit(
+    program: Program,
+    name: str,
+    self_test: SelfTest,
+    profile: str = "portable",
+    soft_double: bool = False,
+) -> dict[str, str]:
+    """The two files of a machine program; `self_test` holds rows with their expected results.
+
+    Code for a device has no double unless the program is in double, or `soft_double` allows it.
+    """
+    check_name(name)
+    assert program.number, "lower the program first"
+    reserved = RESERVED | (ASKING if points(program) else frozenset())
+    if profile == "device":
+        check_double(program, soft_double)
+        reserved |= OF_DEVICES
+    symbols = Names(reserved, prefix=f"{name}_")
+    context = _context(program, name, symbols, self_test, profile)
+    context["declarations"] = render("c/api.j2", context)
+    return {
+        f"{name}.h": render("c/model.h.j2", context),
+        f"{name}.c": render("c/model.c.j2", context),
+    }
+
+
+# Symbols the templates use themselves; tables and nodes stay clear of them.
+RESERVED = frozenset(
+    "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
+    "predict_proba_batch score_samples score_samples_batch quantise predict_q decision_function_q "
+    "exp2 tanh power root cosine dot kernel "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
+)
+ASKING = frozenset(
+    "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
+)  # of a caller's kernel
+
+
+def _context(
+    program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
+) -> dict[str, Any]:
+    number, style = program.number, Style(name, profile == "device")
+    assert number
+    made = style.adapt(program)
+    program = made.program
+    types = infer_types(program)
+    tables = _tables(program, symbols, made.folded)
+    around = tiled(program, types, symbols)
+    asked = points(program)
+    quantised = quantised_functions(program, types, name, symbols)
+    api = _api(program, types, style, around, quantised)
+    labels = _labels(program.labels)
+    bodies_of = functions_with_kernel if asked else functions
+    has_bulk = any(table["bulk"] for table in tables)
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "version": __version__,
+        "profile": profile,
+        "banner": _banner(program),
+        "features": [comment(feature) for feature in program.input.feature_names],
+        "real": c_real(number),
+        "constants": _constants(program, asked),
+        "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
+        "labels": labels,
+        "api": api,
+        "tables": tables,
+        "has_bulk": has_bulk,
+        "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
+        "has_long_strings": has_bulk or bool(labels and labels["long"]),
+        "helpers": helpers(program, types, name, style, made.folded),
+        **style.file_fields(program, types),
+        "nodes": [
+            c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body
+        ],
+        **_inner_bodies(program, types, symbols),
+        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
+        "tiled": around,
+        "lazies": lazy_bodies(program, types, symbols, name),
+        "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
+        "fixed_dots": fixed_dots(program, types, name),
+        "batches": [function for function in api if function.call],
+        "self_test": self_test.context(program, name, _by_feature(program), "x" if style.device else ""),
+    }
+
+
+def _inner_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Any]:
+    """Functions that lead to the input and the leaf of sums which take many rows at once."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
+    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
+    return {
+        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
+        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+    }
+
+
+def _api(
+    program: Program, types: Types, style: Style, around: Tiled | None, quantised: Quantised
+) -> list[Function]:
+    """All functions of the header, the self-test last."""
+    api = public_functions(program, types, style.name)
+    self_test = style.self_test(api.pop())
+    if points(program):
+        api += kernel_functions(program, types, style.name)
+    if around:
+        api += sparse_functions(around, style.name)
+    return [*api, *quantised.api, self_test]
+
+
+def _by_feature(program: Program) -> bool:
+    """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
+    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
+    return len(sums) == 1 and isinstance(sums[0], SparseSum) and not goes_alone(program)
+
+
+def _banner(program: Program) -> list[str]:
+    """What a file says of itself."""
+    origin = program.origin
+    options = "".join(f", {key}={value}" for key, value in origin.options)
+    noise = origin.details.get("noise_scale")
+    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
+    return [
+        f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
+        f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
+        f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
+        f"{ARITHMETIC[program.number or 'f64']} arithmetic.",
+        *filter(None, [told]),
+        *fixed_banner(program),
+    ]
+
+
+def _constants(program: Program, asked: list[int]) -> list[dict[str, Any]]:
+    constants = [{"name": "N_FEATURES", "value": program.n_features}]
+    if asked:
+        constants.append({"name": "N_VECTORS", "value": len(asked)})
+    if program.labels:
+        constants.append({"name": "N_CLASSES", "value": program.n_classes})
+    scores = program.output("scores")
+    if scores is not None:
+        constants.append({"name": "N_SCORES", "value": infer_types(program)[scores].width})
+    return constants
+
+
+def _labels(labels: Labels | None) -> dict[str, Any] | None:
+    """The label table: the narrowest C type that holds every label as it is."""
+    if labels is None:
+        return None
+    values = labels.values
+    if labels.kind == "str":
+        items, c_type = [literals.string(str(value)) for value in values], "char *const "
+    elif labels.kind == "float":
+        items, c_type = [literals.real(float(value), "f64") for value in values], "double "
+    elif all(int(value) in INT32 for value in values):
+        items, c_type = [_integer(int(value), "INT32") for value in values], "int32_t "
+    elif all(int(value) in INT64 for value in values):
+        items, c_type = [_integer(int(value), "INT64") for value in values], "int64_t "
+    elif all(0 <= int(value) < 1 << 64 for value in values):
+        items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
+    else:
+        raise EmitError("the labels do not fit any integer type of C")
+    return {
+        "type": c_type,
+        "count": len(items),
+        "text": literals.wrap(items),
+        "long": any(len(item) > MAX_STRING for item in items),
+    }
+
+
+def _integer(value: int, kind: str) -> str:
+    """An integer literal; the least value of a type has no literal of its own."""
+    if value == (INT32 if kind == "INT32" else INT64).start:
+        return f"{kind}_MIN"
+    return str(value) if value in INT32 else f"INT64_C({value})"
+
+
+def _table_text(table: NDArray[Any], bulk: bool) -> str:
+    if bulk:
+        return literals.octets(table)
+    if table.dtype.kind in "iu":
+        return literals.wrap([str(value) for value in table.ravel().tolist()])
+    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, _number(table))
+
+
+def _number(table: NDArray[Any]) -> Number:
+    return "f32" if table.dtype == np.float32 else "f64"
+
+
+def _c_type(table: NDArray[Any]) -> str:
+    if table.dtype.kind in "iu":
+        return f"{table.dtype}_t"
+    return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
+
+
+def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[dict[str, Any]]:
+    tables = []
+    for name in c_nodes.emitted_tables(program):
+        if name in folded:
+            continue
+        table = program.tables[name]
+        if not table.size and program.number in FIXED:  # leaves without vectors
+            table = np.zeros(1, table.dtype)
+        if not table.size:
+            raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
+        bulk = literals.is_bulk(table)
+        tables.append(
+            {
+                "name": symbols(f"@{name}", name),
+                "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
+                "count": table.size,
+                "bytes": table.nbytes,
+                "bulk": bulk,
+                "type": _c_type(table),
+                "text": _table_text(table, bulk),
+            }
+        )
+    return tables

@@ -1,0 +1,184 @@
+"""What the macros of `leaves.j2` need to know of the sums of leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmcompile.ir.leaf_layout import packed_layout
+from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
+from svmcompile.ir.nodes import PackedLeaves
+from svmcompile.ir.program import Number, Program
+from svmcompile.ir.rules import Types
+from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
+from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.nodes.sums import goes_alone, power_steps
+
+DOUBLE, INT, BLOCK_BYTES = 8, 4, 64
+CHUNK = 1024  # rows that are sorted at a time
+MOST_LEAVES = 4096  # that are counted on the stack
+MOST_FEATURES = 2048  # of the rows of a tile, which stand on the stack
+FEW_ROWS = 4  # so few rows of a leaf go one by one
+LEAST_BYTES = 8 * 1024  # of the largest leaf
+SUMS = 8  # that a processor adds to at a time without waiting
+SPILL = 8  # blocks after which lane sums go to double
+
+
+def is_host(node: PackedLeaves, program: Program) -> bool:
+    """Whether the code is written for each instruction set."""
+    return int(program.tables[node.vectors].shape[2]) > 1
+
+
+def idle_tables(node: PackedLeaves) -> set[str]:
+    """Tables that say nothing in C: with one sum per leaf, what tells sums apart."""
+    if node.rule != "sum":
+        return set()
+    return {node.members, node.firsts, node.ends, node.places, node.bias_firsts}
+
+
+def most_sums(node: PackedLeaves, program: Program) -> int:
+    """Sums of the leaf that has most; at least one, since C has no empty arrays."""
+    return max(1, int(packed_layout(node, program.tables).sums.max()))
+
+
+def most_columns(node: PackedLeaves, program: Program) -> int:
+    """Weights of a vector in the leaf that has most."""
+    return max(1, int(packed_layout(node, program.tables).columns.max()))
+
+
+def most_classes(node: PackedLeaves, program: Program) -> int:
+    """Classes of the leaf that has most."""
+    return int(np.diff(program.tables[node.firsts].astype(np.int64)).max())
+
+
+def chunk_rows(node: PackedLeaves, program: Program) -> int:
+    """How many rows of a batch are sorted by leaf, so that rows share what is read; 0: they go one by one.
+
+    That pays as soon as leaves have some vectors to read.
+    """
+    layout, size = packed_layout(node, program.tables), 4 if program.number == "f32" else 8
+    _, width, lanes = program.tables[node.vectors].shape
+    if node.rule != "sum" or lanes == 1 or goes_alone(program) or len(layout.vectors) > MOST_LEAVES:
+        return 0
+    largest = int(layout.vectors.max()) * int(width) * size
+    return CHUNK if largest >= LEAST_BYTES and width <= MOST_FEATURES else 0
+
+
+def leaves_context(node: PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
+    """Sizes, and for host code blocks and steps."""
+    blocks, width, lanes = program.tables[node.vectors].shape
+    layout = packed_layout(node, program.tables)
+    return {
+        "rule": node.rule,
+        "classes": node.classes,
+        "leaves": types[node.leaf].width,
+        "vector_count": int(layout.vectors.sum()),
+        "most_vectors": int(layout.vectors.max()),
+        "scores": types[node.out].width,
+        "most_sums": most_sums(node, program),
+        "most_columns": most_columns(node, program),
+        "most_classes": most_classes(node, program),
+        "absent": real(ABSENT if node.rule == "vote" else LOWEST, number),
+        "constant_leaves": bool((layout.vectors == 0).any()),
+        "host": lanes > 1,
+        "lanes": int(lanes),
+        "blocks": blocks,
+        "chunk": chunk_rows(node, program),
+        "few": FEW_ROWS,
+        "input_width": program.n_features,
+        "columns": 1,
+        "by_lane": True,
+        "spill": SPILL,
+        "halves": False,
+        "table_type": "float" if number == "f32" else "double",
+        "bits": "uint32_t" if number == "f32" else "uint64_t",
+        "power_steps": power_steps(node.degree),
+        "width": width,
+        "given": False,
+        "shape": node.shape,
+        "offset": real(program.tables[node.offsets][0], number),
+    }
+
+
+def leaf_instruction_sets(
+    node: PackedLeaves, program: Program, number: Number, function: str, name: str
+) -> list[dict[str, Any]]:
+    """Every instruction set with its vector types and the numbers of blocks it takes at once."""
+    _, width, lanes = map(int, program.tables[node.vectors].shape)
+    size = 4 if number == "f32" else 8
+    most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
+    one_sum, columns = node.rule == "sum", most_columns(node, program)
+    made: list[dict[str, Any]] = []
+    for isa in INSTRUCTION_SETS if lanes > 1 else ():
+        shape = _shape(isa, node, program)
+        per_block = shape.per_block
+        sizes = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
+        made.append(
+            vector_names(isa, size, function, name)
+            | {
+                "by_tile": one_sum,
+                "per_block": per_block,
+                "gathered": per_block,
+                "padded_columns": columns + -columns % (isa.bytes // size),
+                "tiles": [_tile(isa, shape, count, width) for count in sizes],
+                **group_tile(isa, shape),
+            }
+        )
+    return made
+
+
+def group_tile(isa: InstructionSet, shape: Shape) -> dict[str, Any]:
+    """A tile of rows by one block, since leaves have any number of blocks; whole steps of kernel values."""
+    rows = isa.in_step // shape.per_block
+    queries = -(-isa.queries * isa.tile_blocks // 2 // rows) * rows if isa.tile_blocks > 1 else isa.queries
+    places = [(row, v) for row in range(rows) for v in range(shape.per_block)]
+    return {
+        "tile_blocks": 1,
+        "queries": queries,
+        "rows_in_step": rows,
+        "tile_step": shape.step("t[{0}]", "rows[{0}]", places),
+    }
+
+
+def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str, Any]:
+    """One row and some blocks: as many chains of sums as make enough that do not wait for each other."""
+    chains = max(1, min(SUMS // (count * shape.per_block), width))
+    return {
+        "count": count,
+        "chains": chains,
+        "whole": width // chains * chains,  # features that the chains take in turn
+        "steps": shape.row_steps(count, isa.in_step),
+    }
+
+
+def scratch(node: PackedLeaves, program: Program) -> int:
+    """Bytes of the arrays inside the node's functions."""
+    size, block = 4 if program.number == "f32" else 8, int(program.tables[node.vectors].shape[2])
+    host = is_host(node, program)
+    if node.rule == "sum":
+        return DOUBLE + block * (DOUBLE + size) if host else 0
+    columns, sums = most_columns(node, program), DOUBLE * most_sums(node, program)
+    votes = INT * most_classes(node, program) if node.rule == "vote" else 0
+    if not host:
+        return sums + max(size * columns, votes)
+    values = max(isa.row_blocks for isa in INSTRUCTION_SETS) * block * size
+    return sums + max(values + size * (columns + -columns % block), votes)
+
+
+def batch_scratch(node: PackedLeaves, program: Program, types: Types) -> int:
+    """Bytes of the arrays around a chunk of rows that is sorted by leaf; 0 where none is."""
+    chunk, size = chunk_rows(node, program), 4 if program.number == "f32" else 8
+    if not chunk:
+        return 0
+    width, block = types[node.x].width, BLOCK_BYTES
+    queries = max(int(group_tile(isa, _shape(isa, node, program))["queries"]) for isa in INSTRUCTION_SETS)
+    per_query = size * (width + 1) + 2 * block + block // size * DOUBLE
+    sorting = INT * (2 * chunk + types[node.leaf].width + 1)
+    return size * chunk + sorting + size * width + queries * per_query
+
+
+def _shape(isa: InstructionSet, node: PackedLeaves, program: Program) -> Shape:
+    lanes, size = int(program.tables[node.vectors].shape[2]), 4 if program.number == "f32" else 8
+    per_block = lanes * size // isa.bytes
+    return Shape(per_block, int(node.rule == "sum"), per_block)

@@ -1,0 +1,134 @@
+"""Kits: NAME.h and NAME.c laid out as other build systems expect them, with an example that runs.
+
+A kit is one line of the table and a folder of templates; every template there becomes a file of the kit.
+No text of a model goes into them but its name, which is a C identifier, and its labels as C literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmcompile import __version__
+from svmcompile.errors import OptionError
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import FIXED, Number, Program
+from svmcompile.targets.c.api import c_real
+from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.templating import render, template_folder
+
+PROFILE = "device"  # of C for devices
+VERSION = "1.0.0"  # of the model as a package; registries want one
+MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
+FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.MULTILINE)
+CONSTANT = re.compile(r"^ {4}([A-Z]\w*) = ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """Where the two files go, how an example begins and ends, and whether it is for this machine too."""
+
+    header: str = "include"
+    source: str = "src"
+    entry: str = "int main(void)"
+    returns: str = "wrong"
+    host: bool = False
+
+
+KITS = {
+    "arduino": Kit(header="src"),
+    "platformio": Kit(),
+    "cmake": Kit(host=True),
+    "zephyr": Kit(returns="0"),
+    "esp-idf": Kit(entry="void app_main(void)", returns=""),
+}
+
+
+def check_kit(kit: str, profile: str) -> str:
+    """The name of the kit, if there is such a one and the profile is for its devices."""
+    if kit not in KITS:
+        raise OptionError(f"unknown kit {kit!r}; known: {', '.join(KITS)}")
+    if profile == "host" and not KITS[kit].host:
+        raise OptionError(
+            f"kit {kit} is for devices, profile host is not; add --profile {PROFILE} (profile={PROFILE!r})"
+        )
+    return kit
+
+
+def default_profile(kits: Iterable[str]) -> str:
+    """The profile of C that goes into these kits, unless the user says another."""
+    return PROFILE if any(kit in KITS and not KITS[kit].host for kit in kits) else "host"
+
+
+def emit_kit(
+    kit: str, program: Program, name: str, number: Number, code: Mapping[str, str]
+) -> dict[str, str]:
+    """The files of a kit by their path, KIT/NAME/...; `code` holds the program's NAME.h and NAME.c."""
+    layout = KITS[kit]
+    context = _context(layout, program, name, "f32" if number in FIXED else number, code[f"{name}.h"])
+    folder = template_folder() / "kits" / kit
+    templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
+    files = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
+    files[f"{layout.header}/{name}.h"] = code[f"{name}.h"]
+    files[f"{layout.source}/{name}.c"] = code[f"{name}.c"]
+    return {f"{kit}/{name}/{path}": text for path, text in files.items()}
+
+
+def _context(kit: Kit, program: Program, name: str, number: Number, header: str) -> dict[str, Any]:
+    classes = f"{program.n_classes} classes" if program.labels else "one value"
+    official = name.lower().startswith("arduino")  # such names are kept for Arduino's own libraries
+    return {
+        "kit": kit,
+        "name": name,
+        "NAME": name.upper(),
+        "arduino_name": f"SVM_{name}" if official else name,
+        "version": VERSION,
+        "compiler": __version__,
+        "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
+        "real": c_real(number),
+        "answer": "label" if program.labels else "value",
+        "labels": label_format(program.labels),
+        "rows": _rows(program, number),
+        "functions": FUNCTION.findall(header),
+        "constants": CONSTANT.findall(header),
+    }
+
+
+def label_format(labels: Labels | None) -> dict[str, Any] | None:
+    """How a label is printed: by printf and its cast, and by Arduino's print."""
+    if labels is None:
+        return None
+    if labels.kind == "str":
+        return {"format": "%s", "cast": "", "arduino": "", "real": False}
+    if labels.kind == "float":
+        return {"format": "%g", "cast": "(double)", "arduino": "(double)", "real": True}
+    if all(-(1 << 31) <= int(value) < 1 << 31 for value in labels.values):
+        return {"format": "%ld", "cast": "(long)", "arduino": "(long)", "real": False}
+    sign = "%lld" if all(int(value) < 1 << 63 for value in labels.values) else "%llu"
+    cast = "(long long)" if sign == "%lld" else "(unsigned long long)"
+    return {"format": sign, "cast": cast, "arduino": "(double)", "real": False}
+
+
+def _rows(program: Program, number: Number) -> dict[str, Any]:
+    """Rows of the self-test, plain ones first; a row of zeros where there are none."""
+    test = SelfTest.of(program, number)
+    count = min(MOST_ROWS, max(1, MOST_NUMBERS // program.n_features))
+    rows = test.rows[::-1][:count] if len(test.rows) else np.zeros((1, program.n_features))
+    found = interpret(program, rows)
+    expected = found["label"] if program.labels else found["value"][:, 0]
+    told = [str(value) if program.labels else real(value, number) for value in expected.ravel()]
+    tolerances = test.tolerances[::-1][:count] if len(test.rows) else np.full(1, np.inf)
+    limits = [real(min(value, 1e30), number) for value in tolerances]
+    inputs = [wrap([real(value, number) for value in row], " " * 6).strip() for row in rows]
+    return {
+        "count": len(rows),
+        "inputs": ",\n".join(f"    {{ {text} }}" for text in inputs),
+        "expected": ", ".join(told),
+        "tolerances": ", ".join(limits),
+    }

@@ -1,0 +1,1 @@
+"""The ONNX target: a math program becomes one graph of plain operators."""

@@ -1,0 +1,188 @@
+"""emit for ONNX: a math program becomes one `.onnx` file of plain operators, opset 17.
+
+Trees use one operator more, `TreeEnsembleRegressor` of ai.onnx.ml 3.
+
+Precision. With "f64" all is double. With "f32" the input and the scores are
+float, and so are the one wide product of rows with support vectors, with its
+exponential or tanh, the tests of trees, and the dot products of their leaves;
+whatever is narrow or loses digits (scaling by numbers that float cannot hold,
+squared norms, powers, weighted sums, affine and quadratic functions) is double.
+Labels are decided on the double sums, before scores are rounded.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile import __version__
+from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Number, Program
+from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.graph import Graph
+from svmcompile.targets.onnx.nodes import (  # noqa: F401  register their nodes
+    bounded,
+    coupling,
+    decisions,
+    features,
+    lazy,
+    leaf_functions,
+    leaves,
+    lists,
+    paths,
+    probabilities,
+    taylor,
+    trees,
+)
+from svmcompile.targets.onnx.nodes.sums import kernel_sums, pair_sums
+from svmcompile.targets.onnx.values import DOUBLE, Values
+
+Precision = Number
+PUBLIC_NAMES = {"samples": "score_samples"}
+
+
+def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
+    """The model as {"NAME.onnx": bytes}; equal programs give equal bytes."""
+    values = Values(Graph(), program, precision)
+    build_needed(values, [output.value for output in program.outputs])
+    _outputs(program, values)
+    model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
+    return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
+
+
+def metadata(program: Program, precision: Precision) -> dict[str, str]:
+    """Where the model came from and what its outputs mean; nothing about the machine or the time."""
+    origin = program.origin
+    entries = {
+        "producer": f"svmcompile {__version__}",
+        "source": origin.source,
+        "source_sha256": origin.sha256,
+        "method": origin.method,
+        "claim": origin.claim.value,
+        "precision": precision,
+    }
+    if "noise_scale" in origin.details:
+        entries["noise_scale"] = repr(origin.details["noise_scale"])
+    if program.labels:
+        entries["labels"] = json.dumps(program.labels.values)
+    if program.input.feature_names:
+        entries["feature_names"] = json.dumps(program.input.feature_names)
+    return entries
+
+
+def _outputs(program: Program, values: Values) -> None:
+    """Public names for the program's outputs; scores are rounded to the input's type."""
+    graph = values.graph
+    for output in program.outputs:
+        value = values.names[output.value]
+        if output.name == "label":
+            _label_output(program, values, value)
+        elif output.name in ("scores", "probabilities"):
+            width = values.types[output.value].width
+            graph.output(output.name, values.narrow(value), values.element, width)
+        else:
+            name = PUBLIC_NAMES.get(output.name, output.name)
+            graph.output(name, values.column(values.narrow(value)), values.element, None)
+
+
+def _label_output(program: Program, values: Values, index: str) -> None:
+    from onnx import helper
+
+    if program.labels is None:
+        raise EmitError("the program gives a label but holds no labels")
+    table = label_table(program.labels, values.number)
+    label = values.graph.op("Gather", values.graph.constant(table), index, axis=0)
+    values.graph.output("label", label, helper.np_dtype_to_tensor_dtype(table.dtype), None)
+
+
+def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
+    """The labels as an array that an ONNX tensor can hold without loss."""
+    if labels.kind == "str":
+        return np.array([_utf8(str(value)) for value in labels.values], dtype=object)
+    if labels.kind == "bool":
+        return np.array(labels.values, np.bool_)
+    return _float_table(labels, number) if labels.kind == "float" else _integer_table(labels)
+
+
+def _float_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
+    exact = np.array(labels.values, DOUBLE)
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(number)
+    return rounded if (rounded == exact).all() else exact
+
+
+def _integer_table(labels: Labels) -> NDArray[Any]:
+    for dtype in (np.int64, np.uint64):
+        try:
+            return np.array(labels.values, dtype)
+        except OverflowError:
+            continue
+    raise EmitError("a label does not fit into 64 bits; retrain with smaller labels")
+
+
+def _utf8(label: str) -> bytes:
+    try:
+        return label.encode()
+    except UnicodeEncodeError:
+        raise EmitError(
+            f"label {label!r} is not valid Unicode and ONNX cannot hold it; rename it"
+        ) from None
+
+
+@build.register
+def _(node: ir.Scale, values: Values) -> str:
+    x, tables = values.names[node.x], values.tables
+    only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
+    if not (only_shifts and values.keeps(tables[node.shift])):
+        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
+    for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
+        if (tables[table] != idle).any():
+            x = values.same(kind, x, values.like(x, tables[table]))
+    return x
+
+
+@build.register
+def _(node: ir.Clip, values: Values) -> str:
+    x = values.names[node.x]
+    if not values.keeps(np.array([node.low, node.high])):
+        x = values.wide(x)
+    return values.with_nan_of(x, values.clip(x, node.low, node.high))
+
+
+@build.register
+def _(node: ir.KernelSum, values: Values) -> str:
+    return kernel_sums(values, node)
+
+
+@build.register
+def _(node: ir.PairSum, values: Values) -> str:
+    return pair_sums(values, node)
+
+
+@build.register
+def _(node: ir.Affine, values: Values) -> str:
+    x = values.names[node.x]
+    h = values.wide_centred(x, values.tables[node.centre])
+    weights, bias = values.tables[node.weights], values.tables[node.bias]
+    return values.poisoned(x, weights.shape[1], values.product(h, weights, bias))
+
+
+@build.register
+def _(node: ir.Quadratic, values: Values) -> str:
+    """h . (A h + w) + b: one product gives A h + w for all outputs, then one sum over features."""
+    graph, x, weights = values.graph, values.names[node.x], values.tables[node.weights]
+    m, d = weights.shape
+    upper = np.zeros((m, d, d))
+    rows, columns = np.triu_indices(d)
+    upper[:, rows, columns] = values.tables[node.squares]
+    h = values.wide_centred(x, values.tables[node.centre])
+    slopes = values.product(h, upper.reshape(m * d, d), weights.reshape(m * d))
+    slopes = graph.op("Reshape", slopes, values.integers(0, m, d))  # 0 keeps the number of rows
+    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, values.integers(1)))
+    sums = graph.op("ReduceSum", terms, values.integers(2), keepdims=0)
+    return values.poisoned(x, d, graph.op("Add", sums, graph.constant(values.tables[node.bias])))

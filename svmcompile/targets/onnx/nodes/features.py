@@ -1,0 +1,97 @@
+"""Preprocessing in ONNX: cases of `build`.
+
+Whatever divides, multiplies features with each other or takes a cosine is done in double; what only
+moves numbers keeps their type.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmcompile.ir import nodes as ir
+from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.values import Values
+
+
+@build.register
+def _(node: ir.AsFeatures, values: Values) -> str:
+    return values.names[node.scores]
+
+
+@build.register
+def _(node: ir.Pick, values: Values) -> str:
+    columns = values.graph.constant(values.tables[node.columns].astype(np.int64))
+    return values.same("Gather", values.names[node.x], columns, axis=1)
+
+
+@build.register
+def _(node: ir.Normalize, values: Values) -> str:
+    graph, x = values.graph, values.wide(values.names[node.x])
+    axis, width = values.integers(1), values.types[node.x].width
+    if node.norm == "max":
+        norm = graph.op("ReduceMax", graph.op("Abs", x), axes=(1,), keepdims=1)
+    else:
+        sizes = graph.op("Abs", x) if node.norm == "l1" else graph.op("Mul", x, x)
+        norm = graph.op("ReduceSum", sizes, axis, keepdims=1)
+    if node.norm == "l2":
+        norm = graph.op("Sqrt", norm)
+    small = graph.op("Less", norm, values.scalar(node.least))
+    divisor = graph.op("Where", small, values.scalar(1.0), norm)
+    return values.poisoned(x, width, graph.op("Div", x, divisor))
+
+
+@build.register
+def _(node: ir.Powers, values: Values) -> str:
+    """One product per degree; columns that are the number one are multiplied as well."""
+    graph, x, factors = values.graph, values.wide(values.names[node.x]), values.tables[node.factors]
+    width = values.types[node.x].width
+    if (factors == width).any():
+        # x * 0 + 1 would be NaN for NaN: the number one is appended, [N, 1].
+        rows = graph.op("Slice", graph.op("Shape", x), *(values.integers(at) for at in (0, 1, 0)))
+        shape = graph.op("Concat", rows, values.integers(1), axis=0)
+        x = graph.op("Concat", x, graph.op("Expand", values.scalar(1.0), shape), axis=1)
+    columns = [graph.constant(column.astype(np.int64)) for column in factors.T]
+    out = graph.op("Gather", x, columns[0], axis=1)
+    for column in columns[1:]:
+        out = graph.op("Mul", out, graph.op("Gather", x, column, axis=1))
+    return out
+
+
+@build.register
+def _(node: ir.Cosine, values: Values) -> str:
+    graph = values.graph
+    angle = graph.op("Mul", values.wide(values.names[node.x]), values.scalar(2 * np.pi))
+    return graph.op("Mul", graph.op("Cos", angle), values.scalar(node.factor))
+
+
+@build.register
+def _(node: ir.Fill, values: Values) -> str:
+    x, table = values.names[node.x], values.tables[node.values]
+    gone = _missing(node, values)
+    if not values.keeps(table):
+        x = values.wide(x)
+    filled = values.graph.op("Where", gone, values.like(x, table), x)
+    return values.marked_like(x, filled)
+
+
+@build.register
+def _(node: ir.Missing, values: Values) -> str:
+    x = values.names[node.x]
+    flags = values.cast(_missing(node, values), values.type_of(x))
+    return values.marked_like(x, flags)
+
+
+def _missing(node: ir.Fill | ir.Missing, values: Values) -> str:
+    x = values.names[node.x]
+    if node.nan:
+        return values.graph.op("IsNaN", x)
+    return values.graph.op("Equal", x, values.like(x, node.marker))
+
+
+@build.register
+def _(node: ir.Join, values: Values) -> str:
+    """In the type of both sides, in double if they differ."""
+    left, right = values.names[node.left], values.names[node.right]
+    if (left in values.floats) != (right in values.floats):
+        left, right = values.wide(left), values.wide(right)
+    return values.same("Concat", left, right, axis=1)

@@ -1,0 +1,180 @@
+"""Kernel sums in ONNX: a node goes in, the tensor of its sums, in double, comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import class_slices, pair_indices, pair_weights
+from svmcompile.ir.kernel import Kernel
+from svmcompile.targets.onnx.values import Array, Values
+
+BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
+UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
+
+
+def kernel_sums(values: Values, node: ir.KernelSum) -> str:
+    """One sum per row of weights."""
+    return _sums(values, node, values.tables[node.weights])
+
+
+def pair_sums(values: Values, node: ir.PairSum) -> str:
+    """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
+    weights, counts = values.tables[node.weights], node.counts
+    if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
+        return _sums(values, node, pair_weights(weights, counts))
+    kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
+    parts = _sums_by_class(values, kernel, weights, counts)
+    sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
+    if node.kernel.kind == "precomputed":
+        return values.poisoned(kernel, weights.shape[1], sums)
+    return values.poisoned(values.names[node.x], values.tables[node.vectors].shape[1], sums)
+
+
+def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
+    """The node's sums, with one row of weights per sum."""
+    x, vectors, bias = values.names[node.x], values.tables[node.vectors], values.tables[node.bias]
+    if node.kernel.kind == "linear":
+        sums = values.product(values.wide(x), weights @ vectors, bias)
+    elif is_affine(node.kernel) or not len(vectors):  # every kernel value is one
+        sums = values.graph.constant(bias + weights.sum(axis=1))
+    else:
+        kernel = kernel_values(values, x, vectors, node.kernel)
+        sums = values.product(kernel, weights, bias)
+        if node.kernel.kind == "precomputed":  # the rest of the row does not matter
+            return values.poisoned(kernel, len(vectors), sums)
+    return values.poisoned(x, vectors.shape[1], sums)
+
+
+def is_affine(kernel: Kernel) -> bool:
+    """Is a sum of such kernels an affine function, so that no kernel value need be computed?"""
+    return (
+        kernel.kind == "linear"
+        or (kernel.kind == "poly" and kernel.degree == 0)
+        or (kernel.kind == "rbf" and kernel.gamma == 0)
+    )
+
+
+def _sums_by_class(values: Values, kernel: str, weights: Array, counts: tuple[int, ...]) -> str:
+    """k - 1 sums over the vectors of each class that has some, side by side."""
+    graph = values.graph
+    filled = [part for part in class_slices(counts) if part.stop > part.start]
+    sizes = graph.constant(np.array([part.stop - part.start for part in filled], np.int64))
+    blocks = graph.ops("Split", kernel, sizes, outputs=len(filled), axis=1)
+    partial = [
+        graph.op("MatMul", block, graph.constant(weights[:, part].T))
+        for block, part in zip(blocks, filled, strict=True)
+    ]
+    return graph.op("Concat", *partial, axis=1)
+
+
+def _pair_gather(counts: tuple[int, ...]) -> Array:
+    """Zeros and ones that add up the sums by class to sums by pair."""
+    k = len(counts)
+    gather = np.zeros((len(pair_indices(k)), k, k - 1))
+    for row, (i, j) in enumerate(pair_indices(k)):
+        gather[row, i, j - 1] = gather[row, j, i] = 1.0
+    filled = [index for index, count in enumerate(counts) if count]
+    return gather[:, filled].reshape(len(gather), -1)
+
+
+def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str:
+    """Kernel of every row with every vector, in double; rows that are not finite may give anything."""
+    if kernel.kind == "precomputed":
+        columns = values.graph.constant(vectors[:, 0].astype(np.int64))
+        return values.wide(values.same("Gather", x, columns, axis=1))
+    folded = folded_kernel(values, x, vectors, kernel)
+    constants = [values.graph.constant(array) for array in (folded.table, folded.offsets)]
+    return folded.shaped(values, values.same("Gemm", folded.rows, *constants, transB=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A kernel as a function of dot products: its values are shaped(rows . table + offsets)."""
+
+    kernel: Kernel
+    rows: str  # [N, width]
+    table: NDArray[Any]  # [n, width]
+    offsets: NDArray[Any]  # [n], or [1] for all
+    capped: bool = False  # an exponent is kept from rising above zero
+
+    def shaped(self, values: Values, dots: str) -> str:
+        """Kernel values in double."""
+        if self.kernel.kind == "linear":
+            return values.wide(dots)
+        if self.capped:
+            dots = values.same("Min", dots, values.like(dots, 0.0))
+        if self.kernel.kind == "rbf":
+            return values.wide(values.same("Exp", dots))
+        if self.kernel.kind == "sigmoid":
+            return values.wide(values.same("Tanh", values.same("Neg", dots)))
+        return power(values, values.wide(dots), self.kernel.degree)
+
+
+def folded_kernel(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
+    """The kernel's parameters in the rows and in a table of the vectors."""
+    if kernel.kind == "rbf":
+        return _rbf(values, x, vectors, kernel)
+    if kernel.kind == "sigmoid":
+        # ONNX Runtime 1.16 joins Gemm and Tanh into one operator that it lacks in double; Neg parts them.
+        return _scaled_dots(values, x, -kernel.gamma * vectors, -kernel.coef0, kernel)
+    return _scaled_dots(values, x, kernel.gamma * vectors, kernel.coef0, kernel)
+
+
+def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
+    """exp(2 g x.s - g|x|^2 - g|s|^2), the middle term as one more feature.
+
+    The norms are those of the rounded rows and vectors, so that rounding moves
+    a point a little but never makes it inconsistent with itself.
+    """
+    gamma = kernel.gamma
+    limit = _rbf_limit(values, vectors, gamma)
+    near = values.narrow(values.clip(x, -limit, limit))
+    table = values.rounded(2 * gamma * vectors)
+    norms = np.square(table.astype(np.float64) / (2 * gamma)).sum(axis=1)
+    wide = values.wide(near)
+    square = values.graph.op("Mul", wide, wide)
+    column = values.graph.constant(np.full((vectors.shape[1], 1), -gamma))
+    norm = values.narrow(values.graph.op("MatMul", square, column))
+    table = np.hstack([table, np.ones((len(table), 1), values.number)])
+    rows = values.same("Concat", near, norm, axis=1)
+    capped = np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR
+    return Folded(kernel, rows, table, values.rounded(-gamma * norms), bool(capped))
+
+
+def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
+    """Where to clip features: no sum overflows, and a point out there is far from every vector."""
+    largest = float(np.finfo(values.number).max)
+    limit = float(np.sqrt(largest / (8 * vectors.shape[1] * max(gamma, 1.0))))
+    if np.abs(vectors).max() > limit / 16:
+        raise EmitError(
+            f"a support vector lies beyond {limit / 16:.0e}, too far for squares in this precision; "
+            "use precision f64 or scale the features"
+        )
+    return limit
+
+
+def _scaled_dots(values: Values, x: str, table: Array, offset: float, kernel: Kernel) -> Folded:
+    """x.t + offset in the number type; float features are clipped where their sums would overflow."""
+    rounded = values.rounded(table)
+    if values.number == np.float32:
+        limit = float(np.finfo(np.float32).max) / max(8 * np.abs(table).sum(axis=1).max(), 1.0)
+        x = values.clip(x, -limit, limit)
+    return Folded(kernel, values.narrow(x), rounded, np.array([offset], values.number))
+
+
+def power(values: Values, base: str, exponent: int) -> str:
+    """Whole powers by repeated squaring, in the order of `kernel.power`."""
+    result, factor = "", base
+    while exponent > 0:
+        if exponent % 2:
+            result = values.graph.op("Mul", result, factor) if result else factor
+        exponent //= 2
+        if exponent:
+            factor = values.graph.op("Mul", factor, factor)
+    return result

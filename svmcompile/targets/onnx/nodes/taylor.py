@@ -1,0 +1,156 @@
+"""Taylor polynomials about centres in ONNX, in double: rows that are not sure go on to the next order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmcompile.ir import nodes as ir
+from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.nodes.lazy import settled
+from svmcompile.targets.onnx.values import INDEX, Array, Values
+
+
+@build.register
+def _(node: ir.OneLeaf, values: Values) -> str:
+    """A zero for each row, made from the row so that their number fits."""
+    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
+    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
+    return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)
+
+
+@build.register
+def _(node: ir.TaylorSum, values: Values) -> str:
+    first = Order(values, node, 0)
+    result, unsure = first.score, first.unsure()
+    for number in range(1, len(values.tables[node.margins])):
+        part = _part(values, unsure)
+        order = Order(part, node, number)
+        result = _placed(values, result, unsure, order.score)
+        left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
+        unsure = values.graph.op("Gather", unsure, left, axis=1)
+    part = _part(values, unsure)
+    exact = settled(values, node.exact)
+    build_needed(part, [exact])
+    return _placed(values, result, unsure, part.wide(part.names[exact]))
+
+
+def _part(values: Values, places: str) -> Values:
+    """The rows at the places [1, some]."""
+    return values.of_rows(values.graph.op("Squeeze", places, values.integers(0)))
+
+
+def _placed(values: Values, result: str, places: str, some: str) -> str:
+    """`result` with the rows at the places replaced."""
+    return values.graph.op("ScatterND", result, values.graph.op("Transpose", places), some)
+
+
+class Order:
+    """One order of some rows: its scores, and which of them are sure.
+
+    Gates save work of C, which goes row by row. Here a row that a gate would turn away is tried: it has
+    the sign of the exact sum either way.
+    """
+
+    def __init__(self, values: Values, node: ir.TaylorSum, order: int) -> None:
+        self.values, self.node, self.order = values, node, order
+        graph, tables = values.graph, values.tables
+        h = graph.op("Sub", values.wide(values.names[node.x]), self.of_leaf(tables[node.centres]))
+        square = values.row_dots(h, h)
+        self.u = graph.op("Mul", square, values.scalar(node.gamma))
+        self.fade = graph.op("Exp", graph.op("Neg", self.u)) if node.fades else ""
+        self.loose = ""
+        inner = values.row_dots(h, self.of_leaf(tables[node.slopes]))
+        inner = graph.op("Add", inner, self.of_leaf(tables[node.constants][:, None]))
+        if order > 0:
+            y = self.along(h, square) if tables[node.axes].ndim > 1 else h
+            if self.loose:
+                middle = graph.op("Mul", self.left, self.of_leaf(tables[node.middles][:, None]))
+                inner = graph.op("Add", inner, middle)
+            inner = graph.op("Add", inner, self.quadratic(y))
+            if order > 1:
+                inner = graph.op("Add", inner, self.cubic(y))
+        self.score = graph.op("Add", self.faded(inner), graph.constant(tables[node.bias]))
+
+    def faded(self, value: str) -> str:
+        return self.values.graph.op("Mul", self.fade, value) if self.fade else value
+
+    def of_leaf(self, table: Array) -> str:
+        graph = self.values.graph
+        return graph.op("Gather", graph.constant(table), self.values.names[self.node.leaf], axis=0)
+
+    def along(self, h: str, square: str) -> str:
+        """Coordinates along the row's axes, [rows, r]; what they leave, and its bound, on the way."""
+        graph, values, tables = self.values.graph, self.values, self.values.tables
+        y = self._turned(h, tables[self.node.axes])
+        own = values.row_dots(y, y)
+        whole = graph.op("Mul", square, values.scalar(1 + self.node.slack))
+        self.left = graph.op("Max", graph.op("Sub", whole, own), values.scalar(0.0))
+        terms = graph.op(
+            "Concat",
+            own,
+            self.left,
+            graph.op("Mul", own, self.left),
+            graph.op("Mul", self.left, self.left),
+            axis=1,
+        )
+        bound = self.of_leaf(tables[self.node.loose][self.order - 1])
+        self.loose = self.faded(values.row_dots(terms, bound))
+        return y
+
+    def _turned(self, h: str, matrices: Array) -> str:
+        """The product of each leaf's matrix [leaves, r, d] and the row."""
+        graph, values = self.values.graph, self.values
+        if len(matrices) == 1:
+            return graph.op("MatMul", h, graph.constant(matrices[0].T.copy()))
+        column = graph.op("Unsqueeze", h, values.integers(2))
+        return graph.op("Squeeze", graph.op("MatMul", self.of_leaf(matrices), column), values.integers(2))
+
+    def quadratic(self, y: str) -> str:
+        """The quadratic form of the row's leaf, [rows, 1]."""
+        squares = self.values.tables[self.node.squares]
+        width = self._width()
+        full = np.zeros((len(squares), width, width))
+        second, first = np.tril_indices(width)
+        full[:, first, second] = squares
+        return self.values.row_dots(self._turned(y, full), y)
+
+    def cubic(self, y: str) -> str:
+        """The cubic form of the row's leaf, [rows, 1]: for each y_c a quadratic form of those up to it."""
+        graph, values, width = self.values.graph, self.values, self._width()
+        cubes = values.tables[self.node.cubes]
+        full, at = np.zeros((len(cubes), width, width, width)), 0
+        for c in range(width):
+            second, first = np.tril_indices(c + 1)
+            full[:, c, first, second] = cubes[:, at : at + len(first)]
+            at += len(first)
+        inner = self._turned(y, full.reshape(len(cubes), width * width, width))
+        inner = graph.op("Reshape", inner, values.integers(-1, width, width))
+        column = graph.op("Unsqueeze", y, values.integers(2))
+        middle = graph.op("Squeeze", graph.op("MatMul", inner, column), values.integers(2))
+        return values.row_dots(middle, y)
+
+    def _width(self) -> int:
+        tables = self.values.tables
+        axes = tables[self.node.axes]
+        return int(axes.shape[1] if axes.ndim > 1 else tables[self.node.centres].shape[1])
+
+    def unsure(self) -> str:
+        """Places [1, some] of the rows whose sign is not sure; NaN and rows beyond the cells are not."""
+        graph, values, node = self.values.graph, self.values, self.node
+        tables, zero = values.tables, values.scalar(0.0)
+        cells = tables[node.gaps].shape[2]
+        place = values.column(graph.op("Mul", self.u, self.of_leaf(tables[node.steps][:, None])))
+        inside = graph.op("Less", place, values.scalar(float(cells)))
+        cell = values.cast(graph.op("Where", inside, place, zero), INDEX)
+        score = values.column(self.score)
+        index = graph.op("Mul", values.names[node.leaf], graph.constant(np.array(cells, INDEX)))
+        index = graph.op("Mul", graph.op("Add", index, cell), graph.constant(np.array(2, INDEX)))
+        index = graph.op("Add", index, values.cast(graph.op("Less", score, zero), INDEX))
+        gap = graph.op("Gather", graph.constant(tables[node.gaps][self.order].ravel()), index, axis=0)
+        gap = graph.op("Mul", gap, values.column(self.u))
+        margin = self.of_leaf(tables[node.margins][self.order])
+        gap = graph.op("Add", gap, margin)
+        if self.loose:
+            gap = graph.op("Add", gap, values.column(self.loose))
+        sure = graph.op("And", inside, graph.op("Greater", graph.op("Abs", score), gap))
+        return graph.op("NonZero", graph.op("Not", sure))

@@ -1,0 +1,166 @@
+"""Routes in ONNX: rows go in, the leaf of each row comes out.
+
+A tree of planes is cut in two. The planes of the upper part are multiplied
+with every row at once, and the tree operator finds the way through them; below,
+each row meets only the planes on its way, gathered level by level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir import nodes as ir
+from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
+from svmcompile.targets.onnx.values import INDEX, Values
+
+UPPER_NODES = 63  # six full levels; with more planes, products for all rows cost more than gathering
+UNROLLED_LEVELS = 16  # from here on a loop, which ends with the last row
+
+
+@build.register
+def _(node: ir.AxisRoute, values: Values) -> str:
+    features, thresholds = values.tables[node.features], values.tables[node.thresholds]
+    ends = np.arange(len(features) + 1)
+    return walk_tree(values, values.names[node.x], features, thresholds, values.tables[node.children], ends)
+
+
+@build.register
+def _(node: ir.PlaneRoute, values: Values) -> str:
+    planes, thresholds = values.tables[node.planes], values.tables[node.thresholds]
+    h = values.centred(values.names[node.x], values.tables[node.centre])
+    tree = cut(values.tables[node.children], UPPER_NODES)
+    place = _upper_part(values, h, planes, thresholds, tree)
+    if tree.levels:
+        place = _lower_part(values, h, place, planes[tree.lower], thresholds[tree.lower], tree)
+    return values.graph.op("Sub", place, _index(values, len(tree.lower)))
+
+
+@dataclass(frozen=True)
+class CutTree:
+    """A tree in two parts. A place is a node of the lower part, or its number of nodes plus a leaf."""
+
+    upper: Integers  # nodes
+    lower: Integers  # nodes
+    children: Integers  # [upper, 2]: of the upper part alone; what lies below it are ends
+    ends: Integers  # the place of each end
+    next: Integers  # [places, 2]: left, right; leaves stay where they are
+    levels: int  # the longest way through the lower part
+
+
+def cut(children: Integers, size: int) -> CutTree:
+    """The first nodes, level by level, are the upper part."""
+    upper = np.array(_breadth_first(children)[:size])
+    lower = np.setdiff1d(np.arange(len(children)), upper)
+    in_upper, place_of = (np.full(len(children), -1) for _ in range(2))
+    in_upper[upper], place_of[lower] = np.arange(len(upper)), np.arange(len(lower))
+    inner = np.maximum(children, 0)
+    places = np.where(children < 0, len(lower) + ~children, place_of[inner])
+    inside = (children[upper] >= 0) & (in_upper[inner[upper]] >= 0)
+    ends = ~(np.cumsum(~inside).reshape(inside.shape) - 1)  # numbered as they are met
+    leaves = len(lower) + np.arange(len(children) + 1)
+    return CutTree(
+        upper=upper,
+        lower=lower,
+        children=np.where(inside, in_upper[inner[upper]], ends),
+        ends=places[upper][~inside],
+        next=np.vstack([places[lower], np.stack([leaves, leaves], axis=1)]),
+        levels=_levels(children, lower),
+    )
+
+
+def _breadth_first(children: Integers) -> list[int]:
+    order = [0]
+    for node in order:  # grows meanwhile
+        order += [int(child) for child in children[node] if child >= 0]
+    return order
+
+
+def _levels(children: Integers, nodes: Integers) -> int:
+    """The longest way through some nodes, which come before their children."""
+    depth = np.zeros(len(children), dtype=np.intp)
+    depth[nodes] = 1
+    for node in nodes:
+        below = children[node][children[node] >= 0]
+        depth[below] = depth[node] + 1
+    return int(depth.max())
+
+
+def _upper_part(
+    values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
+) -> str:
+    """Where every row is below the upper part.
+
+    Value minus threshold has the sign of the comparison: the tree operator would round a double threshold.
+    """
+    table = values.in_number(values.small_table(planes[tree.upper]))
+    products = values.same("Gemm", h, table, transB=1)
+    above = values.same("Sub", products, values.graph.constant(values.rounded(thresholds[tree.upper])))
+    count = len(tree.upper)
+    return walk_tree(values, above, np.arange(count), np.zeros(count), tree.children, tree.ends)
+
+
+def _lower_part(
+    values: Values, h: str, place: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
+) -> str:
+    """The places of leaves, from places below the upper part."""
+    padded = np.concatenate([thresholds, np.zeros(len(tree.next) - len(thresholds))])
+    level = _Level(
+        h,
+        values.small_table(planes),
+        values.graph.constant(values.rounded(padded)),
+        values.graph.constant(tree.next[:, 0].astype(INDEX)),
+        values.graph.constant(tree.next[:, 1].astype(INDEX)),
+        len(planes),
+    )
+    if tree.levels > UNROLLED_LEVELS:
+        return _loop(values, level, place, tree.levels)
+    for _ in range(tree.levels):
+        place = level.step(values, place)
+    return place
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What one step down reads: rows, and tables by place."""
+
+    h: str
+    planes: str
+    thresholds: str
+    left: str
+    right: str
+    nodes: int
+
+    def step(self, values: Values, place: str) -> str:
+        """The place of every row one level below; rows at leaves compute in vain."""
+        graph = values.graph
+        plane = values.gather(self.planes, graph.op("Min", place, _index(values, self.nodes - 1)))
+        value = values.row_dots(values.in_number(plane), self.h)
+        above = graph.op(
+            "Greater", values.column(value), graph.op("Gather", self.thresholds, place, axis=0)
+        )
+        sides = [graph.op("Gather", side, place, axis=0) for side in (self.right, self.left)]
+        return graph.op("Where", above, *sides)
+
+    def unfinished(self, values: Values, place: str) -> str:
+        """Is any row not at a leaf yet?"""
+        graph = values.graph
+        rows = graph.op("NonZero", graph.op("Less", place, _index(values, self.nodes)))
+        # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
+        return graph.op("Greater", graph.op("Size", rows), graph.constant(np.array(0, np.int64)))
+
+
+def _loop(values: Values, level: _Level, place: str, levels: int) -> str:
+    body = values.graph.nested()
+    inside = values.within(body)
+    after = level.step(inside, body.argument)
+    most = values.graph.constant(np.array(levels, np.int64))
+    return values.graph.loop(most, place, body, level.unfinished(inside, after), after, INDEX)
+
+
+def _index(values: Values, number: int) -> str:
+    return values.graph.constant(np.array(number, INDEX))

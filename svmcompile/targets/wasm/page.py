@@ -1,0 +1,118 @@
+"""NAME.html: a page that runs the model on what a person types or draws. Program and module in, text out.
+
+Everything that comes from a model (labels, names of features) goes into one JSON block and reaches the
+page as text alone. The page's policy allows its own script, by hash, and no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile import __version__
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.nodes import Vote
+from svmcompile.ir.program import Program
+from svmcompile.targets.templating import render
+
+MOST_NUMBERS = 1 << 16  # of stored rows; plain rows stand last among them, those near a boundary first
+LEAST_SIDE = 8  # a square of features smaller than this is no picture
+PIXEL = re.compile(r"(pixel|px|p|x|f|feature|column)?[ _-]?\d+([ _x,-]\d+)?", re.IGNORECASE)
+# What could end a script element or, in old browsers, a line of JavaScript.
+UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def page(program: Program, name: str, module: bytes, rows: NDArray[Any] | None = None) -> str:
+    """The page of a machine program and its module; `rows` tell the range of each feature."""
+    style, script = (render(f"wasm/page.{kind}", {}) for kind in ("css", "js"))
+    return render(
+        "wasm/page.html.j2",
+        {
+            "name": html.escape(name),
+            "version": __version__,
+            "style": style,
+            "script": script,
+            "style_hash": _digest(style),
+            "script_hash": _digest(script),
+            "facts": script_json(_facts(program, name, rows)),
+            "module": base64.b64encode(module).decode(),
+        },
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand in a script element."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False).translate(UNSAFE)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[str, Any]:
+    """What the script of the page needs to know."""
+    probes = program.probes.reshape(-1, program.n_features)
+    low, high = _ranges(program, probes if rows is None or not len(rows) else rows)
+    origin = program.origin
+    return {
+        "name": name,
+        "about": [
+            origin.source,
+            f"{program.n_features} features",
+            f"{program.n_classes} classes" if program.labels else "regression",
+            f"method {origin.method}, claim {origin.claim.value}",
+        ],
+        "labels": [str(label) for label in program.labels.values] if program.labels else None,
+        "features": list(program.feature_names),
+        "n_features": program.n_features,
+        "double": program.number == "f64",
+        "scores": score_names(program),
+        "probabilities": program.output("probabilities") is not None,
+        "side": side(program),
+        "low": low,
+        "high": high,
+        "examples": [_numbers(row) for row in probes[::-1][: max(1, MOST_NUMBERS // program.n_features)]],
+    }
+
+
+def score_names(program: Program) -> list[str]:
+    """What each decision value is about: a class, a pair of classes, or the row."""
+    value = program.output("scores")
+    if value is None or program.labels is None:
+        return []
+    width = infer_types(program)[value].width
+    labels = [str(label) for label in program.labels.values]
+    if any(isinstance(node, Vote) and node.pairs == value for node in program.body):
+        return [f"{one} / {other}" for one, other in combinations(labels, 2)]
+    return labels if width == len(labels) else ["decision value"]
+
+
+def side(program: Program) -> int:
+    """The side of the picture a row may be; 0 if it is none: no square, small, or features with names."""
+    root = math.isqrt(program.n_features)
+    named = any(not PIXEL.fullmatch(feature) for feature in program.feature_names)
+    return 0 if root * root != program.n_features or root < LEAST_SIDE or named else root
+
+
+def _ranges(program: Program, rows: NDArray[Any]) -> tuple[list[float], list[float]]:
+    """The least and largest finite value of each feature; 0 to 1 where none is known."""
+    finite = np.isfinite(rows)
+    low = np.where(finite, rows, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(finite, rows, -np.inf).max(axis=0, initial=-np.inf)
+    known = low <= high
+    return _numbers(np.where(known, low, 0.0)), _numbers(np.where(known, high, 1.0))
+
+
+def _numbers(values: NDArray[Any]) -> list[float]:
+    """Short decimals: what float32 holds of them is all the page shows."""
+    with np.errstate(over="ignore"):
+        return [float(str(value)) if np.isfinite(value) else 0.0 for value in values.astype(np.float32)]

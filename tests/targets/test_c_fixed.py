@@ -1,0 +1,94 @@
+"""C in whole numbers gives the very numbers of the interpreter, and nothing overflows on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs.whole_numbers import fixed_programs, math_programs, rows_of
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC, SVR
+from targets.c_build import assert_no_warnings, build, compilers, run, sanitizing_compiler
+
+import svmcompile as sc
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.fixed_bounds import is_exact
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.store import from_bytes, to_bytes
+
+NUMBERS = ("q7", "q15")
+FLAGS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-std=c99")
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
+def built(request: Any, tmp_path_factory: Any) -> tuple[str, Path]:
+    folder = tmp_path_factory.mktemp(request.param)
+    programs = fixed_programs(request.param)
+    return request.param, build(programs, folder, request.param, sanitizing_compiler(), *FLAGS)
+
+
+@pytest.mark.parametrize("name", math_programs())
+def test_c_is_the_interpreter_to_the_last_bit(name: str, built: tuple[str, Path]) -> None:
+    precision, driver = built
+    program = fixed_programs(precision)[name]
+    rows = np.vstack([rows_of(program, 200, seed=1), nasty_rows(program.n_features)]).astype(np.float32)
+    found, meant = run(driver, name, program, rows, precision), interpret(program, rows)
+    assert found.failed == 0
+    if "label" in meant and is_exact(program):
+        assert np.array_equal(found.labels, meant["label"])
+    scores = meant.get("scores", meant.get("value"))
+    if scores is not None and is_exact(program):
+        assert np.array_equal(found.scores, scores.astype(np.float32), equal_nan=True)
+
+
+def nasty_rows(width: int) -> Any:
+    """Far out, infinite, not a number, and zero."""
+    numbers = [0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-40, 3.0]
+    return np.array([np.full(width, number) for number in numbers] + [np.resize(numbers, width)])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("compiler", compilers())
+def test_compilers_have_nothing_to_say(compiler: str, number: str, tmp_path: Path) -> None:
+    assert_no_warnings(compiler, fixed_programs(number), tmp_path, number, "portable")
+
+
+MODELS: dict[str, Any] = {
+    "rbf": SVC(gamma=0.0003),
+    "scaled": make_pipeline(MinMaxScaler(), SVC(gamma=0.5)),
+    "poly": SVC(kernel="poly", degree=3, gamma=0.001, coef0=1.0),
+    "linear": SVC(kernel="linear"),
+    "value": SVR(gamma=0.0003),
+}
+
+
+@pytest.mark.parametrize("kind", ["u8", "i16"])
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_of_whole_numbers_need_no_float(name: str, kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (200, 6)) * (1 if kind == "u8" else 100) - (0 if kind == "u8" else 9000)
+    y = (X[:, 0] + X[:, 1] > X[:, 2] + X[:, 3]).astype(int)
+    model = MODELS[name].fit(X, y)
+    program = sc.compile(model, X=X)
+    fixed = sc.quantise(program, "q7", X, given=kind)
+    files = sc.emit(fixed, name="counts", precision="q7")
+    sc.write(files, tmp_path)
+    loaded = sc.load(tmp_path)
+    rows = np.vstack([X, rng.integers(-40_000, 40_000, (50, 6))])
+    assert np.array_equal(loaded.predict(rows), fixed.predict(rows))
+    assert loaded.self_test() == 0 and sc.verify(tmp_path, model, X).ok
+    assert "float x[" not in str(files["counts.h"]) and "_q(const" in str(files["counts.h"])
+
+
+def test_bytes_are_taken_as_they_come() -> None:
+    X = np.random.default_rng(0).integers(0, 256, (100, 6))
+    program = sc.compile(SVC(gamma=0.0003).fit(X, X[:, 0] > 127))
+    fixed = sc.quantise(program, "q7", given="u8")  # whose range is known without data
+    assert not any(isinstance(node, (ir.Quantise, ir.Requantise)) for node in fixed.body)
+    again = from_bytes(to_bytes(fixed))
+    assert again == fixed and again.input.number == "u8"
+    with pytest.raises(sc.OptionError, match="u8, i16"):
+        sc.quantise(program, "q7", X, given="u16")
