@@ -32,18 +32,18 @@ from common import dense, split, table
 
 import svmcompile as sc
 from svmcompile import lower
-from svmcompile.accelerate.anytime.instead import Instead
+from svmcompile.accelerate.bounds.instead import Instead
 from svmcompile.accelerate.certified import choose, method, options, plan, tails
 from svmcompile.accelerate.certified.fallback import bounds
-from svmcompile.accelerate.certified_votes import votes
-from svmcompile.accelerate.certified_votes.choose import Chooser
-from svmcompile.accelerate.certified_votes.pairs import Pairs
+from svmcompile.accelerate.certified.votes import votes
+from svmcompile.accelerate.certified.votes.choose import Chooser
+from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.taylor import spectra
 from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.emit import c_taylor_host
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 from svmcompile.lower import taylor as lower_taylor
+from svmcompile.targets.c.nodes import taylor_host
 
 ROWS = 2000  # timed
 TURNS = 9
@@ -148,9 +148,9 @@ TWO_CLASSES = (
     Variant("jet gates", has(ir.JetSum), patched(tails, GATES=(0.0,))),
     Variant("vectors", side_by_side, patched(lower, tile_taylor=give(None)), layout=True),
     Variant("planes", side_by_side, patched(lower_taylor, MOST_LEAVES=0), layout=True),
-    Variant("chunks", side_by_side, patched(c_taylor_host, CHUNK=0), layout=True),
-    Variant("lanes", side_by_side, patched(c_taylor_host, lies_beside=give(False)), layout=True),
-    Variant("tiles", side_by_side, patched(c_taylor_host, TILES=1), layout=True),
+    Variant("chunks", side_by_side, patched(taylor_host, CHUNK=0), layout=True),
+    Variant("lanes", side_by_side, patched(taylor_host, lies_beside=give(False)), layout=True),
+    Variant("tiles", side_by_side, patched(taylor_host, TILES=1), layout=True),
 )
 VOTES = ("digits", "pendigits, 160 kB", "digits, rest")
 SEVERAL_CLASSES = (
