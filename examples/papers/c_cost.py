@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -44,13 +44,7 @@ def c_costs(programs: Sequence[Program], rows: Any, profile: str, count: bool = 
     return emitted_costs(emitted, rows, COUNTED_ROWS if count else 0)
 
 
-def emitted_costs(
-    emitted: Sequence[Files],
-    rows: Any,
-    counted: int,
-    turns: int = TURNS,
-    middle: Callable[[Sequence[float]], float] = median,
-) -> list[CCost]:
+def emitted_costs(emitted: Sequence[Files], rows: Any, counted: int, turns: int = TURNS) -> list[CCost]:
     """The cost of emitted C; instructions of so many rows are counted, or batches are timed (0)."""
     with tempfile.TemporaryDirectory() as name:
         table = np.ascontiguousarray(rows, dtype=np.float32)
@@ -62,7 +56,7 @@ def emitted_costs(
         timed = [[_timed(call, len(table)) for call in calls] for _ in range(turns)]
         few = min(len(table), counted)
         counts = [_instructions([*call, str(few)]) / few if counted else float("nan") for call in calls]
-    times = [[middle(part) for part in zip(*one, strict=True)] for one in zip(*timed, strict=True)]
+    times = [[median(part) for part in zip(*one, strict=True)] for one in zip(*timed, strict=True)]
     return [CCost(single, batch, own) for (single, batch), own in zip(times, counts, strict=True)]
 
 

@@ -8,8 +8,7 @@ A variant is switched off by an option where there is one, else by a patch of th
 that proposes it. Tables have a line for each set: what the program with everything costs, and as a ratio
 what the program without the variant costs (above 1: the variant pays). A cell is empty where the program of
 the set does not have the variant; 1 without decimals means that the very same C comes out. Rows are held
-out. Times are those of the profile host, the least of runs in turn, since tenths matter here; instructions
-are those of the profile portable.
+out. Times are those of the profile host, medians of runs in turn; instructions those of the profile portable.
 """
 
 from __future__ import annotations
@@ -211,7 +210,7 @@ def measured(one: Trained, variants: Sequence[Variant], tune: str) -> dict[str, 
     files = {name: own for name, (own, _) in made.items() if not name or own != made[""][0]}
     counted = 0 if tune == "host" else FEW_COUNTED if one.several else COUNTED
     turns = TURNS if tune == "host" else 1
-    found = emitted_costs([*files.values()], one.rows, counted, turns, min)
+    found = emitted_costs([*files.values()], one.rows, counted, turns)
     costs = dict(zip(files, found, strict=True))
     return {name: by_measure(costs.get(name, costs[""]), size, tune) for name, (_, size) in made.items()}
 
