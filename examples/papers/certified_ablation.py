@@ -8,7 +8,7 @@ A variant is switched off by an option where there is one, else by a patch of th
 that proposes it. Tables have a line for each set: what the program with everything costs, and as a ratio
 what the program without the variant costs (above 1: the variant pays). A cell is empty where the program of
 the set does not have the variant; 1 without decimals means that the very same C comes out. Rows are held
-out. Times are those of the profile host, medians of runs in turn; instructions those of the profile portable.
+out. Times are those of the profile host, medians of runs in turn; instructions are those of portable C.
 """
 
 from __future__ import annotations
