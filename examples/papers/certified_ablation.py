@@ -45,7 +45,7 @@ from svmcompile.lower import taylor as lower_taylor
 from svmcompile.targets.c.nodes import taylor_host
 
 ROWS = 2000  # timed
-TURNS = 9
+TURNS = 7
 COUNTED, FEW_COUNTED = 2000, 100  # rows whose instructions are counted, of two and of several classes
 LARGE = 65536
 TUNES = ("host", "portable")
@@ -145,12 +145,15 @@ TWO_CLASSES = (
     Variant("jets", has(ir.JetSum), patched(options, WITHOUT_JETS=TUNES)),
     Variant("blocks", has(ir.JetSum), patched(plan, most_jets=one_jet)),
     Variant("jet gates", has(ir.JetSum), patched(tails, GATES=(0.0,))),
+)
+LAYOUTS = (
     Variant("vectors", side_by_side, patched(lower, tile_taylor=give(None)), layout=True),
     Variant("planes", side_by_side, patched(lower_taylor, MOST_LEAVES=0), layout=True),
     Variant("chunks", side_by_side, patched(taylor_host, CHUNK=0), layout=True),
     Variant("lanes", side_by_side, patched(taylor_host, lies_beside=give(False)), layout=True),
     Variant("tiles", side_by_side, patched(taylor_host, TILES=1), layout=True),
 )
+LAID_OUT = ("ijcnn1", "heart", "diabetis", "banana", "german")  # sets whose layouts are measured
 VOTES = ("digits", "pendigits, 160 kB", "digits, rest")
 SEVERAL_CLASSES = (
     Variant("order 2", lambda one: choice(one).get("order") == 2, options={"order": 1}),
@@ -234,15 +237,21 @@ def ratio(cost: float, own: float) -> str:
 
 def show(sets: Sequence[Trained], variants: Sequence[Variant]) -> None:
     """All tables of some sets, printed once they are measured."""
+    if not sets or not variants:
+        return
     found: dict[str, dict[str, Costs]] = {}
+    tunes = [tune for tune in TUNES if tune == "host" or not variants[0].layout]
+    measures = [one for one in MEASURES if len(tunes) > 1 or one in (ONE, BATCH)]
     for one in sets:
-        host, portable = (measured(one, variants, tune) for tune in TUNES)
-        costs = {name: host.get(name, {}) | portable.get(name, {}) for name in {**host, **portable}}
+        costs: dict[str, Costs] = {}
+        for tune in tunes:
+            for name, own in measured(one, variants, tune).items():
+                costs.setdefault(name, {}).update(own)
         found[one.name] = costs
-        for measure in MEASURES:
+        for measure in measures:
             print(*line(one.name, costs, variants, measure), sep=" | ", file=sys.stderr, flush=True)
     head = ["set", "with all", *(variant.name for variant in variants)]
-    for measure in MEASURES:
+    for measure in measures:
         lines = [line(name, costs, variants, measure) for name, costs in found.items()]
         print(table(f"{measure}, and without a variant over that", head, lines), flush=True)
 
@@ -255,11 +264,13 @@ def main() -> None:
     parser.add_argument("--variants", nargs="*", default=[])
     words = parser.parse_args()
     sets = list(trained(words.sets))
-    for variants, several in ((TWO_CLASSES, False), (SEVERAL_CLASSES, True)):
-        some_of = [one for one in variants if not words.variants or one.name in words.variants]
-        own = [one for one in sets if one.several == several]
-        if own:
-            show(own, some_of)
+    two = [one for one in sets if not one.several]
+    for variants, own in (
+        (TWO_CLASSES, two),
+        (LAYOUTS, [one for one in two if one.name in LAID_OUT]),
+        (SEVERAL_CLASSES, [one for one in sets if one.several]),
+    ):
+        show(own, [one for one in variants if not words.variants or one.name in words.variants])
 
 
 if __name__ == "__main__":
