@@ -144,7 +144,6 @@ TWO_CLASSES = (
     Variant("anytime", stage("its bounds"), patched(plan, bounds=give(Instead("switched off")))),
     Variant("jets", has(ir.JetSum), patched(options, WITHOUT_JETS=TUNES)),
     Variant("blocks", has(ir.JetSum), patched(plan, most_jets=one_jet)),
-    Variant("jet gates", has(ir.JetSum), patched(tails, GATES=(0.0,))),
 )
 LAYOUTS = (
     Variant("vectors", side_by_side, patched(lower, tile_taylor=give(None)), layout=True),

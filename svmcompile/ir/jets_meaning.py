@@ -13,7 +13,6 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.meaning import Env, Tables, run
 from svmcompile.ir.taylor_meaning import quadratic
 
-FLAGS = ("inside", "finite")
 CHUNK_VALUES = 1 << 21  # kernel values and products of features at a time
 
 
@@ -24,37 +23,24 @@ class Blocks(NamedTuple):
     gaps: Array  # [rows, jets + 1, 2]
     inside: NDArray[np.bool_]  # [rows], of the cells
     finite: NDArray[np.bool_]  # [rows]
-    gate: float
-    bounds: Array  # [rows, jets, 2], of gaps those that a gate looks at
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Scores that are farther from zero than they may be off by, tried or not, [rows, jets + 1]."""
+        """Scores that are farther from zero than they may be off by, [rows, jets + 1]."""
         side = (self.scores < 0).astype(np.intp)[:, :, None]
         clear = np.abs(self.scores) > np.take_along_axis(self.gaps, side, axis=2)[:, :, 0]
-        return np.asarray(clear & self._reached)
+        return np.asarray(clear & self.tried)
 
     @property
-    def _reached(self) -> NDArray[np.bool_]:
-        """Jets are for rows within the cells, all vectors for rows that are finite."""
+    def tried(self) -> NDArray[np.bool_]:
+        """Jets are for rows within the cells, all vectors for rows that are finite, [rows, jets + 1]."""
         jets = self.scores.shape[1] - 1
         return np.column_stack([np.repeat(self.inside[:, None], jets, axis=1), self.finite])
 
     @property
-    def tried(self) -> NDArray[np.bool_]:
-        """Which scores the gate lets a row come to, [rows, jets + 1]."""
-        tried, last = self._reached, self.scores[:, 0]
-        every = np.arange(len(last))
-        for jet in range(1, tried.shape[1] - 1):
-            bound = self.bounds[every, jet, (last < 0).astype(np.intp)]
-            tried[:, jet] &= np.abs(last) > self.gate * bound
-            last = np.where(tried[:, jet], self.scores[:, jet], last)
-        return tried
-
-    @property
     def stop(self) -> NDArray[np.intp]:
-        """The first score that is tried and sure; one more than there are where none is."""
-        sure = self.tried & self.clear
+        """The first score that is sure; one more than there are where none is."""
+        sure = self.clear
         return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), sure.shape[1]), dtype=np.intp)
 
 
@@ -74,11 +60,7 @@ def jet_blocks(node: ir.JetSum, rows: NDArray[Any], tables: Mapping[str, NDArray
     step = max(1, CHUNK_VALUES // (len(tables[node.vectors]) + d * d))
     starts = range(0, len(rows), step) or range(1)
     parts = [_blocks(node, rows[at : at + step], tables) for at in starts]
-    scores, gaps, bounds = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "gaps", "bounds")
-    )
-    inside, finite = (np.concatenate([getattr(part, name) for part in parts]) for name in FLAGS)
-    return Blocks(scores, gaps, inside, finite, node.gate, bounds)
+    return Blocks(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _blocks(node: ir.JetSum, rows: NDArray[Any], tables: Mapping[str, NDArray[Any]]) -> Blocks:
@@ -101,4 +83,4 @@ def _blocks(node: ir.JetSum, rows: NDArray[Any], tables: Mapping[str, NDArray[An
     rounding = tables[node.rounding]
     last = np.broadcast_to(rounding[1], (len(x), 1, 2))
     gaps = np.concatenate([bounds, last], axis=1) + rounding[0] * spread[:, :, None]
-    return Blocks(tables[node.bias] + done + rest, gaps, inside, finite, node.gate, bounds)
+    return Blocks(tables[node.bias] + done + rest, gaps, inside, finite)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from svmcompile.ir import nodes as ir
@@ -16,7 +14,6 @@ from svmcompile.ir.rules import result_type
 def _(node: ir.JetSum, types: Types, tables: Tables) -> Type:
     sound_kernel(node.kernel)
     need(node.kernel.kind == "rbf" and node.kernel.gamma >= 0, "the kernel has no jets")
-    need(math.isfinite(node.gate) and node.gate >= 0, "the gate makes no sense")
     exact = types[node.exact]
     need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{node.exact} is not one score")
     n, d = len(tables[node.vectors]), features(node, types)
