@@ -21,11 +21,10 @@ from svmcompile.emission import checked_precision as checked_precision
 from svmcompile.emission import emit as emit
 from svmcompile.emission import quantise as quantise
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.lower import lower
-from svmcompile.model.front import uncentred
 from svmcompile.model.probes import probe_rows
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
@@ -101,7 +100,7 @@ def _finished(program: Program, svm: SVM | None, data: Data | None, watch: Watch
     if watch:
         watch(program.origin.method, program)
     program = optimise(program, watch)
-    if data is not None and any(is_adaptive(node) for node in program.body):
+    if data is not None and any(node.is_adaptive for node in program.body):
         program = _with_mean_cost(program, data)
     return program.replace(probes=probe_rows(program, svm, data))
 
@@ -244,7 +243,7 @@ def check_certificate(
     number, original = checked_precision(precision), None
     if model is not None:
         svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
-        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+        original = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
     rows = as_rows(X, program.n_features, program.input.feature_names)
     with steps("certificates", len(rows)) as advance:
         return check_rows(program, rows, number, original, every_leaf, advance)
@@ -255,7 +254,7 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
-    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    exact = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
     if original is not None:
         return original.name, replace(original, exact=exact)
     return f"interpreter of {svm.source.kind}", exact

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.bench.result import BUDGET_SECONDS, Times
 from svmcompile.bench.subject import Subject
-from svmcompile.bench.timing import BUDGET_SECONDS, Times
 from svmcompile.errors import ToolchainError
 
 BUILD_SECONDS, RUN_SECONDS = 120, 3600
@@ -89,7 +89,7 @@ def race_in_c(
 def _store_rows(subject: Subject) -> tuple[str, str]:
     """Names of the files of rows, as they are and after the model's preprocessing."""
     subject.rows.tofile(subject.work / "rows.bin")
-    if subject.svm is None or not subject.svm.steps:
+    if subject.svm is None or not subject.svm.front.nodes:
         return "rows.bin", "rows.bin"
     subject.prepared().tofile(subject.work / "prepared.bin")
     return "rows.bin", "prepared.bin"

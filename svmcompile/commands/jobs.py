@@ -28,7 +28,8 @@ from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfa
 from svmcompile.emission import Watcher
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import FIXED, Claim, Program
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.svm import SVM
 from svmcompile.outputs import Files
@@ -288,7 +289,7 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "zeros_in_vectors": zeros,
         "scores": svm.n_sums,
         "label_rule": svm.label_rule.value,
-        "preprocessing": [type(step).__name__.removesuffix("Step").lower() for step in svm.steps],
+        "preprocessing": [step.kind.lower() for step in svm.front.steps if len(step.place) == 1],
         "probabilities": svm.has_probabilities,
         "notes": list(svm.notes),
     }

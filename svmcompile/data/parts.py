@@ -1,4 +1,7 @@
-"""Parts: pieces of a file as its format yields them, before labels have their final type."""
+"""Parts: pieces of a file as its format yields them, before labels have their final type.
+
+Files are read through joblib, so the processes or the cluster that joblib is set up for read them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.labels import typed_labels
-from svmcompile.data.limits import check_growth
-from svmcompile.data.table import Data
+from svmcompile.data.table import Data, check_growth, typed_labels
 from svmcompile.errors import ReadError
 
 Matrix = NDArray[np.floating[Any]]

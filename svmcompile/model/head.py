@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.graph import leading_to
+from svmcompile.ir.node import operands
+from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
 if TYPE_CHECKING:
@@ -66,21 +68,15 @@ class Head:
 
     def leading_to(self, *names: str) -> tuple[Node, ...]:
         """The nodes that some outputs need."""
-        wanted = {self.value(name) for name in names}
-        kept = []
-        for node in reversed(self.nodes):
-            if node.out in wanted:
-                kept.append(node)
-                wanted.update(operands(node))
-        return tuple(reversed(kept))
+        return leading_to(self.nodes, (self.value(name) for name in names))
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """A node that reads values under other names."""
+    """A node with other names for its value, those it reads and its tables."""
+    own = {node.out, *operands(node), *table_names(node)} & names.keys()
+    values = {field.name: getattr(node, field.name) for field in fields(node)}
     changes: dict[str, Any] = {
-        field.name: names[getattr(node, field.name)]
-        for field in fields(node)
-        if field.type in ("Value", "Lazy") and getattr(node, field.name) in names
+        field: names[value] for field, value in values.items() if isinstance(value, str) and value in own
     }
     return replace(node, **changes) if changes else node
 

@@ -1,4 +1,4 @@
-"""fold_columns: columns are picked as early as can be, and what was picked apart is put together again.
+"""Columns are picked as early as can be, put together again, and change places in the tables.
 
 A ColumnTransformer picks columns, scales each lot and joins them. Scalings commute with both,
 so one pick and one scaling remain, and the scaling can go on into the model. All is exact.
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import fresh, maker, only_maker, readers
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import (
     Affine,
     AsFeatures,
@@ -24,20 +26,20 @@ from svmcompile.ir.nodes import (
     KernelSum,
     Missing,
     Node,
+    PairSum,
+    PathSum,
     Pick,
     Powers,
     Scale,
     table_names,
 )
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
-from svmcompile.optimise.fold import into_scale
-from svmcompile.optimise.rewrite import all_finite, made_by, own_maker, own_scale, readers_of, rewrite
+from svmcompile.optimise.fold import all_finite, into_scale, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
 BY_FEATURE = (Scale, Clip, Cosine, Fill, Missing)  # each feature alone, with tables [d] at most
+Sum = KernelSum | PairSum | PathSum | Affine
 
 
 def fold_columns(program: Program) -> Program:
@@ -82,7 +84,7 @@ def _reading(node: Node, old: str, new: str) -> Node:
         for field in fields(node)
         if field.type in ("Value", "Lazy") and field.name != "out" and getattr(node, field.name) == old
     }
-    return replace(node, **names) if names else node  # type: ignore[arg-type]
+    return replace(node, **names) if names else node
 
 
 def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:
@@ -99,7 +101,7 @@ def _value_name(program: Program, stem: str) -> str:
 
 
 def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
-    inner = made_by(program, node.x)
+    inner = maker(program, node.x)
     if not isinstance(inner, Pick):
         return None
     columns = program.tables[inner.columns][program.tables[node.columns]]
@@ -108,10 +110,10 @@ def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
 
 def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
     """A node that takes each feature alone comes after the pick, if all that reads it picks from it."""
-    inner = made_by(program, node.x)
+    inner = maker(program, node.x)
     if not isinstance(inner, BY_FEATURE):
         return None
-    picks = readers_of(program, inner.out)
+    picks = readers(program, inner.out)
     wanted = sum(len(program.tables[item.columns]) if isinstance(item, Pick) else 1 << 30 for item in picks)
     if wanted > types[inner.x].width:
         return None
@@ -132,14 +134,14 @@ def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
 
 def _pick_of_map(program: Program, types: Types, node: Pick) -> Folded | None:
     """Only the scores or products that are picked are computed."""
-    inner, columns = own_maker(program, node.x), program.tables[node.columns]
+    inner, columns = only_maker(program, node.x), program.tables[node.columns]
     if len(columns) > types[node.x].width:
         return None
     if isinstance(inner, Powers):
         return [replace(inner, out=node.out)], {inner.factors: program.tables[inner.factors][columns]}
     if not isinstance(inner, AsFeatures):
         return None
-    made = own_maker(program, inner.scores)
+    made = only_maker(program, inner.scores)
     if not isinstance(made, (Affine, KernelSum)):
         return None
     tables = {name: program.tables[name][columns] for name in (made.weights, made.bias)}
@@ -172,7 +174,7 @@ class _Part:
 def _part(program: Program, types: Types, value: str) -> _Part:
     scale = own_scale(program, value)
     below = scale.x if scale else value
-    pick = own_maker(program, below)
+    pick = only_maker(program, below)
     if isinstance(pick, Pick):
         return _Part(pick.x, program.tables[pick.columns], scale)
     return _Part(below, np.arange(types[below].width), scale)
@@ -194,6 +196,43 @@ def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
     for name, end in zip(names, ends, strict=True):
         tables[name] = np.concatenate([part.table(program, end) for part in (left, right)])
     return [picked, Scale(node.out, picked.out, *names)], tables
+
+
+def place_columns(program: Program) -> Program:
+    """Sums behind a pick of all features in another order have the order in their tables; exact."""
+    if not any(isinstance(node, Pick) for node in program.body):
+        return program
+    types = infer_types(program)
+    for node in program.body:
+        if isinstance(node, Affine) or (
+            isinstance(node, (KernelSum, PairSum, PathSum)) and node.kernel.kind != "precomputed"
+        ):
+            program = _placed(program, types, node)
+    return program
+
+
+def _placed(program: Program, types: Types, node: Sum) -> Program:
+    scale = own_scale(program, node.x)
+    pick = maker(program, scale.x if scale else node.x)
+    if not isinstance(pick, Pick) or pick.x not in types:
+        return program
+    columns, width = program.tables[pick.columns], types[pick.x].width
+    if not np.array_equal(np.sort(columns), np.arange(width)):
+        return program
+    order = np.argsort(columns)  # feature j stands at place order[j]
+    replaced: dict[str, Node] = {node.out: node if scale else replace(node, x=pick.x)}
+    tables = _ordered(program, node, order)
+    if scale:
+        replaced[scale.out] = replace(scale, x=pick.x)
+        tables |= {name: program.tables[name][order] for name in table_names(scale)}
+    return rewrite(program, [replaced.get(item.out, item) for item in program.body], tables)
+
+
+def _ordered(program: Program, node: Sum, order: NDArray[np.intp]) -> Tables:
+    t = program.tables
+    if isinstance(node, Affine):
+        return {node.weights: t[node.weights][:, order], node.centre: t[node.centre][order]}
+    return {node.vectors: t[node.vectors][:, order]}
 
 
 RULES: dict[type[Any], tuple[Callable[[Program, Types, Any], Folded | None], ...]] = {

@@ -24,13 +24,13 @@ from svmcompile.accelerate.bounds.sample import guess_rows
 from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stages
 from svmcompile.accelerate.bounds.sums import Sum, reach_of
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import kernel_sums
+from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.bounded_cost import spent
-from svmcompile.ir.interpret import class_slices, pair_indices, run
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At, run
+from svmcompile.ir.nodes.bounded import spent
+from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
@@ -67,7 +67,7 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
     chain = longest_chain(own.kernel, own.vectors.shape[1])
-    error = kernel_error(own.kernel, own.vectors, row_error(own.steps, own.n_features), chain)
+    error = kernel_error(own.kernel, own.vectors, row_error(own.front, own.n_features), chain)
     if not error.usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:
@@ -162,7 +162,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     assert isinstance(vote, ir.BoundedVote)
-    found = spent(vote, env, builder.tables)
+    found = spent(At(vote, builder.tables, env))
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
@@ -176,7 +176,7 @@ def _program(
     builder, k = Builder(svm), len(svm.counts)
     exact = builder.exact_in_double("exact_sums")
     builder.body.append(ir.Vote("exact_label", exact, k))
-    x = builder.preprocess("bounded_", steps=maker.own.steps)
+    x = builder.preprocess("bounded_", front=maker.own.front)
     builder.body.extend(maker.nodes(x, "exact_label", choice.form, builder))
     notes = remarks(choice, options)
     details = {"emitted": "bounded", **details}

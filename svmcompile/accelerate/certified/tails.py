@@ -17,9 +17,9 @@ from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
-from svmcompile.ir.jets_cost import met_and_tried
-from svmcompile.ir.jets_meaning import Blocks, jet_blocks
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
@@ -30,7 +30,7 @@ CELLS = 16
 def made_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) -> Jets | None:
     """Jets between so many parts of the vectors; None where float32 could not be sure of any."""
     chain = longest_chain(own.kernel, whole.vectors.shape[1])
-    error = kernel_error(own.kernel, whole.vectors, row_error(own.steps, own.n_features), chain)
+    error = kernel_error(own.kernel, whole.vectors, row_error(own.front, own.n_features), chain)
     return jets(whole, rows, parts, CELLS, sharpen, error) if error.usable else None
 
 
@@ -69,7 +69,7 @@ class Tail:
 
     def blocks(self, rows: Array) -> Blocks:
         node, tables = jet_node(self.found)
-        return jet_blocks(node, rows, tables)
+        return jet_blocks(At(node, tables), rows)
 
     def row_costs(self, rows: Array, costs: Costs) -> Array:
         return costs.of_rows(self.blocks(rows), self.ends)
@@ -111,7 +111,7 @@ def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", steps=own.steps)
+    x = builder.preprocess("bounded_", front=own.front)
     node, tables = jet_node(tail.found, x, exact)
     for name, table in tables.items():
         (builder.indices if name == node.ends else builder.table)(name, table)

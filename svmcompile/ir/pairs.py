@@ -1,0 +1,149 @@
+"""Pairs of classes in LIBSVM's order: sums, votes, and the tournament that settles a vote from few."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import Floats
+
+UNSURE = -1  # the label of rows that must be settled in another way
+
+
+def pair_indices(n_classes: int) -> list[tuple[int, int]]:
+    """The pairs (i, j), i < j, in LIBSVM's order."""
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def pair_table(n_classes: int) -> NDArray[np.int64]:
+    """Where the pair of two classes stands, in either order."""
+    table = np.zeros((n_classes, n_classes), dtype=np.int64)
+    table[np.triu_indices(n_classes, 1)] = np.arange(n_classes * (n_classes - 1) // 2)
+    return np.asarray(table + table.T)
+
+
+def classes_of(pairs: int) -> int:
+    """How many classes have so many pairs; 0 if none."""
+    k = math.isqrt(2 * pairs) + 1
+    return k if k * (k - 1) // 2 == pairs else 0
+
+
+def pair_number(first: Any, second: Any, n_classes: int) -> Any:
+    """Where the pairs (first, second) stand in LIBSVM's order."""
+    return first * (2 * n_classes - first - 1) // 2 + second - first - 1
+
+
+def favour(n_classes: int) -> NDArray[np.float64]:
+    """[classes, pairs]: 1 where a class is the pair's first, -1 where it is its second, else 0."""
+    first, second = np.triu_indices(n_classes, 1)
+    own = np.arange(n_classes)[:, None]
+    return np.asarray((own == first).astype(np.float64) - (own == second))
+
+
+def class_slices(counts: tuple[int, ...]) -> list[slice]:
+    """Where the vectors of each class stand."""
+    ends = np.cumsum(counts)
+    return [slice(int(end) - count, int(end)) for count, end in zip(counts, ends, strict=True)]
+
+
+def pair_weights(weights: Array, counts: tuple[int, ...]) -> Array:
+    """LIBSVM's coefficients [k - 1, n] spread out to one row per pair of classes."""
+    groups, pairs = class_slices(counts), pair_indices(len(counts))
+    dense = np.zeros((len(pairs), weights.shape[1]))
+    for row, (i, j) in enumerate(pairs):
+        dense[row, groups[i]] = weights[j - 1, groups[i]]
+        dense[row, groups[j]] = weights[i, groups[j]]
+    return dense
+
+
+def pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+    """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
+    partial = [values[:, group] @ weights[group] for group in class_slices(counts)]
+    pairs = pair_indices(len(counts))
+    return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
+
+
+def vote(pairs: Floats, n_classes: int) -> NDArray[np.intp]:
+    """The class with most votes, the first of several."""
+    votes = np.zeros((len(pairs), n_classes), dtype=np.int64)
+    for column, (i, j) in enumerate(pair_indices(n_classes)):
+        votes[:, i] += pairs[:, column] > 0
+        votes[:, j] += ~(pairs[:, column] > 0)
+    return np.asarray(np.argmax(votes, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The label of each row and the pairs that were met on the way to it."""
+
+    label: NDArray[np.int64]  # [rows], UNSURE where a pair was
+    met: NDArray[np.bool_]  # [rows, pairs]
+
+
+def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int) -> Match:
+    """Settle votes; signs [rows, pairs] are 1 for the first of a pair, -1 for the second, 0 if unsure."""
+    rows = len(guess)
+    pairs = pair_table(n_classes)
+    label, champion = np.full(rows, UNSURE), guess.copy()
+    met = np.zeros(signs.shape, dtype=bool)
+    beaten = np.zeros((rows, n_classes), dtype=bool)
+    active = np.arange(rows)
+    while len(active):
+        following, unsure = _defend(active, champion, signs, pairs, met, beaten)
+        won = (following < 0) & ~unsure
+        label[active[won]] = champion[active[won]]
+        next_one = ~won & ~unsure
+        active, following = active[next_one], following[next_one]
+        again = beaten[active, following]
+        _vote(active[again], signs, pairs, met, label)
+        active, following = active[~again], following[~again]
+        champion[active] = following
+    return Match(label, met)
+
+
+def _defend(
+    active: NDArray[np.int64],
+    champion: NDArray[np.int64],
+    signs: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    met: NDArray[np.bool_],
+    beaten: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Who beats the champion of each row (-1 for nobody), and rows where a pair is unsure."""
+    winner = np.full(len(active), -1)
+    unsure = np.zeros(len(active), dtype=bool)
+    for rival in range(len(pairs)):
+        own = champion[active]
+        pair = pairs[own, rival]
+        meets = (winner < 0) & ~unsure & (own != rival) & ~met[active, pair]
+        sign = np.where(own < rival, 1, -1) * signs[active, pair]
+        met[active[meets], pair[meets]] = True
+        unsure |= meets & (sign == 0)
+        winner[meets & (sign < 0)] = rival
+        beaten[active[meets & (sign > 0)], rival] = True
+        lost = meets & (sign < 0)
+        beaten[active[lost], own[lost]] = True
+    return winner, unsure
+
+
+def _vote(
+    rows: NDArray[np.int64],
+    signs: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    met: NDArray[np.bool_],
+    label: NDArray[np.int64],
+) -> None:
+    """Settle all pairs of some rows."""
+    votes = np.zeros((len(rows), len(pairs)), dtype=np.int64)
+    for i, j in pair_indices(len(pairs)):
+        first = signs[rows, pairs[i, j]] > 0
+        votes[:, i] += first
+        votes[:, j] += ~first
+    sure = (signs[rows] != 0).all(axis=1)
+    met[rows] = True
+    label[rows] = np.where(sure, votes.argmax(axis=1), UNSURE)

@@ -1,0 +1,152 @@
+"""fix: a math program becomes one in whole numbers, "q15" or "q7".
+
+Sums over kernels, affine functions and trees are computed in whole numbers, from a row that is quantised
+once. What comes before (preprocessing beyond scaling) and after (decision values as the caller sees them)
+stays in float. Scales are chosen by the range of each feature and tried out on the rows given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number, WholeInput
+from svmcompile.ir.graph import own_tables
+from svmcompile.ir.interpret import interpret, interpret_values
+from svmcompile.ir.nodes import Node, table_names
+from svmcompile.ir.program import Program
+from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable, needed, reading
+from svmcompile.lower.fixed.rows import Span, has_grid, view_of
+
+SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
+# Rows to come may go this share of a range beyond those seen, on either side.
+MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
+MOST_ROWS = 2000  # that scales are tried on
+
+
+def fix(program: Program, number: Number, span: Span, given: WholeInput = "") -> Program:
+    """The program in whole numbers whose labels differ least from the program's on the rows of the span.
+
+    Rows are floats, or whole numbers of the type `given`.
+    """
+    program = _plain(own_tables(program))
+    spans = _spans(program, span, number)
+    judged = _Judged.of(program, span.rows)
+    program = program.replace(input=replace(program.input, number=given))
+    found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
+    best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
+    return judged.noted(best, badness)
+
+
+def range_of_rows(rows: NDArray[Any]) -> Span:
+    """The range of each feature in some rows of finite numbers."""
+    kept = rows[np.isfinite(rows).all(axis=1)].astype(np.float64)
+    if not len(kept):
+        raise OptionError("the data for ranges has no row of finite numbers")
+    step = -(-len(kept) // MOST_ROWS)
+    return Span(kept.min(axis=0), kept.max(axis=0), kept[::step])
+
+
+def widened(span: Span, number: Number) -> Span:
+    """A range seen, with room for rows that go beyond."""
+    room = MARGIN[number] * (span.high - span.low)
+    return Span(span.low - room, span.high + room, span.rows)
+
+
+def given_range(low: Any, high: Any, n_features: int, rows: NDArray[Any] | None = None) -> Span:
+    """A range given for all features, or for each, and rows to try scales on."""
+    ends = [np.broadcast_to(np.asarray(end, dtype=np.float64), (n_features,)) for end in (low, high)]
+    if not np.isfinite(ends).all() or (ends[0] > ends[1]).any():
+        raise OptionError("a range goes from a lower to a higher number, both finite")
+    return Span(ends[0], ends[1], rows)
+
+
+def _plain(program: Program) -> Program:
+    """The program without what only saves time or cannot be had: sums that stop early, probabilities."""
+    notes = list(program.origin.notes)
+    outputs = tuple(output for output in program.outputs if output.name != "probabilities")
+    if len(outputs) < len(program.outputs):
+        notes.append("probabilities are left out in fixed point; they need f32 or f64")
+    body: list[Node] = []
+    instead: dict[str, str] = {}
+    for node in program.body:
+        node = reading(node, instead)
+        if isinstance(node, (ir.BoundedSum, ir.BoundedVote, ir.TaylorSum, ir.TaylorVote, ir.JetSum)):
+            instead[node.out] = instead.get(node.exact, node.exact)
+            notes.append("fixed point adds up all vectors, whatever the method would leave out")
+        elif isinstance(node, ir.Widen):  # what follows is in whole numbers
+            instead[node.out] = instead.get(node.x, node.x)
+        else:
+            body.append(node)
+    outputs = tuple(replace(output, value=instead.get(output.value, output.value)) for output in outputs)
+    kept = needed(body, {output.value for output in outputs})
+    used = {name for node in kept for name in table_names(node)}
+    tables = {name: table for name, table in program.tables.items() if name in used}
+    origin = replace(program.origin, notes=tuple(dict.fromkeys(notes)))
+    return program.replace(body=tuple(kept), outputs=outputs, tables=tables, origin=origin)
+
+
+def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
+    """The range of all features that are quantised."""
+    bases = dict.fromkeys(view_of(program, node.x).base for node in fixable(program))
+    made = [base for base in bases if base != program.input.name]
+    if made and span.rows is None:
+        raise OptionError(
+            "preprocessing makes new features here, whose ranges follow from data only; give rows"
+        )
+    values = interpret_values(program, span.rows, made) if made and span.rows is not None else {}
+    return {
+        base: widened(range_of_rows(values[base]), number) if base in values else span for base in bases
+    }
+
+
+def _shares(program: Program, spans: dict[str, Span]) -> list[float]:
+    """Scales worth trying where distances are computed."""
+    views = [view_of(program, node.x) for node in fixable(program) if by_distance(node)]
+    if not views:
+        return [1.0]
+    return [*SHARES, *([0.0] if all(has_grid(spans[view.base].seen(view), view) for view in views) else [])]
+
+
+def _fixed(program: Program, number: Number, spans: dict[str, Span], share: float) -> Program:
+    """The program in whole numbers; scores that are joined are made again in one unit."""
+    fixer = Fixer(program, number, spans, share)
+    made = fixer.fixed()
+    units = fixer.joined_units()
+    return Fixer(program, number, spans, share, units).fixed() if units else made
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What the math program says of some rows."""
+
+    rows: NDArray[Any] | None
+    outputs: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, program: Program, rows: NDArray[Any] | None) -> _Judged:
+        return cls(rows, {} if rows is None else interpret(program, rows))
+
+    def badness(self, fixed: Program) -> tuple[float, float, float]:
+        """Share of labels that differ, mean error of scores, and the stated bound."""
+        bound = fixed.origin.details["fixed"]["error"]
+        if self.rows is None:
+            return 0.0, bound, bound
+        found = interpret(fixed, self.rows)
+        labels = float((found["label"] != self.outputs["label"]).mean()) if "label" in found else 0.0
+        names = [name for name in found if name != "label"]
+        off = sum(float(np.abs(found[name] - self.outputs[name]).mean()) for name in names)
+        return labels, off, bound
+
+    def noted(self, fixed: Program, badness: tuple[float, float, float]) -> Program:
+        """The program with the share of labels that differ among what it says of itself."""
+        if self.rows is None:
+            return fixed
+        own = {**fixed.origin.details["fixed"], "disagreement": badness[0], "rows": len(self.rows)}
+        details = {**fixed.origin.details, "fixed": own}
+        return fixed.replace(origin=replace(fixed.origin, details=details))
