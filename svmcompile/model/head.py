@@ -7,14 +7,16 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.graph import leading_to
+from svmcompile.ir.node import TABLES, VALUES, field_kinds
+from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
 if TYPE_CHECKING:
@@ -66,22 +68,14 @@ class Head:
 
     def leading_to(self, *names: str) -> tuple[Node, ...]:
         """The nodes that some outputs need."""
-        wanted = {self.value(name) for name in names}
-        kept = []
-        for node in reversed(self.nodes):
-            if node.out in wanted:
-                kept.append(node)
-                wanted.update(operands(node))
-        return tuple(reversed(kept))
+        return leading_to(self.nodes, (self.value(name) for name in names))
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
     """A node with other names for its value, those it reads and its tables."""
-    own = {node.out, *operands(node), *table_names(node)} & names.keys()
-    values = {field.name: getattr(node, field.name) for field in fields(node)}
-    changes: dict[str, Any] = {
-        field: names[value] for field, value in values.items() if isinstance(value, str) and value in own
-    }
+    kinds = field_kinds(type(node))
+    own = [name for name, kind in kinds.items() if kind in VALUES + TABLES and getattr(node, name) in names]
+    changes: dict[str, Any] = {name: names[getattr(node, name)] for name in own}
     return replace(node, **changes) if changes else node
 
 
