@@ -84,7 +84,7 @@ def _width(body: Any, tables: Any) -> int:
 
 
 def ir_run(node: Any, env: Any, tables: Any) -> Any:
-    from svmcompile.ir.interpret import run
+    from svmcompile.ir.node import run
 
     return run(node, env, tables)
 
