@@ -20,9 +20,9 @@ import svmcompile as sc
 from svmcompile.accelerate.dtsvm.cells import overlapping_rows, own_rows
 from svmcompile.accelerate.dtsvm.given import Given, class_bounds
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
-from svmcompile.api import compile_svm
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
