@@ -24,7 +24,7 @@ from svmcompile.flow.folder import find_program, load_target, targets_in
 from svmcompile.flow.opened import labelled_data
 from svmcompile.flow.opened import open_model as open_model
 from svmcompile.flow.program import Watcher, compile_svm, finish, some_rows
-from svmcompile.ir.program import FIXED
+from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program
 from svmcompile.ir.store import to_bytes

@@ -24,7 +24,8 @@ import svmcompile as sc
 from svmcompile.commands import bench
 from svmcompile.commands.options import BenchOptions
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import interpret_values, margins
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
 from svmcompile.ir.trees import leaf_depths
 

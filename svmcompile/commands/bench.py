@@ -27,7 +27,8 @@ from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
 from svmcompile.flow.folder import find_program, read_file
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.runtime.toolchain import cache_folder
 
 THREADS = ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM", "GOTO")

@@ -16,7 +16,8 @@ from svmcompile.data import read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import FIXED, Program
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Program
 from svmcompile.targets.kits import default_profile
 from svmcompile.targets.names import name_from
 

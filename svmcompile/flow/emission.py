@@ -13,9 +13,10 @@ from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
 from svmcompile.flow.folder import TARGETS
 from svmcompile.flow.program import Watcher
+from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
 from svmcompile.ir.code import Code
-from svmcompile.ir.program import FIXED, INPUT_LIMITS, Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened

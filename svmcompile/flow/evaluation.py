@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.flow.folder import load_target, targets_in
 from svmcompile.flow.opened import Opened
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.runtime.wasm import has_wasmtime
 from svmcompile.verification.differential import Backend, Report, compare
 

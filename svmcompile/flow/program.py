@@ -8,7 +8,6 @@ from typing import Any
 
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
-from svmcompile.ir.cost import is_adaptive
 from svmcompile.ir.program import Program
 from svmcompile.model.probes import probe_rows
 from svmcompile.model.svm import SVM
@@ -31,7 +30,7 @@ def finish(program: Program, svm: SVM | None, data: Data | None, watch: Watcher 
     if watch:
         watch(program.origin.method, program)
     program = optimise(program, watch)
-    if data is not None and any(is_adaptive(node) for node in program.body):
+    if data is not None and any(node.is_adaptive for node in program.body):
         program = _with_mean_cost(program, data)
     return program.replace(probes=probe_rows(program, svm, data))
 

@@ -20,7 +20,8 @@ import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.jet_blocks import jet_blocks
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
@@ -88,7 +89,7 @@ def test_lowering_keeps_jets_where_vectors_are_met_one_by_one() -> None:
     for machine in (portable, host):
         assert (interpret(machine, queries)["label"] == interpret(program, queries)["label"]).all()
     node = jet_sum(portable)
-    found = jet_blocks(node, queries, portable.tables)
+    found = jet_blocks(At(node, portable.tables), queries)
     assert (found.stop < found.scores.shape[1] - 1).mean() > 0.1  # some rows stop before all vectors
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, Function, Result, body, item, real_of, results
 from svmcompile.targets.c.nodes.leaves import chunk_rows as leaf_chunk_rows
 from svmcompile.targets.c.nodes.sums import chunk_rows, goes_alone, takes_sparse

@@ -11,11 +11,12 @@ from typing import Any
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.code import Code
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, lazy_operands
-from svmcompile.ir.program import FIXED, Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import Function
 from svmcompile.targets.c.literals import real

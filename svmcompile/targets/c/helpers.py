@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import float_number, node_number
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.device import Style, helper_uses

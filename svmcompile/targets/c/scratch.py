@@ -7,15 +7,18 @@ from functools import singledispatch
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.fixed_rules import needs_int64
 from svmcompile.ir.inverted import vectors_and_lanes
-from svmcompile.ir.leaf_layout import sums_of, whole
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.layout import filled_up
+from svmcompile.ir.leaf_layout import sums_of
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types, classes_of
-from svmcompile.ir.tiled_taylor import filled_up
+from svmcompile.ir.pairs import classes_of
+from svmcompile.ir.program import Program
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.whole_numbers import needs_int64, whole
 from svmcompile.ir.wide import node_number, value_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS
@@ -87,7 +90,7 @@ def _(node: ir.PackedSum, program: Program, types: Types) -> int:
 
 @own_arrays.register
 def _(node: ir.FixedSum, program: Program, types: Types) -> int:
-    return (8 if needs_int64(node, types, program.tables) else 4) * types[node.out].width
+    return (8 if needs_int64(At(node, program.tables, types)) else 4) * types[node.out].width
 
 
 @own_arrays.register

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.onnx.build import build, build_needed
 from svmcompile.targets.onnx.graph import Graph
 from svmcompile.targets.onnx.nodes import (  # noqa: F401  register their nodes

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
+from svmcompile.ir.layout import triangle_size
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import SEGMENT
-from svmcompile.ir.unstaged import triangle_size
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import row_parameters
 from svmcompile.targets.c.instruction_sets import plain_instruction_sets
 from svmcompile.targets.c.literals import real, wrap
@@ -21,7 +21,6 @@ from svmcompile.targets.c.nodes.votes import has_tests, idle_vote
 STAGED = (ir.StagedSum, ir.StagedVote, ir.TaylorVote)
 Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
 KINDS = {ir.StagedSum: "staged", ir.StagedVote: "vote", ir.TaylorVote: "taylor_vote"}
-BLOCK = 32  # kernel values summed up in the number type before they go to double
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
 MOST_CHAINS = 4  # sums that do not wait for each other
@@ -137,7 +136,7 @@ def host_staged(
     node: Staged, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     made = []
     for isa in plain_instruction_sets(size, function, name):
         per_block = 64 // isa["bytes"]

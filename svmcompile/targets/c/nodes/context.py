@@ -11,11 +11,11 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import LONG, Number
 from svmcompile.ir.code import Code
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.stages import LONG
+from svmcompile.ir.program import Program
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.ir.wide import node_number, value_number
 from svmcompile.targets.c.api import c_real, row_parameters

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.fixed_meaning import UNIT_BITS
-from svmcompile.ir.fixed_rules import needs_int64
-from svmcompile.ir.leaf_layout import sums_of, whole
+from svmcompile.ir.arithmetic import FIXED as FIXED_NUMBERS
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.leaf_layout import sums_of
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import FIXED as FIXED_NUMBERS
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import Body, Function, body, c_real, needed
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes.trees import WHOLE_TABLES, dot_function
@@ -41,7 +41,7 @@ def fixed_context(node: Node, program: Program, types: Types, name: str) -> dict
             "one_shift": _alone(program.tables[node.shift]),
             "one_factor": _alone(program.tables[node.factor]),
         }
-    found["row_type"] = c_real(types[node.x].whole or "f32")  # type: ignore[union-attr]
+    found["row_type"] = c_real(types[ir.operands(node)[0]].whole or "f32")
     if isinstance(node, ir.Requantise):
         found["out_type"] = c_real(types[node.out].whole or "i8")
         return found | {"limit": node.limit, "scale_bits": node.scale_bits} | _halves(node.scale_bits)
@@ -97,7 +97,7 @@ def _sums(node: ir.FixedSum, program: Program, types: Types) -> dict[str, Any]:
         "counts": node.counts,
         "classes": len(node.counts),
         "ends": ", ".join(map(str, accumulate(node.counts))),
-        "sum_type": "int64_t" if needs_int64(node, types, program.tables) else "int32_t",
+        "sum_type": "int64_t" if needs_int64(At(node, program.tables, types)) else "int32_t",
         "product_type": "int32_t" if node.shape in ("exp2", "tanh") else "int64_t",
     }
 
@@ -144,8 +144,8 @@ def fixed_dots(program: Program, types: Types, name: str) -> list[dict[str, Any]
     for node in program.body:
         if table := dot_table(node, types):
             own = WHOLE_TABLES[str(program.tables[table].dtype)]
-            row = types[node.x].whole  # type: ignore[union-attr]
-            function = dot_function(name, node.x, table, program, types)  # type: ignore[union-attr]
+            row = types[ir.operands(node)[0]].whole
+            function = dot_function(name, ir.operands(node)[0], table, program, types)
             found[function] = {
                 "function": function,
                 "row": row,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.pairs import classes_of
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types, classes_of
 from svmcompile.targets.c.nodes.trees import dot_function
 
 Lists = ir.PlaneLists | ir.TiledLists

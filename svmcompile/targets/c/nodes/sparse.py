@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.nodes.sums import blocked_layout
 
 PICKS = 64  # features of a row that are collected before their entries are looked up
@@ -31,5 +32,5 @@ def sparse_layout(node: SparseSum, program: Program, number: Number) -> dict[str
         "segments": segments,
         "stride": ends,
         "picks": PICKS,
-        "skip": SKIP_BYTES // (4 if number == "f32" else 8),
+        "skip": SKIP_BYTES // BYTES[number],
     }

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.stages import SEGMENT
+from svmcompile.ir.arithmetic import BLOCK, SEGMENT, Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number, value_number
 from svmcompile.targets.c.api import c_real, row_argument, row_parameters
 from svmcompile.targets.c.literals import real
 
-BLOCK = 32  # kernel values summed up in the number type before they go to double
 FAR: dict[Number, float] = {"f32": 1e37, "f64": 1e300}  # squared distances beyond are taken as infinite
 
 

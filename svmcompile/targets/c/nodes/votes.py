@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.literals import real, wrap
 
 INT, SIZE = 4, 8

@@ -6,7 +6,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.coupling import TOLERANCE, sweeps_of
-from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import DOUBLE, Values
 

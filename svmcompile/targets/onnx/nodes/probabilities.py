@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.chances_meaning import LEAST, MOST
+from svmcompile.ir.row_functions import LEAST, MOST
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import DOUBLE, Array, Values
 
