@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from svmcompile.api import *  # noqa: F403
+    from svmcompile.device.cost import device_cost
     from svmcompile.estimator import DTSVMClassifier
 
 # What is not an error is imported on first use, so that `svmcompile --help` does not wait for numpy.
@@ -32,5 +33,5 @@ __all__ = [  # noqa: F405
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'svmcompile' has no attribute {name!r}")
-    home = "estimator" if name == "DTSVMClassifier" else "api"
+    home = {"DTSVMClassifier": "estimator", "device_cost": "device.cost"}.get(name, "api")
     return getattr(importlib.import_module(f"svmcompile.{home}"), name)

@@ -13,13 +13,11 @@ from typing import Any
 
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data.rows import as_rows
-from svmcompile.device.cost import device_cost as device_cost
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.emission import Files, Request, emit_kits, emit_targets, prepare
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
 from svmcompile.flow.emission import write as write
-from svmcompile.flow.evaluation import compare_forms, evaluate
 from svmcompile.flow.folder import find_program, load_target, targets_in
 from svmcompile.flow.opened import labelled_data
 from svmcompile.flow.opened import open_model as open_model
@@ -120,6 +118,8 @@ def emit(
         number=request.number, profile=request.profile, tables=request.tables,
     )  # fmt: skip
     if model is not None and X is not None:
+        from svmcompile.flow.evaluation import evaluate
+
         report |= evaluate(ready, emitted.meaning, request.number, open_model(model), X, y)
         # Rows that a program was fitted to flatter it; the report says so. Rounding to f16 fits nothing.
         fitted = ready if request.number in FIXED else program
@@ -157,6 +157,8 @@ def verify(
     trust_pickle: bool = False,
 ) -> Any:
     """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
+    from svmcompile.flow.evaluation import compare_forms
+
     stem, program = find_program(folder, name)
     opened = open_model(
         model,

@@ -19,7 +19,6 @@ from svmcompile.ir.code import Code
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
-from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
 from svmcompile.lower.reduced import round_vectors
 from svmcompile.optimise.uncentre import uncentre
 from svmcompile.targets.c.model import emit as emit_c
@@ -166,6 +165,8 @@ def quantise(
     of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
     as it is.
     """
+    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
+
     number = checked_precision(precision)
     if program.number == number:
         return program

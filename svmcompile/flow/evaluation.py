@@ -12,7 +12,7 @@ from svmcompile.flow.folder import load_target, targets_in
 from svmcompile.flow.opened import Opened
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
-from svmcompile.runtime.wasm import has_wasmtime
+from svmcompile.runtime import wasm
 from svmcompile.verification.differential import Backend, Report, compare
 
 
@@ -40,7 +40,7 @@ def compare_forms(folder: Path, stem: str, program: Program, model: Opened, X: A
     backends = [Backend("interpreter", program.number or "f64", program)]
     left_out = []
     for target in targets_in(folder, stem):
-        if target == "wasm" and not has_wasmtime():
+        if target == "wasm" and not wasm.has_wasmtime():
             left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
             continue
         runner = load_target(folder, stem, program, target)

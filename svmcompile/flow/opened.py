@@ -18,7 +18,6 @@ from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.front import uncentred
 from svmcompile.model.svm import SVM
 from svmcompile.read import content_of, read_content
-from svmcompile.read.original import load_original
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,8 @@ class Opened:
 
     def reference(self) -> tuple[str, Any]:
         """What to compare with: the original library, or its definition where it is not installed."""
+        from svmcompile.read.original import load_original
+
         svm, exact = self.trained(), self.exact()
         original = load_original(self.source, svm)
         if original is None:
