@@ -70,7 +70,7 @@ def compile(  # the name users know; the builtin is not needed here
 
 
 def train(
-    X: Any, y: Any = None, *, method: str = "dtsvm", watch: Watcher | None = None, **options: Any
+    X: Any, y: Any, *, method: str = "dtsvm", watch: Watcher | None = None, **options: Any
 ) -> Program:
     """Train a program on labelled rows, without an SVM; `svmcompile methods` lists options and methods."""
     data = labelled_data(X, y)

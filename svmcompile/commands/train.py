@@ -27,7 +27,7 @@ def run(options: TrainOptions) -> dict[str, Any]:
     with connected(options.cluster) if options.cluster else nullcontext():
         reader = read_partitions if options.data.is_dir() else read_data
         rows = reader(options.data, label=options.label)
-        program = api.train(rows, method=options.method, **chosen)
+        program = api.train(rows, rows.y, method=options.method, **chosen)
     report = _report(program, rows) | {"seconds": time.perf_counter() - begin}
     program.save(options.output)
     return report | {"output": str(options.output)}
