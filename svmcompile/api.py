@@ -121,9 +121,8 @@ def emit(
         from svmcompile.flow.evaluation import evaluate
 
         report |= evaluate(ready, emitted.meaning, request.number, open_model(model), X, y)
-        # Rows that a program was fitted to flatter it; the report says so. Rounding to f16 fits nothing.
-        fitted = ready if request.number in FIXED else program
-        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE
+        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
+        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE  # which flatter it
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
