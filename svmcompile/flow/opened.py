@@ -15,7 +15,6 @@ from svmcompile.data.rows import as_rows, table_rows
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import MAGIC, from_bytes
-from svmcompile.model.front import uncentred
 from svmcompile.model.svm import SVM
 from svmcompile.read import content_of, read_content
 
@@ -45,7 +44,7 @@ class Opened:
     def exact(self) -> Program:
         """What the original adds up, as it stands."""
         svm = self.trained()
-        return accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+        return accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
 
     def reference(self) -> tuple[str, Any]:
         """What to compare with: the original library, or its definition where it is not installed."""
