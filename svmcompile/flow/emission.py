@@ -15,12 +15,11 @@ from svmcompile.flow.folder import TARGETS
 from svmcompile.flow.program import Watcher
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
-from svmcompile.ir.code import Code
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
-from svmcompile.lower.reduced import round_vectors
-from svmcompile.optimise.uncentre import uncentre
+from svmcompile.lower.sums import round_vectors
+from svmcompile.optimise.centre import uncentre
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.names import check_name, name_from
@@ -165,7 +164,7 @@ def quantise(
     of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
     as it is.
     """
-    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
+    from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
 
     number = checked_precision(precision)
     if program.number == number:

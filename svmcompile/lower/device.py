@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.code import Code
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
 # Rows need no copy if all features have one factor, and one that keeps their squares within float32.

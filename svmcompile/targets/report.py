@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir.arithmetic import FIXED, Number
-from svmcompile.ir.code import Code
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import PackedLeaves, PackedSum, SparseSum, TiledSum, index_tables
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c.model import sizes
 
 SUMS = (PackedSum, TiledSum, SparseSum, PackedLeaves)

@@ -17,8 +17,8 @@ from svmcompile.cli import app
 from svmcompile.flow import emission
 from svmcompile.ir import program as programs
 from svmcompile.lower import lower
-from svmcompile.lower.reduced import round_vectors
-from svmcompile.optimise.uncentre import uncentre
+from svmcompile.lower.sums import round_vectors
+from svmcompile.optimise.centre import uncentre
 
 NAME = "m"
 

@@ -13,11 +13,10 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.code import Code
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, lazy_operands
-from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c.api import Function
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.scratch import scratch_bytes

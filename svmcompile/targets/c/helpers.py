@@ -6,10 +6,10 @@ from typing import Any, TypeGuard
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import float_number, node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number, node_number
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.device import Style, helper_uses
 from svmcompile.targets.c.nodes.bounded import staged_helpers

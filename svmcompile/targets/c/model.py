@@ -11,11 +11,10 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.code import Code
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
 from svmcompile.targets.c.batches import Tiled, input_body, leaf_body, sparse_functions, tiled

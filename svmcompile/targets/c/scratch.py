@@ -9,17 +9,16 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.graph import node_number, value_number
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.layout import filled_up
+from svmcompile.ir.layout import filled_up, vectors_and_lanes
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.pairs import classes_of
 from svmcompile.ir.program import Program
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.ir.whole_numbers import needs_int64, whole
-from svmcompile.ir.wide import node_number, value_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS
 from svmcompile.targets.c.nodes.bounded import MOST_VECTORS, is_staged_host

@@ -12,12 +12,11 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import LONG, Number
-from svmcompile.ir.code import Code
+from svmcompile.ir.graph import node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, operands
-from svmcompile.ir.program import Program
-from svmcompile.ir.trees import leaf_depths
-from svmcompile.ir.wide import node_number, value_number
+from svmcompile.ir.program import Code, Program
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.targets.c.api import c_real, row_parameters
 from svmcompile.targets.c.device import KERNEL_SUMS, Style, row_fields
 from svmcompile.targets.c.instruction_sets import instruction_sets

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.graph import node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.literals import real
 
 FEATURES = (

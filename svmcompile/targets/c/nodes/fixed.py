@@ -16,7 +16,7 @@ from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import Body, Function, body, c_real, needed
 from svmcompile.targets.c.literals import real

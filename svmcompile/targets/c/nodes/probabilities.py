@@ -7,11 +7,11 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.coupling import TOLERANCE, sweeps_of
+from svmcompile.ir.graph import node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Program
 from svmcompile.ir.row_functions import LEAST, MOST
-from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.literals import real
 
 CHANCES: tuple[type[Node], ...] = (

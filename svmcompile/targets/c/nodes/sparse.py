@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir.arithmetic import BYTES, Number
-from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.nodes.sums import blocked_layout

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, SEGMENT, Number
+from svmcompile.ir.graph import node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import node_number, value_number
 from svmcompile.targets.c.api import c_real, row_argument, row_parameters
 from svmcompile.targets.c.literals import real
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import FIXED, Number
+from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands
 from svmcompile.ir.pairs import classes_of
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number, node_number, value_number
 from svmcompile.targets.c.api import Body, body, c_real, row_argument, row_parameters
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.names import Names
