@@ -5,11 +5,9 @@ A machine program goes in; the fields that templates read to follow the profile 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
@@ -18,7 +16,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, lazy_operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c.api import Function
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.scratch import scratch_bytes
@@ -33,10 +31,6 @@ IN_DOUBLE = (
 WALKS = (ir.PackedPath, ir.PackedLeaves)
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
 FAR = 1e30  # a row whose half squared norm is beyond is so far out that every kernel value is zero
-# Rows need no copy if all features have one factor, and one that keeps their squares within float32.
-FACTORS = (1e-6, 1e6)
-LARGEST_VECTOR = 1e6  # in units of the kernel
-LARGEST_NORM = 8.0  # halved and squared, for norms that go into the weights
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
 DEEPER = 160  # more, where functions call each other more deeply: along trees, and for what some rows need
@@ -62,22 +56,30 @@ class Style:
         """Stands before loops that are not worth the flash of being unrolled."""
         return f"{self.name.upper()}_ROLLED" if self.device else ""
 
+    def has_double(self, program: Program, types: Types) -> bool:
+        """Whether some code computes in double."""
+        if program.number == "f64" or any(found.wide for found in types.values()):
+            return True
+        return self.device and needs_double(program, types)
+
+    def stack_bytes(self, program: Program, types: Types) -> int:
+        """A bound on the stack of every function of one row: its arrays, and room for saved registers."""
+        saved = SAVED_IN_WHOLE_NUMBERS if program.number in FIXED else SAVED
+        saved = SAVED_WITH_DOUBLE if self.has_double(program, types) else saved
+        is_deep = any(lazy_operands(node) or isinstance(node, WALKS) for node in program.body)
+        return scratch_bytes(program) + saved + (DEEPER if is_deep else 0)
+
     def file_fields(self, program: Program, types: Types) -> dict[str, Any]:
         """What the two files read, beside their nodes."""
-        has_double = program.number == "f64" or any(found.wide for found in types.values())
-        has_double = has_double or (self.device and needs_double(program, types))
+        has_double = self.has_double(program, types)
         return {
             "has_double": has_double,
             "flash": self.flash,
             "placement": f" {self.name.upper()}_TABLE" if self.device else "",
             "far": real(FAR, float_number(program)),
             "no_avr": has_double or any(isinstance(node, READ_TWO_TABLES) for node in program.body),
-            "stack": stack_bytes(program, has_double) if self.device else 0,
+            "stack": self.stack_bytes(program, types) if self.device else 0,
         }
-
-    def adapt(self, program: Program) -> Adapted:
-        """The machine program as it is written."""
-        return adapted(program) if self.fades(program.number) else Adapted(program, {}, frozenset())
 
     def self_test(self, declared: Function) -> Function:
         """The self-test as the header declares it."""
@@ -133,14 +135,6 @@ class Style:
         }
 
 
-def stack_bytes(program: Program, has_double: bool) -> int:
-    """A bound on the stack of every function of one row: its arrays, and room for saved registers."""
-    saved = SAVED_IN_WHOLE_NUMBERS if program.number in FIXED else SAVED
-    saved = SAVED_WITH_DOUBLE if has_double else saved
-    is_deep = any(lazy_operands(node) or isinstance(node, WALKS) for node in program.body)
-    return scratch_bytes(program) + saved + (DEEPER if is_deep else 0)
-
-
 def helper_uses(body: list[Node], number: Number, style: Style, folded: frozenset[str]) -> dict[str, bool]:
     """Which helper functions of the profile some nodes of one number type call."""
     own = [node for node in body if style.narrow_sums(node, number)]
@@ -178,70 +172,14 @@ def check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Adapted:
-    """A machine program as it is written for a device, and what its tables do not tell."""
-
-    program: Program
-    units: Mapping[str, float]  # by node: what the row is to be multiplied by
-    folded: frozenset[str]  # tables of norms that have gone into the weights
-
-
-def adapted(program: Program) -> Adapted:
-    """A float program with kernel sums that copy no row and store no norms where they need not."""
-    program, units = _without_copies(program)
-    tables, folded = dict(program.tables), set()
-    for node in program.body:
-        if isinstance(node, ir.PackedSum) and _norms_are_small(node, program):
-            norms = program.tables[node.offsets].astype(np.float64)
-            tables[node.weights] = (tables[node.weights] * np.exp2(norms)[:, None]).astype(np.float32)
-            folded.add(node.offsets)
-    return Adapted(program.replace(tables=tables), units, frozenset(folded))
-
-
-def _norms_are_small(node: ir.PackedSum, program: Program) -> bool:
-    """2^(t - a) w = 2^t (2^-a w), and 2^t is not large."""
-    if node.shape != "exp2" or program.tables[node.weights].dtype != np.float32:
-        return False
-    return float(-program.tables[node.offsets].min(initial=0.0)) <= LARGEST_NORM
-
-
-def _without_copies(program: Program) -> tuple[Program, dict[str, float]]:
-    """Kernel sums read the row itself where a copy would only be scaled; by node, what by."""
-    units: dict[str, float] = {}
-    prepares = {node.out: node for node in program.body if isinstance(node, ir.Prepare)}
-    body: list[Node] = []
-    for node in program.body:
-        prepare = prepares.get(node.x) if isinstance(node, KERNEL_SUMS) else None
-        if isinstance(node, KERNEL_SUMS) and prepare and _is_plain(prepare, node, program):
-            units[node.out] = float(program.tables[prepare.factor][0])
-            node = replace(node, x=prepare.x)
-        body.append(node)
-    read = {name for node in body for name in ir.operands(node)}
-    kept = [node for node in body if not isinstance(node, ir.Prepare) or node.out in read]
-    return program.replace(body=tuple(kept)), units
-
-
-def _is_plain(prepare: ir.Prepare, node: Any, program: Program) -> bool:
-    shift, factor, vectors = (
-        program.tables[name] for name in (prepare.shift, prepare.factor, node.vectors)
-    )
-    if vectors.dtype != np.float32:  # sums in double have the code of other profiles, which knows no unit
-        return False
-    if shift.any() or not (factor == factor[0]).all():
-        return False
-    within = FACTORS[0] <= float(factor[0]) <= FACTORS[1]
-    return within and float(np.abs(vectors).max(initial=0.0)) <= LARGEST_VECTOR
-
-
 def row_fields(
-    node: Node, program: Program, made: Adapted, helper: str, style: Style, number: Number
+    node: Node, program: Program, code: Code, helper: str, style: Style, number: Number
 ) -> dict[str, Any]:
     """What the macros of one kernel value read of the row: its factor and how its norm is made."""
-    unit = made.units.get(node.out, 1.0)
+    unit = code.units.get(node.out, 1.0)
     return {
         "single": style.is_single(node, program, number),
-        "folded": getattr(node, "offsets", "") in made.folded,
+        "folded": getattr(node, "offsets", "") in code.folded,
         "times_unit": "" if unit == 1.0 else f" * {real(unit, number)}",
         "half_unit": real(0.5 * unit * unit, number),
         "row_norm": f"{helper}_row",

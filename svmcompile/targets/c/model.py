@@ -14,7 +14,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
 from svmcompile.targets.c.batches import Tiled, input_body, leaf_body, sparse_functions, tiled
@@ -27,6 +27,7 @@ from svmcompile.targets.c.nodes.bounded import STAGED
 from svmcompile.targets.c.nodes.fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.nodes.trees import lazy_bodies
+from svmcompile.targets.c.scratch import scratch_bytes
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.names import Names, check_name, comment
 from svmcompile.targets.templating import render
@@ -39,25 +40,20 @@ ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(
-    program: Program,
-    name: str,
-    self_test: SelfTest,
-    profile: str = "portable",
-    soft_double: bool = False,
-) -> dict[str, str]:
+def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) -> dict[str, str]:
     """The two files of a machine program; `self_test` holds rows with their expected results.
 
     Code for a device has no double unless the program is in double, or `soft_double` allows it.
     """
     check_name(name)
+    program = code.program
     assert program.number, "lower the program first"
     reserved = RESERVED | (ASKING if points(program) else frozenset())
-    if profile == "device":
+    if code.profile == "device":
         check_double(program, soft_double)
         reserved |= OF_DEVICES
     symbols = Names(reserved, prefix=f"{name}_")
-    context = _context(program, name, symbols, self_test, profile)
+    context = _context(code, name, symbols, self_test)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -77,15 +73,25 @@ ASKING = frozenset(
 )  # of a caller's kernel
 
 
-def _context(
-    program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
-) -> dict[str, Any]:
-    number, style = program.number, Style(name, profile == "device")
+def sizes(code: Code) -> dict[str, int]:
+    """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
+    program = code.program
+    names = [name for name in c_nodes.emitted_tables(program) if name not in code.folded]
+    known = {
+        "scratch_bytes": scratch_bytes(program),
+        "table_bytes": sum(program.tables[name].nbytes for name in names),
+    }
+    if code.profile == "device":
+        known["stack_bytes"] = Style("", device=True).stack_bytes(program, infer_types(program))
+    return known
+
+
+def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+    program, style = code.program, Style(name, code.profile == "device")
+    number = program.number
     assert number
-    made = style.adapt(program)
-    program = made.program
     types = infer_types(program)
-    tables = _tables(program, symbols, made.folded)
+    tables = _tables(program, symbols, code.folded)
     around = tiled(program, types, symbols)
     asked = points(program)
     quantised = quantised_functions(program, types, name, symbols)
@@ -97,7 +103,7 @@ def _context(
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
-        "profile": profile,
+        "profile": code.profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": c_real(number),
@@ -109,13 +115,13 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(program, types, name, style, made.folded),
+        "helpers": helpers(program, types, name, style, code.folded),
         **style.file_fields(program, types),
         "nodes": [
-            c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body
+            c_nodes.context(node, program, types, symbols, name, style, code) for node in program.body
         ],
         **_inner_bodies(program, types, symbols),
-        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
+        "aligned": code.profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
         "tiled": around,
         "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols) + quantised.bodies,

@@ -15,10 +15,10 @@ from svmcompile.ir.arithmetic import LONG, Number
 from svmcompile.ir.graph import node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, operands
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.ir.walks import leaf_depths
 from svmcompile.targets.c.api import c_real, row_parameters
-from svmcompile.targets.c.device import KERNEL_SUMS, Adapted, Style, row_fields
+from svmcompile.targets.c.device import KERNEL_SUMS, Style, row_fields
 from svmcompile.targets.c.instruction_sets import instruction_sets
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes.bounded import (
@@ -98,7 +98,7 @@ def _takes_vectors(node: Node, program: Program) -> TypeGuard[ir.TiledSum | ir.S
 
 
 def context(
-    node: Node, program: Program, types: Types, symbols: Names, name: str, style: Style, made: Adapted
+    node: Node, program: Program, types: Types, symbols: Names, name: str, style: Style, code: Code
 ) -> Any:
     """The fields one macro reads."""
     assert program.number
@@ -120,7 +120,7 @@ def context(
         **style.fields(node, number, helper),
     }
     if isinstance(node, KERNEL_SUMS):
-        known |= row_fields(node, program, made, helper, style, number)
+        known |= row_fields(node, program, code, helper, style, number)
     for field, table in _table_fields(node).items():
         if table not in inlined_tables(program):
             known[field] = symbols(f"@{table}", table)
