@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
 from svmcompile.accelerate.h1_tree.exits import NOTHING, Trial, calibrated, last_good
 from svmcompile.accelerate.h1_tree.grow import Growth, grow
-from svmcompile.accelerate.h1_tree.sample import Sample
+from svmcompile.accelerate.h1_tree.rows import Sample
 from svmcompile.accelerate.h1_tree.settle import as_stored, ruler
 
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import svmcompile as sc
-from svmcompile.bench.timing import Times
+from svmcompile.bench.result import Times
 from svmcompile.cli import app
 from svmcompile.errors import OptionError
 from svmcompile.flow import measured

@@ -16,7 +16,8 @@ from svmcompile.ir.node import At
 from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedSum, StagedVote
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of, stages
-from svmcompile.lower import lower, staged
+from svmcompile.lower import bounded as staging
+from svmcompile.lower import lower
 from tests.programs.bounded import bounded_program, vote_program
 
 NUMBERS: tuple[Number, ...] = ("f32", "f64")
@@ -84,8 +85,8 @@ def test_bounds_are_rounded_upwards(number: Number) -> None:
 @pytest.mark.parametrize("block", [3, 4, 24])
 def test_few_copies_of_many_vectors(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the bases of all pairs would take too much, they end sooner, with a stage asked for."""
-    monkeypatch.setattr(staged, "NEAR_NUMBERS", 1)
-    monkeypatch.setattr(staged, "MOST_COPIES", 0)
+    monkeypatch.setattr(staging, "NEAR_NUMBERS", 1)
+    monkeypatch.setattr(staging, "MOST_COPIES", 0)
     X, y = load_iris(return_X_y=True)
     model = SVC(gamma=3.0).fit(X, y)
     program = vote_program(model, block=block, basis=60)

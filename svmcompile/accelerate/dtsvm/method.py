@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.dtsvm.assemble import assembled
 from svmcompile.accelerate.dtsvm.options import TrainOptions
-from svmcompile.accelerate.dtsvm.risk import terms
-from svmcompile.accelerate.dtsvm.trainer import Trained, train_classifier
+from svmcompile.accelerate.dtsvm.program import assembled
+from svmcompile.accelerate.dtsvm.training import Trained, terms, train_classifier
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.labels import Labels

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.narrow import narrow
-from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, threshold
-from svmcompile.accelerate.h1_tree.sample import Sample
+from svmcompile.accelerate.fitting.rows import narrow
+from svmcompile.accelerate.h1_tree.grow import HalfSpace, PlaneList, threshold
+from svmcompile.accelerate.h1_tree.rows import Sample
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.shift import nearest_float32
 
 Flags = NDArray[np.bool_]
-
 ROUNDING = 2.0**-24  # of float32
 
 

@@ -1,4 +1,4 @@
-"""Model: an optional linear term and one tree for all sums, or one for each; built and judged."""
+"""Model: a linear term, one tree for all sums or one for each, a fallback; built and judged."""
 
 from __future__ import annotations
 
@@ -9,19 +9,88 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import FittingRows, likeness
-from svmcompile.accelerate.sv_tree.grow import Growth, grow
-from svmcompile.accelerate.sv_tree.linear import Linear, fit_linear
-from svmcompile.accelerate.sv_tree.options import SvTreeOptions
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, FittingRows, labels_of, likeness, margin_rule
+from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
 from svmcompile.accelerate.sv_tree.split import Matrix
-from svmcompile.accelerate.sv_tree.tree import Tree
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.kinds import Indices
+from svmcompile.errors import OptionError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Indices, Rule
+from svmcompile.ir.nodes.decisions import margins
+from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.progress import steps
 
+CHOICES = {
+    "coef": ("scale", "affine", "refit"),
+    "linear": ("auto", "on", "off"),
+    "multiclass": ("auto", "shared", "pairs"),
+}
+
+MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
+RIDGE = 1e-3  # of the rows' mean variance
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
 NO_CAP = 100  # depth of the published form, for safety
+
+
+def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
+    """K[rows, vectors]; 50,000 rows by 5,000 vectors take one gigabyte."""
+    size = len(rows) * len(vectors)
+    K = np.empty((len(rows), len(vectors)), dtype=np.float64 if size <= MOST_DOUBLES else np.float32)
+    step = max(1, BLOCK_VALUES // max(1, len(vectors)))
+    with steps("kernel values", len(rows)) as advance:
+        for at in range(0, len(rows), step):
+            K[at : at + step] = kernel.values(rows[at : at + step], vectors)
+            advance(min(step, len(rows) - at))
+    return K
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """weights (z - centre) + bias."""
+
+    weights: Array  # [outputs, features]
+    bias: Array  # [outputs]
+    centre: Array  # [features], float32 numbers
+
+    def values(self, z: Array) -> Array:
+        return np.asarray((z - self.centre) @ self.weights.T + self.bias)
+
+
+def fit_linear(z: Array, targets: Array) -> Linear:
+    """The least-squares fit of targets [rows, outputs], slopes kept small."""
+    centre = nearest_float32(z.mean(axis=0))
+    h = z - z.mean(axis=0)
+    gram = h.T @ h
+    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
+    slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), h.T @ (targets - targets.mean(axis=0)))
+    bias = targets.mean(axis=0) + (centre - z.mean(axis=0)) @ slopes
+    return Linear(slopes.T, bias, centre)
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Rows whose margin is below the width go through the exact sum."""
+
+    width: float
+    rule: Rule
+    share: float  # of held-out rows
+    agreement: float  # on them, with the exact sum's labels for that share
+
+
+def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Fallback:
+    """The width that a share of the wrongly labelled rows stays below."""
+    if svm.label_rule is LabelRule.NONE:
+        raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
+    rule = margin_rule(svm)
+    margin = margins(sums, rule)
+    wrong = labels_of(svm, sums) != labels_of(svm, wanted)
+    width = 0.0
+    if wrong.any() and quantile > 0:
+        # A row at the width itself is taken for sure.
+        width = float(np.nextafter(np.quantile(margin[wrong], quantile, method="higher"), np.inf))
+    unsure = ~(margin >= width)
+    agreement = 1.0 - float((wrong & ~unsure).mean())
+    return Fallback(width, rule, float(unsure.mean()), agreement)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,3 +193,46 @@ def _judged(svm: SVM, model: Model, K: Matrix, z: Array, wanted: Array) -> Judge
     spread = float(np.square(wanted - wanted.mean(axis=0)).mean()) or 1.0
     error = float(np.square(sums - wanted).mean()) / spread
     return Judged(model, error, likeness(svm, wanted, sums), float(model.evaluations(K).mean()), sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SvTreeOptions:
+    """A tree picks, row by row, the few support vectors whose kernel values are computed.
+
+    `paper` gives the published form: random alternating search, scaled columns, no cap on depth, no
+    linear term, rows of the data alone; it overrides all options but `fallback` and `seed`.
+    """
+
+    paper: bool = False
+    max_depth: int = 8  # kernel values on a path at most
+    min_rows: int = 15  # a node with so few rows is not split
+    coef: str = "refit"  # of a node: "scale", "affine" (and a constant), "refit" (all of its path)
+    ridge: float = 0.3  # of "refit"
+    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
+    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
+    purity_stop: bool = True  # a node whose rows all have their label is not split
+    cache: bool = True  # a vector met before on the path is not met again
+    multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
+    fallback: bool = False  # rows the tree is not sure of go through the exact sum
+    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
+    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise OptionError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+        for name, least in (
+            ("max_depth", 1),
+            ("min_rows", 1),
+            ("fallback_depth", 1),
+            ("synthetic_rows", 0),
+            ("seed", 0),
+        ):
+            if getattr(self, name) < least:
+                raise OptionError(f"{name} {getattr(self, name)} is below {least}")
+        if not 0 <= self.ridge < float("inf"):
+            raise OptionError(f"ridge {self.ridge} is not a number from 0 on")
+        if not 0 <= self.fallback_quantile <= 1:
+            raise OptionError(f"fallback_quantile {self.fallback_quantile} is not between 0 and 1")

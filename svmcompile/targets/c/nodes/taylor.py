@@ -86,7 +86,6 @@ def jet_context(node: ir.JetSum, program: Program, types: Types, name: str, pref
         "cells": cells,
         "limit": real(float(cells), number),
         "far": real(FAR[number], number),
-        "gate": real(node.gate, number) if node.gate > 0 else "",
     }
 
 
