@@ -73,8 +73,8 @@ def _cost(emitted: Program, profile: str) -> dict[str, Any]:
     cost |= {key: known[key] for key in MEAN_COSTS if key in known}
     if emitted.number:
         from svmcompile.targets.c.device import Style
-        from svmcompile.targets.c.nodes.context import emitted_tables
         from svmcompile.targets.c.scratch import scratch_bytes
+        from svmcompile.targets.c.tables import emitted_tables
 
         made = Style("", profile == "device").adapt(emitted)
         names = [name for name in emitted_tables(made.program) if name not in made.folded]

@@ -8,10 +8,16 @@ from typing import Any
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum, TiledSum
 from svmcompile.ir.program import Number, Program
-from svmcompile.targets.c.nodes.sums import weights_layout
 
 MOST_SUMS = 12  # registers for sums that do not wait for each other
 X86 = "defined(__x86_64__) || defined(__i386__)"
+
+
+def weights_layout(node: TiledSum | SparseSum, program: Program) -> tuple[bool, int, int]:
+    """Whether weights lie by lane, how many a vector has, and how many its row in the table holds."""
+    weights = program.tables[node.weights]
+    columns = len(node.counts) - 1 or len(program.tables[node.bias])
+    return weights.ndim == 3, columns, weights.shape[1]
 
 
 @dataclass(frozen=True, slots=True)

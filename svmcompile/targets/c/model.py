@@ -11,29 +11,26 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import FIXED, Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.wide import float_number
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
-from svmcompile.targets.c.batches import Tiled, input_body, leaf_body, sparse_functions, tiled
+from svmcompile.targets.c.batches import Tiled, sparse_functions, tiled
+from svmcompile.targets.c.device import FAR, Style
 from svmcompile.targets.c.device import RESERVED as OF_DEVICES
-from svmcompile.targets.c.device import Style, check_double
 from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
-from svmcompile.targets.c.helpers import helpers
-from svmcompile.targets.c.nodes import context as c_nodes
-from svmcompile.targets.c.nodes.bounded import STAGED
-from svmcompile.targets.c.nodes.fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
+from svmcompile.targets.c.helpers import fixed_dots, helpers
+from svmcompile.targets.c.nodes import Code
 from svmcompile.targets.c.nodes.sums import goes_alone
-from svmcompile.targets.c.nodes.trees import lazy_bodies
+from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
+from svmcompile.targets.c.scratch import stack_bytes
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.tables import emitted_tables
 from svmcompile.targets.names import Names, check_name, comment
 from svmcompile.targets.templating import render
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-# Nodes that read whole vectors from their tables.
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, PickedTaylor, *STAGED)
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
@@ -53,10 +50,9 @@ def emit(
     assert program.number, "lower the program first"
     reserved = RESERVED | (ASKING if points(program) else frozenset())
     if profile == "device":
-        check_double(program, soft_double)
+        _check_double(program, soft_double)
         reserved |= OF_DEVICES
-    symbols = Names(reserved, prefix=f"{name}_")
-    context = _context(program, name, symbols, self_test, profile)
+    context = _context(program, name, Names(reserved, prefix=f"{name}_"), self_test, profile)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -79,19 +75,19 @@ ASKING = frozenset(
 def _context(
     program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
 ) -> dict[str, Any]:
-    number, style = program.number, Style(name, profile == "device")
-    assert number
+    style = Style(name, profile == "device")
     made = style.adapt(program)
-    program = made.program
-    types = infer_types(program)
-    tables = _tables(program, symbols, made.folded)
-    around = tiled(program, types, symbols)
+    program, types = made.program, infer_types(made.program)
+    code = Code(program, types, name, symbols, style, made.units, made.folded)
+    tables, nodes = _tables(code), code.nodes.values()
+    around = tiled(code)
     asked = points(program)
-    quantised = quantised_functions(program, types, name, symbols)
-    api = _api(program, types, style, around, quantised)
+    quantised = quantised_functions(code)
+    api = _api(code, around, quantised)
     labels = _labels(program.labels)
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
+    by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
     return {
         "name": name,
         "NAME": name.upper(),
@@ -99,58 +95,73 @@ def _context(
         "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
-        "real": c_real(number),
+        "real": c_real(program.number or "f64"),
         "constants": _constants(program, asked),
         "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
         "labels": labels,
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
+        "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(program, types, name, style, made.folded),
-        **style.file_fields(program, types),
-        "nodes": [
-            c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body
-        ],
-        **_inner_bodies(program, types, symbols),
-        "aligned": profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
+        "helpers": helpers(code),
+        **_device_fields(code),
+        "nodes": [node.context() for node in nodes],
+        "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
-        "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
-        "fixed_dots": fixed_dots(program, types, name),
+        "fixed_dots": fixed_dots(code),
         "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name, _by_feature(program), "x" if style.device else ""),
+        "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
     }
 
 
-def _inner_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Any]:
-    """Functions that lead to the input and the leaf of sums which take many rows at once."""
-    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
-    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
+def _device_fields(code: Code) -> dict[str, Any]:
+    """What the two files read of the profile, beside their nodes."""
+    program, style, nodes = code.program, code.style, code.nodes.values()
+    has_double = program.number == "f64" or any(known.wide for known in code.types.values())
+    has_double = has_double or (style.device and needs_double(code))
     return {
-        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
-        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+        "has_double": has_double,
+        "flash": style.flash,
+        "placement": f" {style.name.upper()}_TABLE" if style.device else "",
+        "far": literals.real(FAR, float_number(program)),
+        "no_avr": has_double or any(node.reads_two_tables for node in nodes),
+        "stack": stack_bytes(code, has_double) if style.device else 0,
     }
 
 
-def _api(
-    program: Program, types: Types, style: Style, around: Tiled | None, quantised: Quantised
-) -> list[Function]:
+def needs_double(code: Code) -> bool:
+    """Whether a float program computes something in double all the same."""
+    wide = any(known.wide for known in code.types.values())
+    return code.program.number == "f32" and (wide or any(node.in_double for node in code.nodes.values()))
+
+
+def _check_double(program: Program, soft_double: bool) -> None:
+    """A device program in float has no double, unless it was asked for."""
+    code, origin = Code.of(program), program.origin
+    if soft_double or not needs_double(code):
+        return
+    couples = any(node.in_double == "coupling" for node in code.nodes.values())
+    what = (
+        "the coupling of probabilities" if couples else f"the claim {origin.claim.value} of {origin.method}"
+    )
+    raise EmitError(
+        f"{what} rests on sums in double, which small processors compute in software: "
+        "allow it with --soft-double (soft_double=True), or compile "
+        + ("the model without probabilities" if couples else "with method exact, or for profile portable")
+    )
+
+
+def _api(code: Code, around: Tiled | None, quantised: Quantised) -> list[Function]:
     """All functions of the header, the self-test last."""
-    api = public_functions(program, types, style.name)
-    self_test = style.self_test(api.pop())
-    if points(program):
-        api += kernel_functions(program, types, style.name)
+    api = public_functions(code.program, code.types, code.name)
+    self_test = code.style.self_test(api.pop())
+    if points(code.program):
+        api += kernel_functions(code.program, code.types, code.name)
     if around:
-        api += sparse_functions(around, style.name)
+        api += sparse_functions(around, code.name)
     return [*api, *quantised.api, self_test]
-
-
-def _by_feature(program: Program) -> bool:
-    """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
-    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
-    return len(sums) == 1 and isinstance(sums[0], SparseSum) and not goes_alone(program)
 
 
 def _banner(program: Program) -> list[str]:
@@ -231,10 +242,10 @@ def _c_type(table: NDArray[Any]) -> str:
     return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
-def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[dict[str, Any]]:
-    tables = []
-    for name in c_nodes.emitted_tables(program):
-        if name in folded:
+def _tables(code: Code) -> list[dict[str, Any]]:
+    tables, program, symbols = [], code.program, code.symbols
+    for name in emitted_tables(program):
+        if name in code.folded:
             continue
         table = program.tables[name]
         if not table.size and program.number in FIXED:  # leaves without vectors

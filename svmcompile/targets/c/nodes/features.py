@@ -1,34 +1,100 @@
-"""What the macros of `features.j2` need to know."""
+"""Preprocessing in C: a row becomes another."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
+from svmcompile.ir.wide import value_number
+from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-
-FEATURES = (
-    ir.AsFeatures, ir.Pick, ir.Normalize, ir.Powers, ir.Cosine, ir.Fill, ir.Missing, ir.Join,
-)  # fmt: skip
+from svmcompile.targets.c.node import CNode, N
 
 
-def feature_context(node: Node, program: Program, types: Types, prefix: str) -> dict[str, Any]:
-    """The fields the macros read beside those every node has; `prefix` is that of helper functions."""
-    number = node_number(node, program, types)
-    found: dict[str, Any] = {"out_width": types[node.out].width}
-    if isinstance(node, ir.Normalize):
-        found |= {"norm": node.norm, "least": real(node.least, "f64"), "root": f"{prefix}_root"}
-        found["narrow_least"] = real(node.least, "f32")
-    if isinstance(node, ir.Powers):
-        found["degree"] = program.tables[node.factors].shape[1]
-    if isinstance(node, ir.Cosine):
-        found |= {"factor": real(node.factor, number), "cosine": f"{prefix}_cosine"}
-    if isinstance(node, (ir.Fill, ir.Missing)):
-        found["marker"] = "" if node.nan else real(node.marker, number)
-    if isinstance(node, ir.Join):
-        found["right_width"] = types[node.right].width
-    return found
+class Scale(CNode[ir.Scale]):
+    """Each feature has its own numbers."""
+
+
+class Widen(CNode[ir.Widen]):
+    """The type of a row changes."""
+
+    widens = True
+
+    def fields(self) -> dict[str, Any]:
+        return {"from_real": c_real(value_number(self.node.x, self.program, self.types))}
+
+
+class Clip(CNode[ir.Clip]):
+    """All features have the same bounds."""
+
+    def fields(self) -> dict[str, Any]:
+        return {"low": self.real(self.node.low), "high": self.real(self.node.high)}
+
+
+class Feature(CNode[N]):
+    """A row becomes one of another width."""
+
+    def fields(self) -> dict[str, Any]:
+        return {"out_width": self.width}
+
+
+class AsFeatures(Feature[ir.AsFeatures]):
+    """Scores are copied."""
+
+
+class Pick(Feature[ir.Pick]):
+    """Features are copied from where they are."""
+
+
+class Normalize(Feature[ir.Normalize]):
+    """Norms are summed up in double, or in two floats."""
+
+    adds_up = True
+
+    def fields(self) -> dict[str, Any]:
+        least = {"least": real(self.node.least, "f64"), "narrow_least": real(self.node.least, "f32")}
+        return super().fields() | least | {"norm": self.node.norm, "root": f"{self.helper}_root"}
+
+    def helpers(self) -> set[str]:
+        if self.node.norm == "max":
+            return set()
+        return super().helpers() | ({"root"} if self.node.norm == "l2" else set())
+
+
+class Powers(Feature[ir.Powers]):
+    """Each product has as many factors."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"degree": self.tables[self.node.factors].shape[1]}
+
+
+class Cosine(Feature[ir.Cosine]):
+    """By a function that C has no library for."""
+
+    def fields(self) -> dict[str, Any]:
+        own = {"factor": self.real(self.node.factor), "cosine": f"{self.helper}_cosine"}
+        return super().fields() | own
+
+    def helpers(self) -> set[str]:
+        return {"cosine"}
+
+
+class Fill(Feature[ir.Fill]):
+    """A marker, or NaN, is replaced."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"marker": "" if self.node.nan else self.real(self.node.marker)}
+
+
+class Missing(Feature[ir.Missing]):
+    """A marker, or NaN, is told."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"marker": "" if self.node.nan else self.real(self.node.marker)}
+
+
+class Join(Feature[ir.Join]):
+    """Two rows stand behind each other."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"right_width": self.types[self.node.right].width}

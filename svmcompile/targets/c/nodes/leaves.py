@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import packed_layout
 from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
-from svmcompile.ir.nodes import PackedLeaves
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
+from svmcompile.targets.c.api import Body, body, real_of
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.nodes.sums import goes_alone, power_steps
+from svmcompile.targets.c.nodes.sums import KernelValues, goes_alone, input_body, power_steps
+from svmcompile.targets.c.numbers import NUMBERS
 
 DOUBLE, INT, BLOCK_BYTES = 8, 4, 64
 CHUNK = 1024  # rows that are sorted at a time
@@ -25,34 +28,34 @@ SUMS = 8  # that a processor adds to at a time without waiting
 SPILL = 8  # blocks after which lane sums go to double
 
 
-def is_host(node: PackedLeaves, program: Program) -> bool:
+def is_host(node: ir.PackedLeaves, program: Program) -> bool:
     """Whether the code is written for each instruction set."""
     return int(program.tables[node.vectors].shape[2]) > 1
 
 
-def idle_tables(node: PackedLeaves) -> set[str]:
+def idle_tables(node: ir.PackedLeaves) -> set[str]:
     """Tables that say nothing in C: with one sum per leaf, what tells sums apart."""
     if node.rule != "sum":
         return set()
     return {node.members, node.firsts, node.ends, node.places, node.bias_firsts}
 
 
-def most_sums(node: PackedLeaves, program: Program) -> int:
+def most_sums(node: ir.PackedLeaves, program: Program) -> int:
     """Sums of the leaf that has most; at least one, since C has no empty arrays."""
     return max(1, int(packed_layout(node, program.tables).sums.max()))
 
 
-def most_columns(node: PackedLeaves, program: Program) -> int:
+def most_columns(node: ir.PackedLeaves, program: Program) -> int:
     """Weights of a vector in the leaf that has most."""
     return max(1, int(packed_layout(node, program.tables).columns.max()))
 
 
-def most_classes(node: PackedLeaves, program: Program) -> int:
+def most_classes(node: ir.PackedLeaves, program: Program) -> int:
     """Classes of the leaf that has most."""
     return int(np.diff(program.tables[node.firsts].astype(np.int64)).max())
 
 
-def chunk_rows(node: PackedLeaves, program: Program) -> int:
+def chunk_rows(node: ir.PackedLeaves, program: Program) -> int:
     """How many rows of a batch are sorted by leaf, so that rows share what is read; 0: they go one by one.
 
     That pays as soon as leaves have some vectors to read.
@@ -65,7 +68,7 @@ def chunk_rows(node: PackedLeaves, program: Program) -> int:
     return CHUNK if largest >= LEAST_BYTES and width <= MOST_FEATURES else 0
 
 
-def leaves_context(node: PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
+def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
     """Sizes, and for host code blocks and steps."""
     blocks, width, lanes = program.tables[node.vectors].shape
     layout = packed_layout(node, program.tables)
@@ -102,7 +105,7 @@ def leaves_context(node: PackedLeaves, program: Program, types: Types, number: N
 
 
 def leaf_instruction_sets(
-    node: PackedLeaves, program: Program, number: Number, function: str, name: str
+    node: ir.PackedLeaves, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
     _, width, lanes = map(int, program.tables[node.vectors].shape)
@@ -152,7 +155,7 @@ def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str
     }
 
 
-def scratch(node: PackedLeaves, program: Program) -> int:
+def scratch(node: ir.PackedLeaves, program: Program) -> int:
     """Bytes of the arrays inside the node's functions."""
     size, block = 4 if program.number == "f32" else 8, int(program.tables[node.vectors].shape[2])
     host = is_host(node, program)
@@ -166,7 +169,7 @@ def scratch(node: PackedLeaves, program: Program) -> int:
     return sums + max(values + size * (columns + -columns % block), votes)
 
 
-def batch_scratch(node: PackedLeaves, program: Program, types: Types) -> int:
+def batch_scratch(node: ir.PackedLeaves, program: Program, types: Types) -> int:
     """Bytes of the arrays around a chunk of rows that is sorted by leaf; 0 where none is."""
     chunk, size = chunk_rows(node, program), 4 if program.number == "f32" else 8
     if not chunk:
@@ -178,7 +181,50 @@ def batch_scratch(node: PackedLeaves, program: Program, types: Types) -> int:
     return size * chunk + sorting + size * width + queries * per_query
 
 
-def _shape(isa: InstructionSet, node: PackedLeaves, program: Program) -> Shape:
+def _shape(isa: InstructionSet, node: ir.PackedLeaves, program: Program) -> Shape:
     lanes, size = int(program.tables[node.vectors].shape[2]), 4 if program.number == "f32" else 8
     per_block = lanes * size // isa.bytes
     return Shape(per_block, int(node.rule == "sum"), per_block)
+
+
+class PackedLeaves(KernelValues[ir.PackedLeaves]):
+    """The sums of the row's leaf; rows of a batch are sorted by leaf."""
+
+    parts = ("kernel", "input", "leaf_of")
+    walks = in_vectors = in_batches = True
+    template = "leaves"
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return is_host(self.node, self.program) and self.node.shape in ("exp2", "tanh")
+
+    @property
+    def chunk(self) -> int:
+        return chunk_rows(self.node, self.program)
+
+    def fields(self) -> dict[str, Any]:
+        node, program, number = self.node, self.program, self.number
+        return super().fields() | {
+            **leaves_context(node, program, self.types, number),
+            "numbers": NUMBERS[number],
+            "isas": leaf_instruction_sets(node, program, number, self.function, self.name),
+        }
+
+    def idle(self) -> set[str]:
+        return super().idle() | idle_tables(self.node)
+
+    def helpers(self) -> set[str]:
+        return set() if is_host(self.node, self.program) else super().helpers()
+
+    def bodies(self) -> list[Body]:
+        if not self.chunk:
+            return []
+        leaf = f"static size_t {self.part('leaf_of')}(const {real_of(self.program)} *x)"
+        leaf_of = body(self.program, self.types, self.code.symbols, self.node.leaf, leaf)
+        return [input_body(self, self.node.x), leaf_of]
+
+    def scratch(self) -> int:
+        return scratch(self.node, self.program)
+
+    def batch_scratch(self, deepest: Callable[[str], int]) -> int:
+        return batch_scratch(self.node, self.program, self.types)

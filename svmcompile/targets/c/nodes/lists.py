@@ -1,4 +1,4 @@
-"""What the macros of `lists.j2` need to know of lists of half-spaces."""
+"""Lists of half-spaces in C: one plane after the other, or groups of planes in vectors."""
 
 from __future__ import annotations
 
@@ -7,32 +7,52 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types, classes_of
-from svmcompile.targets.c.nodes.trees import dot_function
+from svmcompile.ir.rules import classes_of
+from svmcompile.targets.c.nodes.trees import Centred, Planes
 
 Lists = ir.PlaneLists | ir.TiledLists
-LISTS = (ir.PlaneLists, ir.TiledLists)
 
 
-def list_context(node: Lists, program: Program, types: Types, name: str) -> dict[str, Any]:
-    """The fields both macros read beside those every node has."""
-    tables, lists = program.tables, len(program.tables[node.rest])
-    found = {
-        "has_centre": bool(tables[node.centre].any()),
+def list_fields(node: Lists, tables: Any) -> dict[str, Any]:
+    """What both macros read."""
+    lists = len(tables[node.rest])
+    return {
         "order": node.order,
         "lists": lists,
         "count": len(tables[node.answers]),
         "classes": classes_of(lists),
         "state": "",
     }
-    if isinstance(node, ir.PlaneLists):
-        return found | {"dot": dot_function(name, node.x, node.planes, program, types)}
-    narrow = tables[node.planes].dtype == np.int8
-    plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
-    return found | {
-        "lanes": tables[node.planes].shape[2],
-        "bytes": narrow,
-        "plane": plane.format,
-        "state": ", &known, values",
-    }
+
+
+class PlaneLists(Planes[ir.PlaneLists]):
+    """Plane by plane."""
+
+    parts = ("list",)
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | list_fields(self.node, self.tables)
+
+
+class TiledLists(Centred[ir.TiledLists]):
+    """Several planes at once, whose values are kept."""
+
+    parts = ("list", "group")
+
+    def fields(self) -> dict[str, Any]:
+        planes = self.tables[self.node.planes]
+        narrow = planes.dtype == np.int8
+        plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
+        return (
+            super().fields()
+            | list_fields(self.node, self.tables)
+            | {
+                "lanes": planes.shape[2],
+                "bytes": narrow,
+                "plane": plane.format,
+                "state": ", &known, values",
+            }
+        )
+
+    def scratch(self) -> int:
+        return super().scratch() + self.size * int(self.tables[self.node.planes].shape[2])

@@ -1,4 +1,4 @@
-"""What the C macros of heads that give probabilities need to know, and the stack they take."""
+"""Heads that give probabilities in C."""
 
 from __future__ import annotations
 
@@ -8,40 +8,96 @@ from typing import Any
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.chances_meaning import LEAST, MOST
 from svmcompile.ir.coupling import TOLERANCE, sweeps_of
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.literals import real
-
-CHANCES: tuple[type[Node], ...] = (
-    ir.Beside, ir.Columns, ir.Shifted, ir.Sigmoid, ir.Isotonic, ir.Density, ir.Complement,
-    ir.Shares, ir.Mean, ir.Couple,
-)  # fmt: skip
+from svmcompile.targets.c.node import DOUBLE, CNode, N
 
 
-def chances_context(node: Node, program: Program, types: Types, prefix: str) -> dict[str, Any]:
-    """What only these nodes have; `prefix` is that of helper functions of the node's number type."""
-    number = node_number(node, program, types)
-    known: dict[str, Any] = {"sums": types[node.out].width}
-    if isinstance(node, ir.Beside):
-        known["others"] = types[node.right].width
-    elif isinstance(node, ir.Sigmoid):
-        known |= {
-            "exp2": f"{prefix}_exp2",
-            "log2e": real(math.log2(math.e), number),
-            "floor": real(node.floor, number) if node.floor else "",
-            "ceiling": real(1.0 - node.floor, number),
+class Head(CNode[N]):
+    """So many numbers come out."""
+
+    def fields(self) -> dict[str, Any]:
+        return {"sums": self.width}
+
+
+class Beside(Head[ir.Beside]):
+    """Two values stand behind each other."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"others": self.types[self.node.right].width}
+
+
+class Columns(Head[ir.Columns]):
+    """Numbers are copied from where they are."""
+
+
+class Shifted(Head[ir.Shifted]):
+    """Each number has its shift."""
+
+
+class Sigmoid(Head[ir.Sigmoid]):
+    """By powers of two, held off zero and one."""
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {
+            "exp2": f"{self.helper}_exp2",
+            "log2e": self.real(math.log2(math.e)),
+            "floor": self.real(self.node.floor) if self.node.floor else "",
+            "ceiling": self.real(1.0 - self.node.floor),
         }
-    elif isinstance(node, ir.Density):
-        count = len(program.tables[node.marks])
-        known |= {"count": count, "total": real(count, number)}
-        known |= {"least": real(LEAST, number), "most": real(MOST, number)}
-    elif isinstance(node, (ir.Shares, ir.Mean)):
-        known |= {"groups": node.groups, "size": types[node.chances].width // node.groups}
-        known["total"] = real(node.groups, number)
-        known["empty"] = real(node.empty, number) if isinstance(node, ir.Shares) else ""
-    elif isinstance(node, ir.Couple):
-        known |= {"classes": node.n_classes, "sweeps": sweeps_of(node.n_classes)}
-        known["tolerance"] = real(TOLERANCE / node.n_classes, "f64")
-    return known
+
+    def helpers(self) -> set[str]:
+        return {"exp2"}
+
+
+class Isotonic(Head[ir.Isotonic]):
+    """Between the knots on both sides."""
+
+
+class Density(Head[ir.Density]):
+    """Marks below the score are counted."""
+
+    def fields(self) -> dict[str, Any]:
+        count = len(self.tables[self.node.marks])
+        known = super().fields() | {"count": count, "total": self.real(count)}
+        return known | {"least": self.real(LEAST), "most": self.real(MOST)}
+
+
+class Complement(Head[ir.Complement]):
+    """What one probability leaves."""
+
+
+class Groups(Head[N]):
+    """Probabilities in groups of one size."""
+
+    def groups(self, groups: int, chances: str) -> dict[str, Any]:
+        size = self.types[chances].width // groups
+        return super().fields() | {"groups": groups, "size": size, "total": self.real(groups)}
+
+
+class Shares(Groups[ir.Shares]):
+    """Each group adds up to one."""
+
+    def fields(self) -> dict[str, Any]:
+        return self.groups(self.node.groups, self.node.chances) | {"empty": self.real(self.node.empty)}
+
+
+class Mean(Groups[ir.Mean]):
+    """Groups are added up."""
+
+    def fields(self) -> dict[str, Any]:
+        return self.groups(self.node.groups, self.node.chances)
+
+
+class Couple(Head[ir.Couple]):
+    """LIBSVM's iteration, in double."""
+
+    parts = ("sweep",)
+    in_double = "coupling"
+
+    def fields(self) -> dict[str, Any]:
+        k = self.node.n_classes
+        tolerance = real(TOLERANCE / k, "f64")
+        return super().fields() | {"classes": k, "sweeps": sweeps_of(k), "tolerance": tolerance}
+
+    def scratch(self) -> int:
+        return DOUBLE * self.node.n_classes * (self.node.n_classes + 2)

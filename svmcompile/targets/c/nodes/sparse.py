@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.inverted import vectors_and_lanes
-from svmcompile.ir.nodes import SparseSum
 from svmcompile.ir.program import Number, Program
-from svmcompile.targets.c.nodes.sums import blocked_layout
+from svmcompile.targets.c.instruction_sets import instruction_sets
+from svmcompile.targets.c.node import DOUBLE, INT
+from svmcompile.targets.c.nodes.sums import Shaped, blocked_layout
+from svmcompile.targets.c.numbers import NUMBERS
 
 PICKS = 64  # features of a row that are collected before their entries are looked up
 SKIP_BYTES = 64  # of a row, passed over at once where all are zero
 
 
-def is_host(node: SparseSum, program: Program) -> bool:
+def is_host(node: ir.SparseSum, program: Program) -> bool:
     """Whether weights lie for vector instructions."""
     return vectors_and_lanes(program.tables[node.weights])[1] > 1
 
 
-def sparse_layout(node: SparseSum, program: Program, number: Number) -> dict[str, Any]:
+def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[str, Any]:
     """Segments and features of one sparse sum, and its blocks."""
     vectors, _ = vectors_and_lanes(program.tables[node.weights])
     segments, ends = program.tables[node.starts].shape
@@ -33,3 +36,41 @@ def sparse_layout(node: SparseSum, program: Program, number: Number) -> dict[str
         "picks": PICKS,
         "skip": SKIP_BYTES // (4 if number == "f32" else 8),
     }
+
+
+class SparseSum(Shaped[ir.SparseSum]):
+    """Features of the row that are not zero look up who has them, segment by segment."""
+
+    parts = ("ends",)
+    in_vectors = in_batches = by_feature = takes_sparse_rows = True
+    template = "sparse"
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return is_host(self.node, self.program) and self.node.shape in ("exp2", "tanh")
+
+    def fields(self) -> dict[str, Any]:
+        node, program, factor = self.node, self.program, self.tables[self.node.factor]
+        known = super().fields() | {
+            "one_factor": self.real(factor[0]) if factor.size == 1 else "",
+            "limit": self.real(node.limit),
+            "numbers": NUMBERS[self.number],
+            **sparse_layout(node, program, self.number),
+        }
+        if is_host(node, program):
+            known["isas"] = instruction_sets(node, program, self.number, self.function, self.name)
+        return known
+
+    def idle(self) -> set[str]:
+        alone = {self.node.factor} if self.tables[self.node.factor].size == 1 else set()
+        return super().idle() | alone
+
+    def helpers(self) -> set[str]:
+        return set() if is_host(self.node, self.program) else self.shape_helpers()
+
+    def scratch(self) -> int:
+        weights, host = self.tables[self.node.weights], is_host(self.node, self.program)
+        vectors, _ = vectors_and_lanes(weights)
+        gathered = self.gathered() if host else self.size * int(weights.shape[1])
+        collected = PICKS * (INT + self.size) + self.size * min(self.node.segment, vectors)
+        return DOUBLE * self.width + collected + gathered

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
 from svmcompile.ir.tiled_taylor import BITS, ROWS, cube_size, filled_up, fours, square_size
@@ -14,7 +15,7 @@ from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.nodes.taylor import common_context
+from svmcompile.targets.c.nodes.taylor import Expansion, idle_orders
 from svmcompile.targets.c.numbers import NUMBERS
 
 MOST_UNROLLED = 6  # vectors of a row that stand in the code one by one
@@ -30,32 +31,6 @@ ROW_BYTES = (
 )
 ROOM = 16  # in lists, for a whole vector behind the last number
 PERMUTED = 16  # numbers that fit a vector, from which one instruction takes those of several rows
-
-
-def idle_taylor(node: Node, program: Program) -> set[str]:
-    """Tables that say nothing in C: scalings by one, what no order reads, the other form of a tree."""
-    if isinstance(node, ir.TaylorSum):
-        return _idle_orders(node, program)
-    if not isinstance(node, ir.TiledTaylor):
-        return set()
-    tables = program.tables
-    idle = {
-        node.shift: not tables[node.shift].any(),
-        node.factor: (tables[node.factor] == 1).all(),
-        node.offset: not tables[node.offset].any(),
-        node.planes: tables[node.planes].ndim == 1,
-        node.thresholds: tables[node.planes].ndim == 1,
-        node.children: tables[node.planes].ndim != 2,
-        node.sides: tables[node.planes].ndim != 3,
-    }
-    return {name for name, is_idle in idle.items() if is_idle} | _idle_orders(node, program)
-
-
-def _idle_orders(node: ir.TaylorSum | ir.TiledTaylor, program: Program) -> set[str]:
-    orders = len(program.tables[node.margins])
-    turned = orders > 1 and program.tables[node.axes].ndim > 1
-    idle = set() if turned else {node.axes, node.middles, node.loose}
-    return idle | ({node.squares} if orders < 2 else set()) | ({node.cubes} if orders < 3 else set())
 
 
 def taylor_chunk(node: ir.TiledTaylor, program: Program) -> int:
@@ -100,7 +75,6 @@ def tiled_context(
     routed = {1: "", 2: "walk", 3: "sides"}[planes.ndim]
     beside = taylor_chunk(node, program) > 0 and lies_beside(node, program, d)
     return {
-        **common_context(node, program, types, name),
         "numbers": NUMBERS[number],
         "is_float": number == "f32",
         "bits": NUMBERS[number]["bits"],
@@ -259,3 +233,51 @@ def _estrin(coefficients: list[str]) -> list[str]:
             lines.append(f"const {{few}} f{level} = {power} * {power};")
             power = f"f{level}"
     return [*lines, f"const {{few}} k = {terms[0]};"]
+
+
+class TiledTaylor(Expansion[ir.TiledTaylor]):
+    """The row is scaled, finds its centre and meets its polynomials, all in vectors; many rows at once."""
+
+    in_vectors = in_front = has_intrinsics = True
+    template = "host_taylor"
+
+    @property
+    def rank(self) -> int:
+        return self.node.rank
+
+    @property
+    def fades(self) -> bool:
+        return self.node.fades
+
+    @property
+    def chunk(self) -> int:
+        return taylor_chunk(self.node, self.program)
+
+    def fields(self) -> dict[str, Any]:
+        own = tiled_context(self.node, self.program, self.types, self.name, self.function)
+        return super().fields() | own
+
+    def idle(self) -> set[str]:
+        node, tables = self.node, self.tables
+        idle = {
+            node.shift: not tables[node.shift].any(),
+            node.factor: (tables[node.factor] == 1).all(),
+            node.offset: not tables[node.offset].any(),
+            node.planes: tables[node.planes].ndim == 1,
+            node.thresholds: tables[node.planes].ndim == 1,
+            node.children: tables[node.planes].ndim != 2,
+            node.sides: tables[node.planes].ndim != 3,
+        }
+        return {name for name, is_idle in idle.items() if is_idle} | idle_orders(node, tables)
+
+    def scratch(self) -> int:
+        node, full = self.node, len(self.tables[self.node.shift])
+        along = filled_up(node.rank, max(node.lanes, 4)) if node.rank else 0
+        return super().scratch() + self.size * (2 * full + along)
+
+    def batch_scratch(self, deepest: Callable[[str], int]) -> int:
+        if not self.chunk:
+            return 0
+        node, d = self.node, self.types[self.node.x].width
+        below = max(self.scratch(), taylor_tile(node, self.program, d), deepest(node.exact))
+        return taylor_rows(node, self.program, d) + below

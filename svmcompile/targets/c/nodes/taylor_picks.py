@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
 from svmcompile.ir.picked_taylor import FEW_LANES
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
@@ -13,19 +12,12 @@ from svmcompile.ir.stages import SEGMENT
 from svmcompile.ir.tiled_taylor import filled_up
 from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, vector_names
-from svmcompile.targets.c.nodes.taylor import common_context
-from svmcompile.targets.c.nodes.taylor_host import tiled_context
+from svmcompile.targets.c.node import INT
+from svmcompile.targets.c.nodes.taylor import Expansion
 from svmcompile.targets.c.numbers import NUMBERS
 
 MOST_SUMS = 8  # vectors that are added to without waiting for each other
 MOST_GROUPS = 4  # of four sums each in plain code, as many as registers hold
-
-
-def taylor_vectors(node: Node, program: Program, types: Types, name: str, function: str) -> dict[str, Any]:
-    """What polynomials in layouts of their own need; nothing for other nodes."""
-    if isinstance(node, ir.TiledTaylor):
-        return tiled_context(node, program, types, name, function)
-    return picked_context(node, program, types, name, function) if isinstance(node, ir.PickedTaylor) else {}
 
 
 def picked_context(
@@ -36,7 +28,6 @@ def picked_context(
     host = node.lanes > 1
     sets = INSTRUCTION_SETS if host else ()
     return {
-        **common_context(node, program, types, name),
         "numbers": NUMBERS[number],
         "is_float": number == "f32",
         "bits": NUMBERS[number]["bits"],
@@ -73,3 +64,32 @@ def _vectors(
         "compresses": isa.name == "avx512" and number == "f32",
         "segments": [(first, (first // node.lanes + 1) * per_group) for first in firsts],
     }
+
+
+class PickedTaylor(Expansion[ir.PickedTaylor]):
+    """Rows that are mostly zeros: their other features pick columns, of several numbers each."""
+
+    parts = ("form", "cubic")
+    in_vectors = True
+    template = "picked_taylor"
+
+    @property
+    def rank(self) -> int:
+        return self.node.rank
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return self.node.lanes > 1
+
+    def fields(self) -> dict[str, Any]:
+        own = picked_context(self.node, self.program, self.types, self.name, self.function)
+        return super().fields() | own
+
+    def helpers(self) -> set[str]:
+        return {"exp2"}
+
+    def scratch(self) -> int:
+        node, room = self.node, 16 if self.node.lanes > 1 else 0
+        picks = (INT + self.size) * (self.types[node.x].width + room)
+        held = int(self.tables[node.columns].shape[1]) + filled_up(node.rank, node.lanes)
+        return super().scratch() + picks + self.size * held

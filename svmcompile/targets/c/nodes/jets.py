@@ -1,0 +1,57 @@
+"""Sums in blocks with jets in C."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.program import Number
+from svmcompile.ir.stages import SEGMENT
+from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.node import DOUBLE, CNode
+
+BLOCK = 32  # kernel values summed up in the number type before they go to double
+FAR: dict[Number, float] = {"f32": 1e37, "f64": 1e300}  # squared distances beyond are taken as infinite
+
+
+class JetSum(CNode[ir.JetSum]):
+    """Kernel values of some vectors, in double where they add up, and jets of the others."""
+
+    parts = ("form", "kernel", "meet", "narrow")
+    in_double = "claim"
+    reads_two_tables = True
+
+    def fields(self) -> dict[str, Any]:
+        node, is_float = self.node, self.number == "f32"
+        jets, cells, _ = self.tables[node.gaps].shape
+        log2e = math.log2(math.e)
+        return {
+            "row": self.row,
+            "helper": self.helper,
+            "exp2": f"{self.helper}_exp2",
+            "is_float": is_float,
+            "narrow_cast": "(float)" if is_float else "",
+            "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
+            "rbf": True,
+            "tolerance": "",
+            "segment": SEGMENT,
+            "scale": self.real(-node.kernel.gamma * log2e),
+            "gamma": self.real(node.kernel.gamma),
+            "minus_log2e": self.real(-log2e),
+            "jets": jets,
+            "vector_count": len(self.tables[node.weights]),
+            "block_size": BLOCK,
+            "cells": cells,
+            "limit": self.real(float(cells)),
+            "far": self.real(FAR[self.number]),
+            "gate": self.real(node.gate) if node.gate > 0 else "",
+        }
+
+    def helpers(self) -> set[str]:
+        return {"dot", "distance", "exp2"}
+
+    def scratch(self) -> int:
+        return self.size * self.types[self.node.x].width + 2 * DOUBLE

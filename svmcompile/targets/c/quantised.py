@@ -1,0 +1,111 @@
+"""Functions of the header for rows and scores in whole numbers, and what a file says of their precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmcompile.ir.nodes import Node, lazy_operands, operands
+from svmcompile.ir.program import FIXED, Program
+from svmcompile.targets.c.api import Body, Function, body, c_real, needed
+from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.nodes import Code, c_class
+
+MOST_RANGES = 16  # that a file lists
+
+
+def quantiser(program: Program) -> Node | None:
+    """The node that alone makes whole numbers of the row; None where more than it reads the row."""
+    readers = [node for node in program.body if program.input.name in operands(node)]
+    if any(lazy_operands(node) for node in program.body):  # which start from the row itself
+        return None
+    return readers[0] if len(readers) == 1 and c_class(readers[0]).quantises else None
+
+
+def whole_scores(code: Code) -> tuple[str, float] | None:
+    """The value in whole numbers behind the scores or the value, and its unit."""
+    value = code.program.output("scores") or code.program.output("value")
+    return code.nodes[value].whole_score if value in code.nodes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantised:
+    """Functions for rows in whole numbers: what the header declares, and their bodies."""
+
+    api: list[Function]
+    bodies: list[Body]
+
+
+def quantised_functions(code: Code) -> Quantised:
+    """Functions for rows in whole numbers, where the row is needed for nothing else."""
+    program, types, name, symbols = code.program, code.types, code.name, code.symbols
+    if program.input.number:
+        return _of_whole_input(code)
+    node = quantiser(program)
+    if node is None:
+        return Quantised([], [])
+    d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
+    row = f"const {kind} x[{d}]"
+    start = (node.out, "x")
+    declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
+    call = f"{symbols(f'%{node.out}', node.out)}(x, q)"
+    api = [Function("The row in whole numbers, as the next functions take it.", declaration)]
+    bodies = [Body(declaration, [], [call])]
+    if label := program.output("label"):
+        declaration = f"int {name}_predict_q({row})"
+        api.append(Function(f"{name}_predict for such a row.", declaration))
+        bodies.append(body(program, types, symbols, label, declaration, start=start))
+    if (scores := whole_scores(code)) and node in needed(program, scores[0], set()):
+        width = types[scores[0]].width
+        unit = f"in units of {real(scores[1], 'f32')}"
+        if program.labels is None:
+            declaration = f"int32_t {name}_predict_q({row})"
+            api.append(Function(f"The value for such a row, {unit}.", declaration))
+            bodies.append(body(program, types, symbols, scores[0], declaration, start=start))
+        else:
+            declaration = f"void {name}_decision_function_q({row}, int32_t scores[{width}])"
+            api.append(Function(f"The decision values of such a row, {unit}.", declaration))
+            bodies.append(body(program, types, symbols, scores[0], declaration, "scores", start))
+    return Quantised(api, bodies)
+
+
+def _of_whole_input(code: Code) -> Quantised:
+    """Scores in whole numbers from rows of such: no float at all."""
+    program, types, name, symbols = code.program, code.types, code.name, code.symbols
+    scores = whole_scores(code)
+    if not scores:
+        return Quantised([], [])
+    value, unit = scores
+    row = f"const {c_real(program.input.number or 'u8')} x[{program.n_features}]"
+    text = f"in units of {real(unit, 'f32')}; no float is touched."
+    if program.labels is None:
+        declaration = f"int32_t {name}_predict_q({row})"
+        made = body(program, types, symbols, value, declaration)
+        return Quantised([Function(f"The value of one row, {text}", declaration)], [made])
+    declaration = f"void {name}_decision_function_q({row}, int32_t scores[{types[value].width}])"
+    made = body(program, types, symbols, value, declaration, "scores")
+    return Quantised([Function(f"The decision values of one row, {text}", declaration)], [made])
+
+
+def fixed_banner(program: Program) -> list[str]:
+    """What a file in whole numbers says of its precision."""
+    told = program.origin.details.get("fixed") if program.number in FIXED else None
+    if not told:
+        return []
+    lines = [f"Decision values are within {told['error']:.3g} of the original's, for rows within range."]
+    if "disagreement" in told:
+        lines.append(
+            f"{100 * told['disagreement']:.3g} % of {told['rows']} rows of data get another label."
+        )
+    if "low" in told:
+        lines += _ranges(told["low"], told["high"])
+    return lines
+
+
+def _ranges(low: list[float], high: list[float]) -> list[str]:
+    """The range of the features: of each where they are few, else of all."""
+    if len(low) <= MOST_RANGES:
+        return ["Range of each feature:"] + [
+            f"  {at}: {one:.6g} to {other:.6g}"
+            for at, (one, other) in enumerate(zip(low, high, strict=True))
+        ]
+    return [f"Features range from {min(low):.6g} to {max(high):.6g}, each as the report lists it."]
