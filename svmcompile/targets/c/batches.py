@@ -60,7 +60,7 @@ def tiled(code: Code) -> Tiled | None:
         bodies=bodies,
         goals=goals,
         rows=node.chunk,
-        width=node.width,
+        width=node.out_width,
         n_features=code.program.n_features,
         function=node.function,
         sparse=node.takes_sparse_rows,
@@ -79,7 +79,7 @@ def _batched(code: Code) -> CNode[Any] | None:
 
 def _goals(code: Code, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     program, types, symbols, real = code.program, code.types, code.symbols, real_of(code.program)
-    given, start = f"const {real} sums[{node.width}]", (node.node.out, "sums")
+    given, start = f"const {real} sums[{node.out_width}]", (node.node.out, "sums")
     label, value = (program.output(key) for key in ("label", "value"))
     bodies, goals = [], []
     if label is not None:

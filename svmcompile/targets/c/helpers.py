@@ -37,14 +37,13 @@ def fixed_dots(code: Code) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
     functions = {}
     for node in code.nodes.values():
-        if table := node.dot_table:
-            x = operands(node.node)[0]
-            row, own = code.types[x].whole, WHOLE_TABLES[str(code.program.tables[table].dtype)]
-            function = node.dot_function(x, table)
+        row = code.types[operands(node.node)[0]].whole
+        if row and node.dots_with:
+            own, function = WHOLE_TABLES[node.dot_table], node.dot_function
             functions[function] = {
                 "function": function,
                 "row": row,
-                "row_type": c_real(row or "i8"),
+                "row_type": c_real(row),
                 "table": own,
                 "table_type": c_real(own),
                 **_dsp(row, own),

@@ -73,6 +73,7 @@ class CNode(Generic[N]):
     """How one node is written in C."""
 
     parts: ClassVar[tuple[str, ...]] = ()  # functions and tables that belong to it besides its own function
+    dots_with: ClassVar[str] = ""  # the field of the table whose rows it multiplies a row with
     helpers_in_double: ClassVar[frozenset[str]] = frozenset()  # which it calls whatever its number type
     in_double: ClassVar[str] = ""  # why it adds up in double on a device, too: "claim" or "coupling"
     adds_up: ClassVar[bool] = False  # more than the number type holds: in double, or in two floats
@@ -92,7 +93,8 @@ class CNode(Generic[N]):
         self.node, self.code, self.name = node, code, code.name
         self.program, self.types, self.tables = code.program, code.types, code.program.tables
         self.number = node_number(node, code.program, code.types)
-        self.width = self.types[node.out].width
+        self.width = self.types[operands(node)[0]].width  # of the first value it reads
+        self.out_width = self.types[node.out].width
         self.lazy = next(iter(lazy_operands(node)), "")  # the value that only some rows need
         self.helper = code.prefix(self.number)  # what names of its helper functions start with
 
@@ -142,11 +144,6 @@ class CNode(Generic[N]):
         return False
 
     @property
-    def dot_table(self) -> str:
-        """The table of whole numbers whose rows it multiplies a row with; none for most."""
-        return ""
-
-    @property
     def whole_score(self) -> tuple[str, float] | None:
         """The value in whole numbers that it makes a real number of, and its unit."""
         return None
@@ -161,7 +158,8 @@ class CNode(Generic[N]):
 
     def helpers(self) -> set[str]:
         """Helper functions that it calls."""
-        return {"sum"} if self.adds_up and self.is_narrow else set()
+        called = {DOTS.get(self.dot_table, "dot")} if self.dots_with else set()
+        return called | ({"sum"} if self.adds_up and self.is_narrow else set())
 
     def scratch(self) -> int:
         """Bytes of the arrays inside its own function."""
@@ -195,38 +193,50 @@ class CNode(Generic[N]):
         """The name of a table in the code."""
         return self.code.symbols(f"@{name}", name)
 
-    def real(self, value: float) -> str:
+    def literal(self, value: float) -> str:
         """A number in the node's type."""
         return real(value, self.number)
 
-    def dot_helper(self, table: str) -> str:
-        """The helper function for dot products of a row with a table's rows, without prefix."""
-        return DOTS.get(str(self.tables[table].dtype), "dot")
+    @property
+    def dot_table(self) -> str:
+        """The type of the numbers that it multiplies rows with."""
+        return str(self.tables[getattr(self.node, self.dots_with)].dtype)
 
-    def dot_function(self, x: str, table: str) -> str:
-        """The helper function for dot products of a value and a table's rows."""
+    @property
+    def dot_function(self) -> str:
+        """The helper function for its dot products."""
+        x = operands(self.node)[0]
         if whole := self.types[x].whole:
-            return f"{self.name}_dot_{whole}_{WHOLE_TABLES[str(self.tables[table].dtype)]}"
-        return f"{self.code.prefix(value_number(x, self.program, self.types))}_{self.dot_helper(table)}"
+            return f"{self.name}_dot_{whole}_{WHOLE_TABLES[self.dot_table]}"
+        prefix = self.code.prefix(value_number(x, self.program, self.types))
+        return f"{prefix}_{DOTS.get(self.dot_table, 'dot')}"
 
     def context(self) -> SimpleNamespace:
         """All that its macro reads."""
-        node, first = self.node, operands(self.node)[0]
+        node, first = self.node, self.types[operands(self.node)[0]]
         # Dot products of whole numbers need 32 bits.
-        own = "i32" if self.types[first].whole and self.number not in NUMBERS else self.number
+        own = "i32" if first.whole and self.number not in NUMBERS else self.number
         known: dict[str, Any] = {
             "kind": type(node).__name__,
             "template": f"c/{self.template}.j2",
-            "out": node.out,
+            "node": node,
             "function": self.function,
-            "width": self.types[first].width,
-            "long": self.types[first].width >= LONG,
+            "width": self.width,
+            "widths": [self.types[value].width for value in operands(node)],
+            "out_width": self.out_width,
+            "sums": self.out_width,
+            "long": self.width >= LONG,
             "real": c_real(own),
-            "row_type": c_real(value_number(first, self.program, self.types)),
-            "dot": f"{self.helper}_dot",
-            "zero": self.real(0.0),
-            "one": self.real(1.0),
-            "three": self.real(3.0),
+            "row_type": c_real(value_number(operands(node)[0], self.program, self.types)),
+            "row": self.row,
+            "row_argument": self.row_argument,
+            "literal": self.literal,
+            "helper": self.helper,
+            "numbers": NUMBERS.get(self.number),
+            "dot": self.dot_function if self.dots_with else f"{self.helper}_dot",
+            "zero": self.literal(0.0),
+            "one": self.literal(1.0),
+            "three": self.literal(3.0),
             **self.code.style.fields(self.is_narrow, self.number, self.helper),
         }
         for one in fields(node):

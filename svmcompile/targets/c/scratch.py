@@ -28,7 +28,7 @@ def _deepest(code: Code, goal: str) -> int:
     program, types = code.program, code.types
     nodes = [code.nodes[node.out] for node in needed(program, goal, {program.input.name})]
     held = [
-        node.width * BYTES[value_number(node.node.out, program, types)]
+        node.out_width * BYTES[value_number(node.node.out, program, types)]
         for node in nodes
         if types[node.node.out].kind in ARRAYS
     ]

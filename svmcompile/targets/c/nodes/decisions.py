@@ -12,18 +12,12 @@ from svmcompile.targets.c.numbers import LOWEST
 class OvrScores(CNode[ir.OvrScores]):
     """Scores are added to while pairs are counted."""
 
-    def fields(self) -> dict[str, Any]:
-        return {"sums": self.types[self.node.pairs].width, "classes": self.node.n_classes}
-
     def scratch(self) -> int:
         return self.size * self.node.n_classes
 
 
 class Vote(CNode[ir.Vote]):
     """Wins of each class are counted."""
-
-    def fields(self) -> dict[str, Any]:
-        return {"sums": self.types[self.node.pairs].width, "classes": self.node.n_classes}
 
     def scratch(self) -> int:
         return INT * self.node.n_classes
@@ -33,13 +27,8 @@ class ArgMax(CNode[ir.ArgMax]):
     """NaN counts as the lowest number there is."""
 
     def fields(self) -> dict[str, Any]:
-        lowest = LOWEST.get(self.number)  # whole numbers are never NaN
-        return {"classes": self.types[self.node.scores].width, "lowest": lowest}
+        return {"lowest": LOWEST.get(self.number)}  # whole numbers are never NaN
 
 
 class Threshold(CNode[ir.Threshold]):
     """One comparison."""
-
-    def fields(self) -> dict[str, Any]:
-        sign = ">" if self.node.positive else "<"
-        return {"sign": sign, "hit": self.node.hit, "miss": self.node.miss}

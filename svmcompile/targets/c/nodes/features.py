@@ -8,7 +8,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.wide import value_number
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import CNode, N
+from svmcompile.targets.c.node import CNode
 
 
 class Scale(CNode[ir.Scale]):
@@ -27,33 +27,22 @@ class Widen(CNode[ir.Widen]):
 class Clip(CNode[ir.Clip]):
     """All features have the same bounds."""
 
-    def fields(self) -> dict[str, Any]:
-        return {"low": self.real(self.node.low), "high": self.real(self.node.high)}
 
-
-class Feature(CNode[N]):
-    """A row becomes one of another width."""
-
-    def fields(self) -> dict[str, Any]:
-        return {"out_width": self.width}
-
-
-class AsFeatures(Feature[ir.AsFeatures]):
+class AsFeatures(CNode[ir.AsFeatures]):
     """Scores are copied."""
 
 
-class Pick(Feature[ir.Pick]):
+class Pick(CNode[ir.Pick]):
     """Features are copied from where they are."""
 
 
-class Normalize(Feature[ir.Normalize]):
+class Normalize(CNode[ir.Normalize]):
     """Norms are summed up in double, or in two floats."""
 
     adds_up = True
 
     def fields(self) -> dict[str, Any]:
-        least = {"least": real(self.node.least, "f64"), "narrow_least": real(self.node.least, "f32")}
-        return super().fields() | least | {"norm": self.node.norm, "root": f"{self.helper}_root"}
+        return {"least": real(self.node.least, "f64"), "narrow_least": real(self.node.least, "f32")}
 
     def helpers(self) -> set[str]:
         if self.node.norm == "max":
@@ -61,40 +50,27 @@ class Normalize(Feature[ir.Normalize]):
         return super().helpers() | ({"root"} if self.node.norm == "l2" else set())
 
 
-class Powers(Feature[ir.Powers]):
+class Powers(CNode[ir.Powers]):
     """Each product has as many factors."""
 
     def fields(self) -> dict[str, Any]:
-        return super().fields() | {"degree": self.tables[self.node.factors].shape[1]}
+        return {"degree": self.tables[self.node.factors].shape[1]}
 
 
-class Cosine(Feature[ir.Cosine]):
+class Cosine(CNode[ir.Cosine]):
     """By a function that C has no library for."""
-
-    def fields(self) -> dict[str, Any]:
-        own = {"factor": self.real(self.node.factor), "cosine": f"{self.helper}_cosine"}
-        return super().fields() | own
 
     def helpers(self) -> set[str]:
         return {"cosine"}
 
 
-class Fill(Feature[ir.Fill]):
+class Fill(CNode[ir.Fill]):
     """A marker, or NaN, is replaced."""
 
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {"marker": "" if self.node.nan else self.real(self.node.marker)}
 
-
-class Missing(Feature[ir.Missing]):
+class Missing(CNode[ir.Missing]):
     """A marker, or NaN, is told."""
 
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {"marker": "" if self.node.nan else self.real(self.node.marker)}
 
-
-class Join(Feature[ir.Join]):
+class Join(CNode[ir.Join]):
     """Two rows stand behind each other."""
-
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {"right_width": self.types[self.node.right].width}

@@ -15,17 +15,9 @@ from svmcompile.ir.leaf_layout import sums_of, whole
 from svmcompile.ir.trees import leaf_depths
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import INT, CNode, N
+from svmcompile.targets.c.node import INT, CNode
 
 W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
-
-
-class Whole(CNode[N]):
-    """What reads whole numbers."""
-
-    def fields(self) -> dict[str, Any]:
-        x = ir.operands(self.node)[0]
-        return {"sums": self.width, "row_type": c_real(self.types[x].whole or "f32")}
 
 
 class Quantise(CNode[ir.Quantise]):
@@ -35,10 +27,7 @@ class Quantise(CNode[ir.Quantise]):
 
     def fields(self) -> dict[str, Any]:
         return {
-            "sums": self.width,
             "row_type": c_real(self.types[self.node.out].whole or "f32"),
-            "limit": real(self.node.limit, "f32"),
-            "half": real(0.5, "f32"),
             "one_shift": _alone(self.tables[self.node.shift]),
             "one_factor": _alone(self.tables[self.node.factor]),
         }
@@ -52,20 +41,15 @@ def _alone(table: NDArray[Any]) -> str:
     return real(table[0], "f32") if table.size == 1 else ""
 
 
-class Requantise(Whole[ir.Requantise]):
+class Requantise(CNode[ir.Requantise]):
     """Whole numbers in another unit."""
 
     def fields(self) -> dict[str, Any]:
-        bits = self.node.scale_bits
-        return super().fields() | {
-            "out_type": c_real(self.types[self.node.out].whole or "i8"),
-            "limit": self.node.limit,
-            "scale_bits": bits,
-            "half": _half(bits),
-        }
+        out_type = c_real(self.types[self.node.out].whole or "i8")
+        return {"out_type": out_type, "half": _half(self.node.scale_bits)}
 
 
-class Dequantise(Whole[ir.Dequantise]):
+class Dequantise(CNode[ir.Dequantise]):
     """Whole numbers times their unit."""
 
     @property
@@ -73,7 +57,7 @@ class Dequantise(Whole[ir.Dequantise]):
         return self.node.x, self.node.unit
 
     def fields(self) -> dict[str, Any]:
-        return super().fields() | {"unit": real(self.node.unit, "f32")}
+        return {"unit": real(self.node.unit, "f32")}
 
 
 def _half(bits: int) -> int:
@@ -81,65 +65,45 @@ def _half(bits: int) -> int:
     return (1 << bits) >> 1
 
 
-class FixedAffine(Whole[ir.FixedAffine]):
+class FixedAffine(CNode[ir.FixedAffine]):
     """Dot products of whole numbers."""
 
-    @property
-    def dot_table(self) -> str:
-        return self.node.weights
+    dots_with = "weights"
 
     def fields(self) -> dict[str, Any]:
-        node = self.node
-        own = {"dot": self.dot_function(node.x, node.weights), "shift": node.shift}
-        return super().fields() | own | {"half": _half(node.shift)}
+        return {"half": _half(self.node.shift)}
 
 
-class FixedQuadratic(Whole[ir.FixedQuadratic]):
+class FixedQuadratic(CNode[ir.FixedQuadratic]):
     """In 64 bits."""
 
     def fields(self) -> dict[str, Any]:
-        own = {"shift": self.node.shift, "half": _half(self.node.shift), "sum_type": "int64_t"}
-        return super().fields() | own
+        return {"half": _half(self.node.shift), "sum_type": "int64_t"}
 
 
-class FixedLeaves(Whole[ir.FixedLeaves]):
+class FixedLeaves(CNode[ir.FixedLeaves]):
     """Dot products of the row's leaf."""
 
-    @property
-    def dot_table(self) -> str:
-        return self.node.weights
-
-    def fields(self) -> dict[str, Any]:  # `sums` is a table of its own
-        known = super().fields()
-        dot = self.dot_function(self.node.x, self.node.weights)
-        return {"sum_count": known.pop("sums"), **known, "dot": dot}
+    dots_with = "weights"
 
 
-class WholeKernel(Whole[W]):
+class WholeKernel(CNode[W]):
     """Kernel values of a dot product, from a curve between points."""
 
     parts = ("kernel", "curve_of")
-
-    @property
-    def dot_table(self) -> str:
-        return self.node.vectors
+    dots_with = "vectors"
 
     def fields(self) -> dict[str, Any]:
         node = self.node
         coarse = max(0, node.cell_bits - UNIT_BITS)
-        return super().fields() | {
-            "dot": self.dot_function(node.x, node.vectors),
-            "shape": node.shape,
-            "degree": node.degree,
+        return {
             "points": len(self.tables[node.curve]),
-            "cell_bits": node.cell_bits,
             "coarse": coarse,
             "fine": node.cell_bits - coarse,
             "mask": (1 << node.cell_bits) - 1,
             "half_cell": _half(node.cell_bits),
             "offset_unit": 1 << node.offset_shift,
             "vector_count": len(self.tables[node.vectors]),
-            "shift": node.shift,
             "half": _half(node.shift),
             "sum_type": "int64_t",
             "product_type": "int64_t",
@@ -166,7 +130,7 @@ class FixedSum(WholeKernel[ir.FixedSum]):
         }
 
     def scratch(self) -> int:
-        return (8 if self.is_long else INT) * self.width
+        return (8 if self.is_long else INT) * self.out_width
 
 
 class FixedPath(WholeKernel[ir.FixedPath]):
@@ -197,8 +161,7 @@ class FixedLeafSums(WholeKernel[ir.FixedLeafSums]):
         return max(1, int(sums_of(self.node.rule, classes).max()))
 
     def fields(self) -> dict[str, Any]:
-        own = {"rule": self.node.rule, "classes": self.node.classes, "most_sums": self.most_sums}
-        return super().fields() | own
+        return super().fields() | {"most_sums": self.most_sums}
 
     def scratch(self) -> int:
         return 8 * self.most_sums

@@ -29,8 +29,6 @@ class JetSum(CNode[ir.JetSum]):
         jets, cells, _ = self.tables[node.gaps].shape
         log2e = math.log2(math.e)
         return {
-            "row": self.row,
-            "helper": self.helper,
             "exp2": f"{self.helper}_exp2",
             "is_float": is_float,
             "narrow_cast": "(float)" if is_float else "",
@@ -38,20 +36,20 @@ class JetSum(CNode[ir.JetSum]):
             "rbf": True,
             "tolerance": "",
             "segment": SEGMENT,
-            "scale": self.real(-node.kernel.gamma * log2e),
-            "gamma": self.real(node.kernel.gamma),
-            "minus_log2e": self.real(-log2e),
+            "scale": self.literal(-node.kernel.gamma * log2e),
+            "gamma": self.literal(node.kernel.gamma),
+            "minus_log2e": self.literal(-log2e),
             "jets": jets,
             "vector_count": len(self.tables[node.weights]),
             "block_size": BLOCK,
             "cells": cells,
-            "limit": self.real(float(cells)),
-            "far": self.real(FAR[self.number]),
-            "gate": self.real(node.gate) if node.gate > 0 else "",
+            "limit": self.literal(float(cells)),
+            "far": self.literal(FAR[self.number]),
+            "gate": self.literal(node.gate) if node.gate > 0 else "",
         }
 
     def helpers(self) -> set[str]:
         return {"dot", "distance", "exp2"}
 
     def scratch(self) -> int:
-        return self.size * self.types[self.node.x].width + 2 * DOUBLE
+        return self.size * self.width + 2 * DOUBLE

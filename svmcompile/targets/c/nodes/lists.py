@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,31 +10,24 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.rules import classes_of
 from svmcompile.targets.c.nodes.trees import Centred, Planes
 
-Lists = ir.PlaneLists | ir.TiledLists
+L = TypeVar("L", bound=ir.PlaneLists | ir.TiledLists)
 
 
-def list_fields(node: Lists, tables: Any) -> dict[str, Any]:
-    """What both macros read."""
-    lists = len(tables[node.rest])
-    return {
-        "order": node.order,
-        "lists": lists,
-        "count": len(tables[node.answers]),
-        "classes": classes_of(lists),
-        "state": "",
-    }
+class Lists(Centred[L]):
+    """Lists are asked in turn."""
+
+    def fields(self) -> dict[str, Any]:
+        count = len(self.tables[self.node.answers])
+        return super().fields() | {"count": count, "classes": classes_of(self.out_width), "state": ""}
 
 
-class PlaneLists(Planes[ir.PlaneLists]):
+class PlaneLists(Lists[ir.PlaneLists], Planes[ir.PlaneLists]):
     """Plane by plane."""
 
     parts = ("list",)
 
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | list_fields(self.node, self.tables)
 
-
-class TiledLists(Centred[ir.TiledLists]):
+class TiledLists(Lists[ir.TiledLists]):
     """Several planes at once, whose values are kept."""
 
     parts = ("list", "group")
@@ -43,16 +36,8 @@ class TiledLists(Centred[ir.TiledLists]):
         planes = self.tables[self.node.planes]
         narrow = planes.dtype == np.int8
         plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
-        return (
-            super().fields()
-            | list_fields(self.node, self.tables)
-            | {
-                "lanes": planes.shape[2],
-                "bytes": narrow,
-                "plane": plane.format,
-                "state": ", &known, values",
-            }
-        )
+        own = {"lanes": planes.shape[2], "bytes": narrow, "plane": plane.format}
+        return super().fields() | own | {"state": ", &known, values"}
 
     def scratch(self) -> int:
         return super().scratch() + self.size * int(self.tables[self.node.planes].shape[2])

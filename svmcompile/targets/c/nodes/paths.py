@@ -29,4 +29,4 @@ class PackedPath(KernelValues[ir.PackedPath]):
         }
 
     def scratch(self) -> int:
-        return DOUBLE * self.width + self.size * self.levels
+        return DOUBLE * self.out_width + self.size * self.levels

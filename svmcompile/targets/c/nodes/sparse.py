@@ -52,8 +52,8 @@ class SparseSum(Shaped[ir.SparseSum]):
     def fields(self) -> dict[str, Any]:
         node, program, factor = self.node, self.program, self.tables[self.node.factor]
         known = super().fields() | {
-            "one_factor": self.real(factor[0]) if factor.size == 1 else "",
-            "limit": self.real(node.limit),
+            "one_factor": self.literal(factor[0]) if factor.size == 1 else "",
+            "limit": self.literal(node.limit),
             "numbers": NUMBERS[self.number],
             **sparse_layout(node, program, self.number),
         }
@@ -73,4 +73,4 @@ class SparseSum(Shaped[ir.SparseSum]):
         vectors, _ = vectors_and_lanes(weights)
         gathered = self.gathered() if host else self.size * int(weights.shape[1])
         collected = PICKS * (INT + self.size) + self.size * min(self.node.segment, vectors)
-        return DOUBLE * self.width + collected + gathered
+        return DOUBLE * self.out_width + collected + gathered

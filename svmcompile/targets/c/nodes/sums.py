@@ -147,8 +147,8 @@ class Shaped(CNode[S]):
             "shape": node.shape,
             "shape_function": f"{self.helper}_{function}" if function else "",
             "argument": f", {node.degree}" if node.shape == "power" else "",
-            "offset": self.real(self.tables[node.offsets][0]),
-            "sums": self.width,
+            "offset": self.literal(self.tables[node.offsets][0]),
+            "sums": self.out_width,
             "block_size": BLOCK,
         }
 
@@ -185,12 +185,12 @@ class KernelValues(Shaped[V]):
             "values": "kernel, query" if given else "x, row",
             "single": self.is_single,
             "folded": self.node.offsets in self.code.folded,
-            "times_unit": "" if unit == 1.0 else f" * {self.real(unit)}",
-            "half_unit": self.real(0.5 * unit * unit),
+            "times_unit": "" if unit == 1.0 else f" * {self.literal(unit)}",
+            "half_unit": self.literal(0.5 * unit * unit),
             "row_norm": f"{self.helper}_row",
             "fade": f"{self.helper}_fade",
             "raised": f"{self.helper}_raise",
-            "far": self.real(FAR),
+            "far": self.literal(FAR),
         }
 
     def helpers(self) -> set[str]:
@@ -206,11 +206,11 @@ class Prepare(CNode[ir.Prepare]):
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
         return {
-            "limit": self.real(self.node.limit),
+            "limit": self.literal(self.node.limit),
             "bits": NUMBERS[self.number]["bits"],
             "sign_bit": NUMBERS[self.number]["sign_bit"],
             "lanes": lanes,
-            "whole": self.width // lanes * lanes,
+            "whole": self.out_width // lanes * lanes,
         }
 
 
@@ -237,7 +237,7 @@ class PackedSum(KernelValues[ir.PackedSum]):
         }
 
     def scratch(self) -> int:
-        return DOUBLE * self.width + self.size * self.columns
+        return DOUBLE * self.out_width + self.size * self.columns
 
 
 class TiledSum(Shaped[ir.TiledSum]):
@@ -265,7 +265,7 @@ class TiledSum(Shaped[ir.TiledSum]):
         prepare = _prepare(node, program)
         return super().fields() | {
             "factor": self.table(prepare.factor),
-            "limit": self.real(prepare.limit),
+            "limit": self.literal(prepare.limit),
             "isas": instruction_sets(node, program, number, self.function, self.name),
             "numbers": NUMBERS[number],
             "input_width": program.n_features,
@@ -277,15 +277,15 @@ class TiledSum(Shaped[ir.TiledSum]):
 
     def scratch(self) -> int:
         dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
-        return DOUBLE * self.width + dots + self.gathered() + self._picks()
+        return DOUBLE * self.out_width + dots + self.gathered() + self._picks()
 
     def batch_scratch(self, deepest: Callable[[str], int]) -> int:
-        rows, size, width = self.chunk, self.size, self.types[self.node.x].width
+        rows, size, width = self.chunk, self.size, self.width
         if not rows:
             return 0
         tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
         packed = max(size * width, self._picks())
-        per_row = packed + size + self.gathered() + (DOUBLE + size) * self.width
+        per_row = packed + size + self.gathered() + (DOUBLE + size) * self.out_width
         return rows * per_row + (rows * SIZE if self.takes_sparse_rows else 0) + size * width + tile
 
     def _picks(self) -> int:
@@ -305,14 +305,10 @@ def input_body(of: CNode[Any], x: str) -> Body:
 class Affine(CNode[ir.Affine]):
     """Dot products with a copy of the row about the centre."""
 
-    def fields(self) -> dict[str, Any]:
-        return {"sums": self.width}
-
-    def helpers(self) -> set[str]:
-        return {"dot"}
+    dots_with = "weights"
 
     def scratch(self) -> int:
-        return self.size * self.types[self.node.x].width
+        return self.size * self.width
 
 
 class Quadratic(CNode[ir.Quadratic]):
@@ -320,8 +316,5 @@ class Quadratic(CNode[ir.Quadratic]):
 
     adds_up = True
 
-    def fields(self) -> dict[str, Any]:
-        return {"sums": self.width}
-
     def scratch(self) -> int:
-        return self.size * self.types[self.node.x].width
+        return self.size * self.width

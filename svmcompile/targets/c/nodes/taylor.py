@@ -44,13 +44,13 @@ class Expansion(CNode[E]):
             "cells": cells,
             "rank": rank,
             "loose_terms": [_terms(part) for part in self.tables[node.loose]] if rank else [],
-            "slack": self.real(1 + node.slack),
-            "gates": [self.real(gate) if gate > 0 else "" for gate in node.gates],
-            "limit": self.real(float(cells)),
-            "gamma": self.real(node.gamma),
+            "slack": self.literal(1 + node.slack),
+            "gates": [self.literal(gate) if gate > 0 else "" for gate in node.gates],
+            "limit": self.literal(float(cells)),
+            "gamma": self.literal(node.gamma),
             "fades": self.fades,
             "fade": "fade * " if self.fades else "",
-            "minus_log2e": self.real(-math.log2(math.e)),
+            "minus_log2e": self.literal(-math.log2(math.e)),
             "exp2": f"{self.helper}_exp2",
         }
 
@@ -90,7 +90,7 @@ class TaylorSum(Expansion[ir.TaylorSum]):
         return self.node.fades
 
     def fields(self) -> dict[str, Any]:
-        return super().fields() | {"along": self.rank or self.types[self.node.x].width}
+        return super().fields() | {"along": self.rank or self.width}
 
     def idle(self) -> set[str]:
         return idle_orders(self.node, self.tables)
@@ -99,4 +99,4 @@ class TaylorSum(Expansion[ir.TaylorSum]):
         return ({"exp2"} if self.fades else set()) | ({"dot"} if self.rank else set())
 
     def scratch(self) -> int:
-        return super().scratch() + self.size * self.types[self.node.x].width
+        return super().scratch() + self.size * self.width

@@ -278,6 +278,6 @@ class TiledTaylor(Expansion[ir.TiledTaylor]):
     def batch_scratch(self, deepest: Callable[[str], int]) -> int:
         if not self.chunk:
             return 0
-        node, d = self.node, self.types[self.node.x].width
+        node, d = self.node, self.width
         below = max(self.scratch(), taylor_tile(node, self.program, d), deepest(node.exact))
         return taylor_rows(node, self.program, d) + below

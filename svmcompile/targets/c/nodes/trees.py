@@ -29,21 +29,13 @@ class Centred(CNode[C]):
         return set() if self.tables[self.node.centre].any() else {self.node.centre}
 
     def scratch(self) -> int:
-        return self.size * self.types[self.node.x].width if self.tables[self.node.centre].any() else 0
+        return self.size * self.width if self.tables[self.node.centre].any() else 0
 
 
 class Planes(Centred[P]):
     """The row is multiplied with one plane at a time."""
 
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {"dot": self.dot_function(self.node.x, self.node.planes)}
-
-    def helpers(self) -> set[str]:
-        return {self.dot_helper(self.node.planes)}
-
-    @property
-    def dot_table(self) -> str:
-        return self.node.planes if self.types[self.node.x].whole else ""
+    dots_with = "planes"
 
 
 class Route(CNode[R]):
@@ -54,7 +46,7 @@ class Route(CNode[R]):
         return len(self.tables[self.node.children]) <= MOST_CODED
 
     def fields(self) -> dict[str, Any]:
-        return super().fields() | {"nodes": self.width - 1, "tests": self.tests() if self.is_coded else []}
+        return super().fields() | {"tests": self.tests() if self.is_coded else []}
 
     def idle(self) -> set[str]:
         coded = {self.node.children, self.node.thresholds} if self.is_coded else set()
@@ -76,7 +68,7 @@ class Route(CNode[R]):
                 {
                     "node": at,
                     "feature": self.feature(at),
-                    "threshold": self.real(thresholds[at]),
+                    "threshold": self.literal(thresholds[at]),
                     "right": right,
                     "left_leaf": ~left if left < 0 else None,
                     "labelled": any(test["right"] == at for test in tests),
@@ -105,11 +97,13 @@ class PlaneRoute(Route[ir.PlaneRoute], Planes[ir.PlaneRoute]):
 class LeafAffine(Centred[ir.LeafAffine]):
     """The functions of the row's leaf."""
 
+    dots_with = "weights"
+
     @property
     def is_single(self) -> bool:
         """One score, and one function for each leaf: then `starts` and `sums` tell nothing."""
         starts = self.tables[self.node.starts]
-        return self.width == 1 and bool((np.diff(starts.astype(np.int64)) == 1).all())
+        return self.out_width == 1 and bool((np.diff(starts.astype(np.int64)) == 1).all())
 
     @property
     def has_units(self) -> bool:
@@ -119,8 +113,6 @@ class LeafAffine(Centred[ir.LeafAffine]):
     def fields(self) -> dict[str, Any]:
         node, units = self.node, self.table(self.node.units) if self.has_units else ""
         return super().fields() | {
-            "dot": f"{self.helper}_{self.dot_helper(node.weights)}",
-            "sums_count": self.width,
             "single": self.is_single,
             "complete": len(self.tables[node.sums]) == self.tables[node.bias].size,
             "unit": lambda index: f" * {units}[{index}]" if units else "",
@@ -131,15 +123,9 @@ class LeafAffine(Centred[ir.LeafAffine]):
         units = set() if self.has_units else {node.units}
         return super().idle() | units | ({node.starts, node.sums} if self.is_single else set())
 
-    def helpers(self) -> set[str]:
-        return {self.dot_helper(self.node.weights)}
-
 
 class Products(Centred[ir.Products]):
     """A triangle, row by row."""
-
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {"out_width": self.width}
 
     def scratch(self) -> int:
         return 0
@@ -157,7 +143,7 @@ class Reach(CNode[ir.Reach]):
     def fields(self) -> dict[str, Any]:
         square = self.node.radius**2
         narrow = real(min(square, float(np.finfo(np.float32).max)), "f32")
-        return {"sums_count": self.width, "square": real(square, "f64"), "narrow_square": narrow}
+        return {"square": real(square, "f64"), "narrow_square": narrow}
 
 
 class Guard(CNode[ir.Guard]):
@@ -170,12 +156,9 @@ class Guard(CNode[ir.Guard]):
         else:
             largest = float(np.finfo(np.float32 if self.number == "f32" else np.float64).max)
         return {
-            "rule": node.rule,
             "classes": classes_of(types[node.score].width),
-            "guard_width": self.real(min(node.width, largest)),
-            "largest": self.real(largest),
-            "row": self.row,
-            "row_argument": self.row_argument,
+            "guard_width": self.literal(min(node.width, largest)),
+            "largest": self.literal(largest),
             "wide_exact": types[node.exact].wide and not types[node.score].wide,
         }
 
