@@ -114,16 +114,6 @@ class CNode(Generic[N]):
         return BYTES[self.number]
 
     @property
-    def row(self) -> str:
-        """How functions are given a row."""
-        return row_parameters(self.program, self.name)
-
-    @property
-    def row_argument(self) -> str:
-        """The row as it is handed on."""
-        return row_argument(self.program)
-
-    @property
     def is_narrow(self) -> bool:
         """Whether it adds up in two floats what the other profiles add up in a double."""
         return self.code.style.fades(self.number) and not self.in_double
@@ -178,7 +168,7 @@ class CNode(Generic[N]):
         value = self.lazy
         if not value or value == self.program.input.name:  # of a sum that never needs the exact one
             return []
-        function, target = f"{self.code.lazy(value)}({self.row}", ""
+        function, target = f"{self.code.lazy(value)}({row_parameters(self.program, self.name)}", ""
         declaration = f"static int {function})"
         if self.types[value].kind is not Kind.LABEL:
             real, target = c_real(value_number(value, self.program, self.types)), "out"
@@ -228,8 +218,8 @@ class CNode(Generic[N]):
             "long": self.width >= LONG,
             "real": c_real(own),
             "row_type": c_real(value_number(operands(node)[0], self.program, self.types)),
-            "row": self.row,
-            "row_argument": self.row_argument,
+            "row": row_parameters(self.program, self.name),
+            "row_argument": row_argument(self.program),
             "literal": self.literal,
             "helper": self.helper,
             "numbers": NUMBERS.get(self.number),

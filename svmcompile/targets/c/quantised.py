@@ -37,53 +37,41 @@ class Quantised:
 
 def quantised_functions(code: Code) -> Quantised:
     """Functions for rows in whole numbers, where the row is needed for nothing else."""
-    program, types, name, symbols = code.program, code.types, code.name, code.symbols
+    program, types, name = code.program, code.types, code.name
+    scores, found = whole_scores(code), Quantised([], [])
     if program.input.number:
-        return _of_whole_input(code)
-    node = quantiser(program)
-    if node is None:
-        return Quantised([], [])
-    d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
-    row = f"const {kind} x[{d}]"
-    start = (node.out, "x")
-    declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
-    call = f"{symbols(f'%{node.out}', node.out)}(x, q)"
-    api = [Function("The row in whole numbers, as the next functions take it.", declaration)]
-    bodies = [Body(declaration, [], [call])]
-    if label := program.output("label"):
-        declaration = f"int {name}_predict_q({row})"
-        api.append(Function(f"{name}_predict for such a row.", declaration))
-        bodies.append(body(program, types, symbols, label, declaration, start=start))
-    if (scores := whole_scores(code)) and node in needed(program, scores[0], set()):
-        width = types[scores[0]].width
-        unit = f"in units of {real(scores[1], 'f32')}"
-        if program.labels is None:
-            declaration = f"int32_t {name}_predict_q({row})"
-            api.append(Function(f"The value for such a row, {unit}.", declaration))
-            bodies.append(body(program, types, symbols, scores[0], declaration, start=start))
-        else:
-            declaration = f"void {name}_decision_function_q({row}, int32_t scores[{width}])"
-            api.append(Function(f"The decision values of such a row, {unit}.", declaration))
-            bodies.append(body(program, types, symbols, scores[0], declaration, "scores", start))
-    return Quantised(api, bodies)
+        row = f"const {c_real(program.input.number)} x[{program.n_features}]"
+        if scores:
+            _add_scores(found, code, scores, row)
+    elif node := quantiser(program):
+        d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
+        row, start = f"const {kind} x[{d}]", (node.out, "x")
+        declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
+        found.api.append(Function("The row in whole numbers, as the next functions take it.", declaration))
+        found.bodies.append(Body(declaration, [], [f"{code.nodes[node.out].function}(x, q)"]))
+        if label := program.output("label"):
+            declaration = f"int {name}_predict_q({row})"
+            found.api.append(Function(f"{name}_predict for such a row.", declaration))
+            found.bodies.append(body(program, types, code.symbols, label, declaration, start=start))
+        if scores and node in needed(program, scores[0], set()):
+            _add_scores(found, code, scores, row, start)
+    return found
 
 
-def _of_whole_input(code: Code) -> Quantised:
-    """Scores in whole numbers from rows of such: no float at all."""
-    program, types, name, symbols = code.program, code.types, code.name, code.symbols
-    scores = whole_scores(code)
-    if not scores:
-        return Quantised([], [])
-    value, unit = scores
-    row = f"const {c_real(program.input.number or 'u8')} x[{program.n_features}]"
-    text = f"in units of {real(unit, 'f32')}; no float is touched."
-    if program.labels is None:
-        declaration = f"int32_t {name}_predict_q({row})"
-        made = body(program, types, symbols, value, declaration)
-        return Quantised([Function(f"The value of one row, {text}", declaration)], [made])
-    declaration = f"void {name}_decision_function_q({row}, int32_t scores[{types[value].width}])"
-    made = body(program, types, symbols, value, declaration, "scores")
-    return Quantised([Function(f"The decision values of one row, {text}", declaration)], [made])
+def _add_scores(
+    found: Quantised, code: Code, scores: tuple[str, float], row: str, start: tuple[str, str] | None = None
+) -> None:
+    """The function that gives scores, or the value, in whole numbers; from one that is there already."""
+    (value, unit), target = scores, "scores" if code.program.labels else ""
+    what = "The value for such a row" if start else "The value of one row"
+    declaration = f"int32_t {code.name}_predict_q({row})"
+    if target:
+        result = f"int32_t scores[{code.types[value].width}]"
+        what = f"The decision values of {'such a' if start else 'one'} row"
+        declaration = f"void {code.name}_decision_function_q({row}, {result})"
+    text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; no float is touched'}."
+    found.api.append(Function(text, declaration))
+    found.bodies.append(body(code.program, code.types, code.symbols, value, declaration, target, start))
 
 
 def fixed_banner(program: Program) -> list[str]:

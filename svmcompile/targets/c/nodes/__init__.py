@@ -21,4 +21,4 @@ from svmcompile.targets.c.nodes import (  # noqa: F401  register their classes
     taylor_picks,
     trees,
     votes,
-)
+)  # fmt: skip

@@ -98,9 +98,6 @@ def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number
         "bits": "uint32_t" if number == "f32" else "uint64_t",
         "power_steps": power_steps(node.degree),
         "width": width,
-        "given": False,
-        "shape": node.shape,
-        "offset": real(program.tables[node.offsets][0], number),
     }
 
 

@@ -22,7 +22,6 @@ class PackedPath(KernelValues[ir.PackedPath]):
 
     def fields(self) -> dict[str, Any]:
         return super().fields() | {
-            "vector_count": self.tables[self.node.vectors].shape[0],
             "nodes": len(self.tables[self.node.children]),
             "levels": self.levels,
             "again": bool((self.tables[self.node.picks] < 0).any()),

@@ -172,18 +172,13 @@ class KernelValues(Shaped[V]):
 
     adds_up = True
 
-    @property
-    def is_single(self) -> bool:
-        """Whether it is one sum of kernel values, which has code of its own."""
-        return False
-
     def fields(self) -> dict[str, Any]:
         given, unit = self.node.shape == "given", self.code.units.get(self.node.out, 1.0)
         return super().fields() | {
             "given": given,
-            "row": self.row,
             "values": "kernel, query" if given else "x, row",
-            "single": self.is_single,
+            "vector_count": self.tables[self.node.vectors].shape[0],
+            "single": False,
             "folded": self.node.offsets in self.code.folded,
             "times_unit": "" if unit == 1.0 else f" * {self.literal(unit)}",
             "half_unit": self.literal(0.5 * unit * unit),
@@ -223,13 +218,10 @@ class PackedSum(KernelValues[ir.PackedSum]):
     def columns(self) -> int:
         return int(self.tables[self.node.weights].shape[1])
 
-    @property
-    def is_single(self) -> bool:
-        return self.is_narrow and not self.node.counts and self.node.shape != "given" and self.columns == 1
-
     def fields(self) -> dict[str, Any]:
+        alone = not self.node.counts and self.node.shape != "given" and self.columns == 1
         return super().fields() | {
-            "vector_count": self.tables[self.node.vectors].shape[0],
+            "single": self.is_narrow and alone,  # which has code of its own
             "columns": self.columns,
             "counts": self.node.counts,
             "classes": len(self.node.counts),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.wide import value_number
-from svmcompile.targets.c.api import c_real
+from svmcompile.targets.c.api import c_real, row_argument, row_parameters
 from svmcompile.targets.c.node import DOUBLE, CNode
 
 E = TypeVar("E", bound=ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor)
@@ -36,8 +36,8 @@ class Expansion(CNode[E]):
         node, rank = self.node, self.rank
         orders, leaves, cells, _ = self.tables[node.gaps].shape
         return {
-            "row": self.row.replace("*x", "*row"),
-            "row_argument": self.row_argument.replace("x", "row"),
+            "row": row_parameters(self.program, self.name).replace("*x", "*row"),
+            "row_argument": row_argument(self.program).replace("x", "row"),
             "exact_real": c_real(value_number(node.exact, self.program, self.types)),
             "orders": orders,
             "leaves": leaves,
