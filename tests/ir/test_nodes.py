@@ -15,7 +15,7 @@ from svmcompile.ir.nodes import NODES, Level, Node, operands, table_names
 from svmcompile.ir.rules import result_type
 from svmcompile.ir.store import FIELD_READERS
 from svmcompile.targets.c import nodes as c_nodes
-from svmcompile.targets.onnx.model import build
+from svmcompile.targets.onnx.nodes import build
 from svmcompile.targets.templating import template_folder
 
 MATH = [node for node in NODES if node.level is not Level.MACHINE]

@@ -14,6 +14,31 @@ from svmcompile.targets.onnx.values import Values
 
 
 @build.register
+def _(node: ir.Scale, values: Values) -> str:
+    x, tables = values.names[node.x], values.tables
+    only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
+    if not (only_shifts and values.keeps(tables[node.shift])):
+        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
+    for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
+        if (tables[table] != idle).any():
+            x = values.same(kind, x, values.like(x, tables[table]))
+    return x
+
+
+@build.register
+def _(node: ir.Clip, values: Values) -> str:
+    x = values.names[node.x]
+    if not values.keeps(np.array([node.low, node.high])):
+        x = values.wide(x)
+    return values.with_nan_of(x, values.clip(x, node.low, node.high))
+
+
+@build.register
+def _(node: ir.Widen, values: Values) -> str:
+    return values.wide(values.names[node.x])
+
+
+@build.register
 def _(node: ir.AsFeatures, values: Values) -> str:
     return values.names[node.scores]
 

@@ -1,4 +1,4 @@
-"""Kernel sums in ONNX: a node goes in, the tensor of its sums, in double, comes out."""
+"""Kernel sums, affine and quadratic functions in ONNX: all sums are in double."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import class_slices, pair_indices, pair_weights
 from svmcompile.ir.kernel import Kernel
+from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import Array, Values
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
 
 
-def kernel_sums(values: Values, node: ir.KernelSum) -> str:
+@build.register
+def _(node: ir.KernelSum, values: Values) -> str:
     """One sum per row of weights."""
     return _sums(values, node, values.tables[node.weights])
 
 
-def pair_sums(values: Values, node: ir.PairSum) -> str:
+@build.register
+def _(node: ir.PairSum, values: Values) -> str:
     """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
     weights, counts = values.tables[node.weights], node.counts
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
@@ -178,3 +181,27 @@ def power(values: Values, base: str, exponent: int) -> str:
         if exponent:
             factor = values.graph.op("Mul", factor, factor)
     return result
+
+
+@build.register
+def _(node: ir.Affine, values: Values) -> str:
+    x = values.names[node.x]
+    h = values.wide_centred(x, values.tables[node.centre])
+    weights, bias = values.tables[node.weights], values.tables[node.bias]
+    return values.poisoned(x, weights.shape[1], values.product(h, weights, bias))
+
+
+@build.register
+def _(node: ir.Quadratic, values: Values) -> str:
+    """h . (A h + w) + b: one product gives A h + w for all outputs, then one sum over features."""
+    graph, x, weights = values.graph, values.names[node.x], values.tables[node.weights]
+    m, d = weights.shape
+    upper = np.zeros((m, d, d))
+    rows, columns = np.triu_indices(d)
+    upper[:, rows, columns] = values.tables[node.squares]
+    h = values.wide_centred(x, values.tables[node.centre])
+    slopes = values.product(h, upper.reshape(m * d, d), weights.reshape(m * d))
+    slopes = graph.op("Reshape", slopes, values.integers(0, m, d))  # 0 keeps the number of rows
+    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, values.integers(1)))
+    sums = graph.op("ReduceSum", terms, values.integers(2), keepdims=0)
+    return values.poisoned(x, d, graph.op("Add", sums, graph.constant(values.tables[node.bias])))

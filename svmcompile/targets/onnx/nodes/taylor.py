@@ -6,7 +6,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.onnx.build import build, build_needed
-from svmcompile.targets.onnx.nodes.lazy import settled
+from svmcompile.targets.onnx.nodes.trees import settled
 from svmcompile.targets.onnx.values import INDEX, Array, Values
 
 
@@ -29,7 +29,8 @@ def _(node: ir.TaylorSum, values: Values) -> str:
         left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
-    exact = settled(values, node.exact)
+    maker = next((item for item in values.body if item.out == node.exact), None)
+    exact = settled(maker, values) if maker else node.exact
     build_needed(part, [exact])
     return _placed(values, result, unsure, part.wide(part.names[exact]))
 

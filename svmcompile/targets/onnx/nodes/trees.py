@@ -1,24 +1,33 @@
-"""Routes in ONNX: rows go in, the leaf of each row comes out.
+"""Trees in ONNX: routes to leaves, what leaves compute, and what stands around them.
 
 A tree of planes is cut in two. The planes of the upper part are multiplied
 with every row at once, and the tree operator finds the way through them; below,
 each row meets only the planes on its way, gathered level by level.
+
+Each row gathers the functions of its leaf. Where leaves have several, they are
+filled up to the same number with functions that are zero, and taken in portions
+that bound the memory. The exact score of a guard is computed for the rows that
+need it, and for no other.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.nodes.decisions import pair_signs, winner, without_nan
 from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
 from svmcompile.targets.onnx.values import INDEX, Values
 
 UPPER_NODES = 63  # six full levels; with more planes, products for all rows cost more than gathering
+PORTION = 1 << 13  # weights of leaves per row that are gathered at once
 UNROLLED_LEVELS = 16  # from here on a loop, which ends with the last row
 
 
@@ -164,3 +173,172 @@ def _loop(values: Values, level: _Level, place: str, levels: int) -> str:
 
 def _index(values: Values, number: int) -> str:
     return values.graph.constant(np.array(number, INDEX))
+
+
+@build.register
+def _(node: ir.LeafAffine, values: Values) -> str:
+    tables, x, leaf = values.tables, values.names[node.x], values.names[node.leaf]
+    bias = values.wide(values.gather(values.number_table(tables[node.bias]), leaf))
+    functions = functions_of_leaves(tables[node.starts])
+    h = values.centred(x, tables[node.centre])
+    dots = _dots(values, h, leaf, functions, tables[node.weights], tables[node.units])
+    sums = np.append(tables[node.sums], 0)[functions].astype(INDEX)
+    out = _added(values, bias, leaf, dots, sums, tables[node.bias].shape[1])
+    return values.poisoned(x, tables[node.weights].shape[1], out)
+
+
+def functions_of_leaves(starts: NDArray[Any]) -> NDArray[np.intp]:
+    """[leaves, most functions of a leaf]: filled up with the number of functions."""
+    first, counts = starts[:-1].astype(np.intp), np.diff(starts.astype(np.intp))
+    place = np.arange(counts.max())
+    return np.where(place < counts[:, None], first[:, None] + place, int(starts[-1]))
+
+
+def _dots(
+    values: Values,
+    h: str,
+    leaf: str,
+    functions: NDArray[np.intp],
+    weights: NDArray[Any],
+    units: NDArray[Any],
+) -> str:
+    """Double [rows, most functions]: each function of the row's leaf, without bias."""
+    if functions.max() == len(weights):  # some leaf has fewer: a function that is zero
+        weights, units = np.vstack([weights, np.zeros_like(weights[:1])]), np.append(units, 1.0)
+    size = max(1, PORTION // weights.shape[1])
+    portions = [functions[:, at : at + size] for at in range(0, functions.shape[1], size)]
+    table = values.small_table(weights)
+    parts = [_portion(values, h, leaf, portion, table, units) for portion in portions]
+    return parts[0] if len(parts) == 1 else values.graph.op("Concat", *parts, axis=1)
+
+
+def _portion(
+    values: Values, h: str, leaf: str, functions: NDArray[np.intp], table: str, units: NDArray[Any]
+) -> str:
+    """Double [rows, functions]."""
+    graph = values.graph
+    one = functions.shape[1] == 1
+    chosen = leaf
+    if not one or (functions[:, 0] != np.arange(len(functions))).any():
+        ids = functions[:, 0] if one else functions
+        chosen = graph.op("Gather", graph.constant(ids.astype(INDEX)), leaf, axis=0)
+    weights = values.in_number(values.gather(table, chosen))
+    dots = values.wide(values.row_dots(weights, h) if one else _products(values, weights, h))
+    if (units == 1).all():
+        return dots
+    by_leaf = values.number_table(units[functions])
+    return graph.op("Mul", dots, values.wide(values.gather(by_leaf, leaf)))
+
+
+def _products(values: Values, weights: str, h: str) -> str:
+    """[rows, functions] from weights [rows, functions, d]; for several functions faster than `row_dots`."""
+    last = values.integers(2)
+    return values.same("Squeeze", values.same("MatMul", weights, values.same("Unsqueeze", h, last)), last)
+
+
+def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], width: int) -> str:
+    """Scores [rows, width]: the bias, and each dot product added to its sum."""
+    if sums.shape[1] == width and (sums == np.arange(width)).all():
+        return values.graph.op("Add", bias, dots)
+    targets = values.graph.op("Gather", values.graph.constant(sums), leaf, axis=0)
+    return values.graph.op("ScatterElements", bias, targets, dots, axis=1, reduction="add")
+
+
+@build.register
+def _(node: ir.Products, values: Values) -> str:
+    """All d * d products, and of these the upper triangle: one gathering fewer than factor by factor."""
+    graph, centre = values.graph, values.tables[node.centre]
+    d = len(centre)
+    h = values.centred(values.names[node.x], centre)
+    factors = [values.same("Unsqueeze", h, values.integers(axis)) for axis in (1, 2)]
+    square = values.same("Reshape", values.same("Mul", *factors), values.integers(0, d * d))
+    first, second = np.triu_indices(d)
+    chosen = graph.constant((first * d + second).astype(INDEX))
+    return values.same("Concat", h, values.same("Gather", square, chosen, axis=1), axis=1)
+
+
+@build.register
+def _(node: ir.Guard, values: Values) -> str:
+    graph, score = values.graph, values.names[node.score]
+    unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
+    part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
+    build_needed(part, [node.exact])
+    return graph.op(
+        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
+    )
+
+
+@singledispatch
+def settled(node: ir.Node, values: Values) -> str:
+    """The value that settles the sign of a node's: of a guard that goes on to double, what that has.
+
+    How often a graph's float32 products are rounded on the way to their sum is not known.
+    """
+    return node.out
+
+
+@settled.register
+def _(node: ir.Guard, values: Values) -> str:
+    is_alike = values.types[node.exact].wide == values.types[node.score].wide
+    return node.out if is_alike else node.exact
+
+
+def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
+    """The exact score in the number type of the other; of one in double its sign alone."""
+    exact = values.names[node.exact]
+    if values.types[node.exact].wide == values.types[node.score].wide:
+        return exact
+    return values.cast(values.graph.op("Sign", exact), number)
+
+
+def _sure(values: Values, node: ir.Guard, score: str) -> str:
+    """Whether each row's margin is at least the width; NaN is not."""
+    width = values.scalar(node.width)
+    if node.rule == "sign":
+        return values.graph.op("GreaterOrEqual", values.graph.op("Abs", values.column(score)), width)
+    n_scores = values.types[node.score].width
+    if node.rule == "argmax":
+        return _sure_of_largest(values, score, width, n_scores)
+    return _sure_of_vote(values, score, width, math.isqrt(2 * n_scores) + 1)
+
+
+def _sure_of_largest(values: Values, score: str, width: str, n_scores: int) -> str:
+    """The largest is above each other score by the width; not by TopK, which needs rows to work on."""
+    graph, known = values.graph, without_nan(values, score)
+    largest = graph.op("ReduceMax", known, axes=(1,), keepdims=1)
+    ahead = graph.op("GreaterOrEqual", graph.op("Sub", largest, score), width)
+    place = graph.op("ArgMax", known, axis=1, keepdims=1)
+    itself = graph.op("Equal", place, values.integers(*range(n_scores)))
+    return _all(values, graph.op("Or", ahead, itself))
+
+
+def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str:
+    """Every pair of the winner is in its favour by the width; the other pairs do not matter."""
+    graph = values.graph
+    signs = pair_signs(n_classes).T  # [classes, pairs]
+    label = winner(values, score, n_classes)
+    mine, other = (graph.op("Gather", graph.constant(t), label, axis=0) for t in (signs, signs == 0))
+    favour = graph.op("GreaterOrEqual", graph.op("Mul", score, mine), width)
+    return _all(values, graph.op("Or", favour, other))
+
+
+def _all(values: Values, truths: str) -> str:
+    """[N, k] truths to [N]: are all of a row's true?"""
+    least = values.graph.op("ReduceMin", values.cast(truths, INDEX), axes=(1,), keepdims=0)
+    return values.cast(least, np.dtype(np.bool_))
+
+
+@build.register
+def _(node: ir.Reach, values: Values) -> str:
+    """In double; the squared distance of a row that is not finite is NaN, and NaN is not beyond."""
+    graph, x, centre = values.graph, values.names[node.x], values.tables[node.centre]
+    h = values.wide_centred(x, centre)
+    square = graph.op("MatMul", graph.op("Mul", h, h), graph.constant(np.ones((len(centre), 1))))
+    known = values.poisoned(x, len(centre), square)
+    beyond = graph.op("Greater", known, values.scalar(node.radius**2))
+    return graph.op("Where", beyond, graph.constant(values.tables[node.far]), values.names[node.score])
+
+
+@build.register
+def _(node: ir.Add, values: Values) -> str:
+    return values.graph.op("Add", values.names[node.left], values.names[node.right])
