@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race agreement golden clean
+.PHONY: demo test replay race measure-house agreement golden api-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -23,11 +23,18 @@ replay: $(VENV)/.dev
 race: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.replay.race $(BASE)
 
+# How large is the package, and how far are its facts spread? COMMIT=... sets another commit beside this one.
+measure-house: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.replay.house $(COMMIT)
+
 agreement: $(VENV)/.dev
 	$(BIN)/python examples/agreement.py
 
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden
+
+api-page: $(VENV)/.dev
+	$(BIN)/python -m tests.api_page docs/api.md
 
 clean:
 	rm -rf $(VENV)

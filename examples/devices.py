@@ -28,7 +28,7 @@ import svmcompile as sc
 from svmcompile.device.cost import can_measure, some_of
 from svmcompile.device.cpus import CPUS, Cpu, find_cpu
 from svmcompile.device.measure import Measured, measure
-from svmcompile.ir.program import FIXED
+from svmcompile.ir.arithmetic import FIXED
 
 NAME = "digits"
 SLOW_ROWS = 10  # of processors that compute floats in software

@@ -27,8 +27,8 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.api import PROFILES
+from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.program import FIXED
 
 IN_WHOLE_NUMBERS = ("exact_rbf", "exact_linear", "exact_two_classes", "metric_tree", "h1_tree")
 RANGE = (0.0, 8.0)  # of features in whole numbers; what lies beyond counts as its nearest end

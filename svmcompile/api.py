@@ -21,8 +21,8 @@ from svmcompile.emission import checked_precision as checked_precision
 from svmcompile.emission import emit as emit
 from svmcompile.emission import quantise as quantise
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.ir.cost import is_adaptive
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.lower import lower
 from svmcompile.model.front import uncentred
@@ -101,7 +101,7 @@ def _finished(program: Program, svm: SVM | None, data: Data | None, watch: Watch
     if watch:
         watch(program.origin.method, program)
     program = optimise(program, watch)
-    if data is not None and any(is_adaptive(node) for node in program.body):
+    if data is not None and any(node.is_adaptive for node in program.body):
         program = _with_mean_cost(program, data)
     return program.replace(probes=probe_rows(program, svm, data))
 

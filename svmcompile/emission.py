@@ -8,8 +8,9 @@ from typing import Any
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
+from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
-from svmcompile.ir.program import FIXED, INPUT_LIMITS, Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.store import to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.reduced import round_vectors

@@ -10,7 +10,8 @@ from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 
 Files = dict[str, str | bytes]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import PackedLeaves, PackedSum, SparseSum, TiledSum, index_tables
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 
 SUMS = (PackedSum, TiledSum, SparseSum, PackedLeaves)

@@ -31,9 +31,10 @@ import svmcompile as sc
 from svmcompile.accelerate.taylor.before import shares
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.jet_blocks import jet_blocks
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_meaning import taylor_orders
 
 BATCH = 2000
 HEAD = (
@@ -67,8 +68,8 @@ def jet_share(program: Program, held: Any) -> float | None:
     if jets is None:
         return None
     seen = interpret_values(program, held, {front.x, front.leaf})
-    orders = taylor_orders(front, seen[front.x], seen[front.leaf], program.tables)
-    stop = jet_blocks(jets, seen[front.x], program.tables).stop
+    orders = taylor_orders(At(front, program.tables), seen[front.x], seen[front.leaf])
+    stop = jet_blocks(At(jets, program.tables), seen[front.x]).stop
     return float((~orders.sure.any(axis=1) & (stop < len(program.tables[jets.ends]))).mean())
 
 

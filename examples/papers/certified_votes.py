@@ -34,8 +34,9 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_vote_meaning import Votes
+from svmcompile.ir.vote_walk import Votes
 
 COMPARED = 100_000
 BORDER = 2000
@@ -103,7 +104,7 @@ def pair_counts(program: Program, rows: Any) -> list[str]:
     if node is None:
         return ["-"] * 3
     x = interpret_values(program, rows, {node.x})[node.x]
-    met = Votes(node, x, program.tables).settled()
+    met = Votes(At(node, program.tables), x).settled()
     others = len(node.counts) - 1
     found = (met.champions * others, met.pairs[:, 0], met.direct.sum(axis=1))
     return [f"{one.mean():.2f}" for one in found]

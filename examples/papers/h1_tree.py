@@ -26,6 +26,7 @@ from metric_tree import progress
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.list_walk import walk_lists
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.progress import showing
 
@@ -101,7 +102,7 @@ def mean_depth(program: Program, rows: Rows) -> float:
     """Planes a row is held against."""
     node, starts = lists_of(program), range(0, len(rows), BLOCK)
     centre = program.tables[node.centre]
-    walks = [walk_lists(node, rows[at : at + BLOCK] - centre, program.tables) for at in starts]
+    walks = [walk_lists(At(node, program.tables), rows[at : at + BLOCK] - centre) for at in starts]
     return float(np.concatenate([walk.tests for walk in walks]).mean())
 
 

@@ -23,7 +23,8 @@ from common import OUTPUT, Rows, Split, scaled, split, table, trained
 import svmcompile as sc
 from svmcompile.commands.bench import BenchOptions, bench
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import interpret_values, margins
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
 from svmcompile.ir.trees import leaf_depths
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.front import Drawer
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.model.front import Steps
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM

@@ -8,8 +8,9 @@ from typing import Any
 
 from svmcompile.bench.driver import Compiler, run
 from svmcompile.bench.timing import Times
+from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.nodes import KernelSum, PairSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 RUN_SECONDS = 120
 
@@ -57,7 +58,7 @@ class Work:
         sums = [node for node in program.body if isinstance(node, (KernelSum, PairSum))]
         flops = sum(2 * int(program.tables[node.vectors].size) for node in sums)
         entries = sum(int(table.size) for table in program.tables.values())
-        return cls(flops, entries * (8 if number == "f64" else 4))
+        return cls(flops, entries * BYTES[number])
 
     def shares(self, times: Times, limits: Limits) -> dict[str, float] | None:
         """Batches against the multiply-add peak, single rows against reading; None without kernel sums."""

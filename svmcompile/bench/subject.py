@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
 

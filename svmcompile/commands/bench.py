@@ -25,7 +25,8 @@ from svmcompile.bench.subject import Subject
 from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 from svmcompile.read import content_of, read
 from svmcompile.read.detect import format_of

@@ -15,7 +15,8 @@ from svmcompile import api
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
-from svmcompile.ir.program import FIXED, Program
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 

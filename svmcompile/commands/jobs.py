@@ -28,7 +28,8 @@ from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfa
 from svmcompile.emission import Watcher
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.ir.program import FIXED, Claim, Program
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.svm import SVM
 from svmcompile.outputs import Files

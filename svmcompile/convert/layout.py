@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir.interpret import pair_weights
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.labels import Scalar
+from svmcompile.ir.pairs import pair_weights
 from svmcompile.model.svm import SVM, LabelRule
 
 CLASSIFIERS = {"NuSVC": "nu_svc", "nu_svc": "nu_svc"}

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.pairs import pair_indices, pair_table
+
 UNSURE = -1  # the label of rows that must be settled in another way
-
-
-def pair_indices(n_classes: int) -> list[tuple[int, int]]:
-    """The pairs (i, j), i < j, in LIBSVM's order."""
-    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +39,6 @@ def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int
         active, following = active[~again], following[~again]
         champion[active] = following
     return Match(label, met)
-
-
-def pair_table(n_classes: int) -> NDArray[np.int64]:
-    """Where the pair of two classes stands, in either order."""
-    table = np.zeros((n_classes, n_classes), dtype=np.int64)
-    table[np.triu_indices(n_classes, 1)] = np.arange(n_classes * (n_classes - 1) // 2)
-    return np.asarray(table + table.T)
 
 
 def _defend(

@@ -8,25 +8,15 @@ from typing import Any
 
 import numpy as np
 
-import svmcompile.ir.bounded_rules  # registers its nodes, as do the next
-import svmcompile.ir.chances_rules
-import svmcompile.ir.features_rules
-import svmcompile.ir.fixed_rules
-import svmcompile.ir.fixed_tree_rules
-import svmcompile.ir.jets_rules
-import svmcompile.ir.leaf_rules
-import svmcompile.ir.list_rules
-import svmcompile.ir.picked_taylor
-import svmcompile.ir.taylor_rules
-import svmcompile.ir.taylor_vote_rules
-import svmcompile.ir.tiled_taylor
-import svmcompile.ir.unstaged  # noqa: F401
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.fixed_tree_rules import whole_result
+from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.needs import need
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Kind, Level, Node, Type
-from svmcompile.ir.program import FIXED, INPUT_LIMITS, Program
-from svmcompile.ir.rules import Types, result_type
+from svmcompile.ir.program import Program
+from svmcompile.ir.whole_numbers import INT32, fits
 
 MAX_NAME = 40
 BY_CLASS = ("label", "probabilities")  # outputs as wide as there are classes
@@ -68,9 +58,8 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
             found.append(f"{where}: {', '.join(missing)} not defined")
             continue
         try:
-            own = result_type(node, types, program.tables)
-            own = whole_result(node, types, program.tables, own)
-            types[node.out] = _widened(node, types, own)
+            at = At(node, program.tables, types)
+            types[node.out] = _widened(node, types, _whole_result(at, node.result(at)))
         except (ValueError, IndexError) as error:
             found.append(f"{where}: {error}")
     return types
@@ -146,13 +135,7 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
 
 def _signs(program: Program, types: Types) -> set[str]:
     """Sums that are computed no further than their sign needs."""
-    return {
-        node.out
-        for node in program.body
-        if isinstance(node, (ir.TaylorSum, ir.TiledTaylor, ir.PickedTaylor, ir.JetSum))
-        or (isinstance(node, ir.BoundedSum) and node.tolerance < 0)
-        or (isinstance(node, ir.Guard) and types[node.exact].wide and not types[node.score].wide)
-    }
+    return {node.out for node in program.body if node.gives_sign(types)}
 
 
 def _check_unused(program: Program, problems: list[str]) -> None:
@@ -183,18 +166,20 @@ def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
 
 def whole_tables(node: Node, program: Program) -> tuple[str, ...]:
     """Tables of a node that computes in whole numbers, as some nodes of floats can do as well."""
-    if isinstance(node, (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists)) and program.number in FIXED:
+    if node.may_be_whole and program.number in FIXED:
         return tuple(name for name in ir.table_names(node) if program.tables[name].dtype.kind in "iu")
-    return ir.table_names(node) if isinstance(node, ir.FIXED_NODES) else ()
+    return ir.table_names(node) if node.is_whole else ()
 
 
 def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
     """Tables that may hold fewer digits than the program's numbers, and the types they may have."""
-    half, byte = np.dtype(np.float16), np.dtype(np.int8)
-    if isinstance(node, (ir.PackedSum, ir.PackedPath)) and node.shape == "given":
-        return {node.vectors: (np.dtype(np.int32),)}
-    if isinstance(node, ir.TiledSum):
-        return {node.vectors: (half,)}
-    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists, ir.TiledLists)):
-        return {node.planes: (half, byte)}
-    return {node.weights: (half, byte)} if isinstance(node, ir.LeafAffine) else {}
+    return {getattr(node, field): tuple(map(np.dtype, kinds)) for field, kinds in node.small_tables.items()}
+
+
+def _whole_result(at: At, result: Type) -> Type:
+    """The type of a node that gives whole numbers because it reads some."""
+    read = [at.read[name] for name in ir.operands(at.node)]
+    if not at.takes_whole or not any(one.whole for one in read):
+        return result
+    need(all(one.whole for one in read), "whole numbers and floats do not mix")
+    return replace(result, whole="i32", limit=fits(at.node.whole_limit(at), INT32, "a score"))

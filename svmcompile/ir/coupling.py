@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.champions import pair_indices
+from svmcompile.ir.pairs import pair_indices
 
 Numbers = NDArray[Any]  # float64 or complex128
 

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import INPUT_LIMITS
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.fixed_near import near_tests
+from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.program import INPUT_LIMITS, Program
+from svmcompile.ir.node import At
+from svmcompile.ir.program import Program
 
 AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
 
@@ -26,7 +29,7 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
     found = np.full((len(rows), _width(program)), np.inf)
     value = program.output("scores") or program.output("value")
-    node = next((item for item in program.body if item.out == value), None)
+    node = maker(program, value)
     near = np.zeros(len(rows), dtype=bool)
     if isinstance(node, ir.Dequantise):
         found[:] = error
@@ -42,7 +45,7 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
 def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
-    return bool(program.input.number) or all(isinstance(node, ir.Quantise) for node in readers)
+    return bool(program.input.number) or all(node.quantises for node in readers)
 
 
 def _width(program: Program) -> int:
@@ -56,12 +59,11 @@ def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of which nothing is cut off, neither of the features nor of what preprocessing makes of them."""
     found = _of_input_type(program, rows)
     for node in program.body:
-        if isinstance(node, (ir.Quantise, ir.Requantise)):
-            x = interpret_values(program, rows, {node.x})[node.x].astype(np.float64)
+        if node.quantises:
+            at = At(node, program.tables, interpret_values(program, rows, set(ir.operands(node))))
             with np.errstate(all="ignore"):
-                t = (x - program.tables[node.shift]) * program.tables[node.factor]
-            t = t / 2.0**node.scale_bits if isinstance(node, ir.Requantise) else t
-            found &= (np.abs(t) <= node.limit + AT_THE_END).all(axis=1)
+                t = (at.x.astype(np.float64) - at.shift) * at.factor / 2.0 ** getattr(node, "scale_bits", 0)
+            found &= (np.abs(t) <= at.limit + AT_THE_END).all(axis=1)
     return found
 
 

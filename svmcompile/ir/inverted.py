@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import SparseSum
+from svmcompile.ir.node import At
 
-Tables = Mapping[str, NDArray[Any]]
 WORD = 32  # features per word of `marks`
 
 
@@ -39,49 +38,47 @@ def marked(features: NDArray[np.intp], width: int) -> tuple[NDArray[np.uint32], 
     return marks, np.cumsum(counts) - counts
 
 
-def stored_vectors(node: SparseSum, tables: Tables, width: int) -> Any:
+def stored_vectors(at: At, width: int) -> Any:
     """The vectors as a scipy matrix [vectors, d]."""
     from scipy.sparse import csc_array, vstack
 
-    features = features_that_occur(tables[node.marks])
-    starts = tables[node.starts].astype(np.int64)
-    vectors, _ = vectors_and_lanes(tables[node.weights])
+    features = features_that_occur(at.marks)
+    starts = at.starts.astype(np.int64)
+    vectors, _ = vectors_and_lanes(at.weights)
     parts = []
     for segment, own in enumerate(starts):
         ends = np.zeros(width + 1, dtype=np.int64)
         ends[features + 1] = np.diff(own)
-        count = min(node.segment, vectors - segment * node.segment)
+        count = min(at.segment, vectors - segment * at.segment)
         entries = slice(own[0], own[-1])
-        content = tables[node.values][entries], tables[node.indices][entries].astype(np.int64)
+        content = at.values[entries], at.indices[entries].astype(np.int64)
         parts.append(csc_array((*content, np.cumsum(ends)), shape=(count, width)))
     return vstack(parts, format="csr")
 
 
-def inverted_problems(node: SparseSum, tables: Tables, width: int, vectors: int) -> Iterator[str]:
+def inverted_problems(at: At, width: int, vectors: int) -> Iterator[str]:
     """What would lead the generated code astray; what comes later relies on what comes first."""
-    marks, ranks, starts, indices = (
-        tables[name] for name in (node.marks, node.ranks, node.starts, node.indices)
-    )
-    words, segments = -(-width // WORD), -(-vectors // node.segment)
+    marks, ranks, starts, indices, names = at.marks, at.ranks, at.starts, at.indices, at.node
+    words, segments = -(-width // WORD), -(-vectors // at.segment)
     if marks.shape != (words,) or ranks.shape != (words,) or marks.dtype != np.uint32:
-        yield f"marks @{node.marks} or ranks @{node.ranks} do not fit {width} features"
+        yield f"marks @{names.marks} or ranks @{names.ranks} do not fit {width} features"
         return
     features = features_that_occur(marks)
     if not (marked(features, words * WORD)[1] == ranks).all() or (features >= width).any():
-        yield f"ranks @{node.ranks} do not count the bits of @{node.marks}"
+        yield f"ranks @{names.ranks} do not count the bits of @{names.marks}"
     if starts.shape != (segments, len(features) + 1) or indices.ndim != 1 or not segments:
-        yield f"starts @{node.starts} is {starts.shape}, expected {(segments, len(features) + 1)}"
+        yield f"starts @{names.starts} is {starts.shape}, expected {(segments, len(features) + 1)}"
         return
     flat = starts.astype(np.int64).ravel()
     joined = (starts[1:, 0] == starts[:-1, -1]).all()
     if flat[0] != 0 or flat[-1] != indices.size or (np.diff(flat) < 0).any() or not joined:
-        yield f"starts @{node.starts} do not share out the entries"
+        yield f"starts @{names.starts} do not share out the entries"
         return
-    yield from _index_problems(node, starts.astype(np.int64), indices.astype(np.int64), vectors)
+    yield from _index_problems(at.node, starts.astype(np.int64), indices.astype(np.int64), vectors)
 
 
 def _index_problems(
-    node: SparseSum, starts: NDArray[np.int64], indices: NDArray[np.int64], vectors: int
+    node: Any, starts: NDArray[np.int64], indices: NDArray[np.int64], vectors: int
 ) -> Iterator[str]:
     for segment, own in enumerate(starts):
         part = indices[own[0] : own[-1]]

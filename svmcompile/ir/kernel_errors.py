@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
 from svmcompile.ir.kernel import Array, Kernel, squared_distances
-from svmcompile.ir.propagate import ARITHMETIC, Arithmetic, Bounded
-
-BLOCK = 32  # kernel values a backend may add up before it goes on in double
+from svmcompile.ir.row_functions import row_dots
 
 
 def summing_error(
@@ -69,3 +68,10 @@ def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tupl
     # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
     error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))
     return values, error + (values + error) * (a.exp_error + a.u)
+
+
+def dot_error(h: Array, e: Array, weights: NDArray[Any], a: Arithmetic) -> Array:
+    """Bound on the error of dot products row by row; h = x - centre, where x is off by e."""
+    sizes, d = np.abs(weights.astype(np.float64)), h.shape[1]
+    error = row_dots(e, sizes) + a.u * (d + 4) * row_dots(np.abs(h), sizes)
+    return np.asarray(error + a.tiny * (np.abs(h).sum(axis=1) + d + 2))

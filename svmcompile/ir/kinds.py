@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 Value: TypeAlias = str  # name of a computed value
 Lazy: TypeAlias = str  # name of a value that only some rows need
@@ -49,3 +53,9 @@ class Type:
     wide: bool = field(default=False, compare=False)
     whole: Whole = field(default="", compare=False)
     limit: int = field(default=0, compare=False)
+
+
+Tables = Mapping[str, NDArray[Any]]
+Types = dict[str, Type]
+Floats = NDArray[np.floating[Any]]
+Indices = NDArray[np.intp]

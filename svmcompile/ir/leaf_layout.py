@@ -5,42 +5,37 @@ Type rules, interpreter, bounds, cost and the backends all read this, so they ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.fixed_trees import FixedLeafSums
-from svmcompile.ir.leaf_sums import LeafSums, PackedLeaves
+from svmcompile.ir.kinds import Floats
+from svmcompile.ir.node import At
+from svmcompile.ir.packed import packed_values
+from svmcompile.ir.pairs import pair_indices, pair_sums
+from svmcompile.ir.whole_numbers import Wholes, whole
 
-Tables = Mapping[str, NDArray[Any]]
-Indices = NDArray[np.int64]
 
-
-def columns_of(rule: str, classes: Indices) -> Indices:
+def columns_of(rule: str, classes: Wholes) -> Wholes:
     """Weights per vector of leaves with so many classes."""
     if rule == "sum":
         return np.ones_like(classes)
     return np.asarray(np.where(classes > 1, classes - (rule == "vote"), 0))
 
 
-def sums_of(rule: str, classes: Indices) -> Indices:
+def sums_of(rule: str, classes: Wholes) -> Wholes:
     """Sums of leaves with so many classes."""
     if rule == "sum":
         return np.ones_like(classes)
     return np.asarray(np.where(classes > 1, classes * (classes - 1) // 2 if rule == "vote" else classes, 0))
 
 
-def running(counts: Indices) -> Indices:
+def running(counts: Wholes) -> Wholes:
     """[leaves + 1]: where each leaf begins, and the end."""
     return np.concatenate([[0], np.cumsum(counts)])
-
-
-def whole(table: NDArray[Any]) -> Indices:
-    """A table of whole numbers that cannot wrap around."""
-    return np.asarray(table.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Leaf:
     """One leaf: where its things stand."""
 
     number: int
-    members: Indices
+    members: Wholes
     counts: tuple[int, ...]  # vectors of each class
     vectors: slice
     weights: slice
@@ -61,13 +56,13 @@ class Leaf:
         return len(self.members) > 1
 
 
-def leaves(node: LeafSums | FixedLeafSums, tables: Tables) -> Iterator[Leaf]:
+def leaves(at: At) -> Iterator[Leaf]:
     """The leaves of a math node, in order."""
-    starts, firsts = whole(tables[node.starts]), whole(tables[node.firsts])
+    starts, firsts = whole(at.starts), whole(at.firsts)
     classes = np.diff(firsts)
-    columns = columns_of(node.rule, classes)
-    weights, bias = running(np.diff(starts) * columns), running(sums_of(node.rule, classes))
-    members, counts = whole(tables[node.members]), whole(tables[node.counts])
+    columns = columns_of(at.rule, classes)
+    weights, bias = running(np.diff(starts) * columns), running(sums_of(at.rule, classes))
+    members, counts = whole(at.members), whole(at.counts)
     for number in range(len(classes)):
         own = slice(firsts[number], firsts[number + 1])
         yield Leaf(
@@ -85,28 +80,82 @@ def leaves(node: LeafSums | FixedLeafSums, tables: Tables) -> Iterator[Leaf]:
 class PackedLayout:
     """Sizes of the leaves of a machine node, derived from their classes and vectors."""
 
-    vectors: Indices  # [leaves], without what fills up
-    columns: Indices
-    sums: Indices
-    places: Indices  # [leaves + 1]
-    bias_firsts: Indices  # [leaves + 1]
+    vectors: Wholes  # [leaves], without what fills up
+    columns: Wholes
+    sums: Wholes
+    places: Wholes  # [leaves + 1]
+    bias_firsts: Wholes  # [leaves + 1]
 
 
-def packed_layout(node: PackedLeaves, tables: Tables) -> PackedLayout:
+def packed_layout(at: At) -> PackedLayout:
     """Where weights and biases stand; the tables `firsts`, `ends` and `starts` must be sound."""
-    firsts, ends = whole(tables[node.firsts]), whole(tables[node.ends])
+    firsts, ends = whole(at.firsts), whole(at.ends)
     classes, vectors = np.diff(firsts), ends[firsts[1:] - 1]
-    columns = columns_of(node.rule, classes)
-    lanes = tables[node.vectors].shape[2]
-    places = whole(tables[node.starts]) * lanes if node.rule == "sum" else running(vectors * columns)
-    sums = sums_of(node.rule, classes)
+    columns = columns_of(at.rule, classes)
+    lanes = at.vectors.shape[2]
+    places = whole(at.starts) * lanes if at.rule == "sum" else running(vectors * columns)
+    sums = sums_of(at.rule, classes)
     return PackedLayout(vectors, columns, sums, places, running(sums))
 
 
-def unique_vectors(node: LeafSums | PackedLeaves, tables: Tables) -> tuple[Indices, Indices]:
-    """Vectors and weights per vector of every leaf, without what fills up."""
-    classes = np.diff(whole(tables[node.firsts]))
-    columns = columns_of(node.rule, classes)
-    if isinstance(node, LeafSums):
-        return np.diff(whole(tables[node.starts])), columns
-    return packed_layout(node, tables).vectors, columns
+ABSENT = -1.0  # votes of a class that is not in the leaf
+LOWEST = float(np.finfo(np.float32).min)  # the score of such a class where sums are compared
+
+
+def empty_scores(rule: str, classes: int, rows: int, dtype: Any) -> Floats:
+    """Scores before any leaf has spoken."""
+    if rule == "sum":
+        return np.zeros((rows, 1), dtype=dtype)
+    return np.full((rows, classes), ABSENT if rule == "vote" else LOWEST, dtype=dtype)
+
+
+def leaf_scores(rule: str, sums: Floats, members: NDArray[Any]) -> Floats:
+    """What the sums [rows, sums] say of the leaf's classes, [rows, classes of the leaf]."""
+    if rule == "sum":
+        return sums
+    if len(members) == 1:
+        return np.zeros((len(sums), 1), dtype=sums.dtype)
+    if rule == "ovr":
+        return sums
+    votes = np.zeros((len(sums), len(members)), dtype=sums.dtype)
+    for column, (i, j) in enumerate(pair_indices(len(members))):
+        votes[:, i] += sums[:, column] > 0
+        votes[:, j] += ~(sums[:, column] > 0)
+    return votes
+
+
+def leaf_columns(rule: str, members: NDArray[Any]) -> NDArray[Any]:
+    """Where in the scores a leaf's own go."""
+    return np.zeros(1, dtype=np.int64) if rule == "sum" else members
+
+
+def leaf_sums(rule: str, values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+    """The sums of one leaf, without bias, from kernel values [rows, n] and weights [n, columns]."""
+    if len(counts) == 1:  # a constant has no vectors
+        return np.zeros((len(values), 1 if rule == "sum" else 0))
+    return pair_sums(values, weights, counts) if rule == "vote" else np.asarray(values @ weights)
+
+
+def own_weights(leaf: Leaf, weights: NDArray[Any]) -> NDArray[Any]:
+    """[vectors, columns] of a leaf."""
+    return np.asarray(weights[leaf.weights].reshape(-1, max(leaf.columns, 1)))
+
+
+def packed_sums(at: At, x: Floats, leaf: int) -> Floats:
+    """The sums of one leaf, bias included, in double."""
+    layout, starts, firsts = packed_layout(at), whole(at.starts), at.firsts
+    _, d, lanes = at.vectors.shape
+    places = slice(starts[leaf] * lanes, starts[leaf + 1] * lanes)
+    vectors = at.vectors[starts[leaf] : starts[leaf + 1]].transpose(0, 2, 1).reshape(-1, d)
+    offsets = at.offsets[places] if at.shape == "exp2" else at.offsets
+    values = packed_values(at, x, vectors, offsets)
+    ends = whole(at.ends)[firsts[leaf] : firsts[leaf + 1]]
+    counts = tuple(np.diff(ends, prepend=0).tolist())
+    weights = at.weights.astype(np.float64)
+    if at.rule == "sum":
+        sums: Floats = values @ weights[places, None]
+    else:
+        n, columns = int(layout.vectors[leaf]), int(layout.columns[leaf])
+        own = weights[layout.places[leaf] : layout.places[leaf + 1]].reshape(n, columns)
+        sums = leaf_sums(at.rule, values[:, :n], own, counts)
+    return sums + at.bias[layout.bias_firsts[leaf] : layout.bias_firsts[leaf + 1]]

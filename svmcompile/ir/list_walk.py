@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.lists import PlaneLists, TiledLists
-from svmcompile.ir.rules import classes_of
+from svmcompile.ir.kinds import Floats, Indices
+from svmcompile.ir.node import At
+from svmcompile.ir.pairs import classes_of, favour, pair_number
 
-Tables = Mapping[str, NDArray[Any]]
-Lists = PlaneLists | TiledLists
-Floats = NDArray[np.floating[Any]]
 Flags = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,33 +32,33 @@ class Walk:
         return np.asarray(self.tested.sum(axis=1))
 
 
-def plane_rows(node: Lists, tables: Tables) -> NDArray[Any]:
+def plane_rows(at: At) -> NDArray[Any]:
     """The planes [m, d], whatever their layout."""
-    planes = tables[node.planes]
-    if isinstance(node, PlaneLists):
-        return planes
+    planes = at.planes
+    if planes.ndim == 2:
+        return np.asarray(planes)
     groups, d, lanes = planes.shape
-    return np.asarray(planes.transpose(0, 2, 1).reshape(groups * lanes, d)[: len(tables[node.answers])])
+    return np.asarray(planes.transpose(0, 2, 1).reshape(groups * lanes, d)[: len(at.answers)])
 
 
-def walk_lists(node: Lists, h: Floats, tables: Tables) -> Walk:
+def walk_lists(at: At, h: Floats) -> Walk:
     """The walk of rows h = x - centre."""
-    values = h @ plane_rows(node, tables).astype(h.dtype).T
-    return walk_hits(node, np.asarray(values > tables[node.thresholds]), tables, h.dtype)
+    values = h @ plane_rows(at).astype(h.dtype).T
+    return walk_hits(at, np.asarray(values > at.thresholds), h.dtype)
 
 
-def walk_hits(node: Lists, hits: Flags, tables: Tables, dtype: Any) -> Walk:
+def walk_hits(at: At, hits: Flags, dtype: Any) -> Walk:
     """The walk of rows of which it is known [rows, planes] which half-spaces hold them."""
-    starts = tables[node.starts].astype(np.intp)
+    starts = at.starts.astype(np.intp)
     scores = np.empty((len(hits), len(starts) - 1), dtype=dtype)
     tested = np.zeros_like(hits)
     for p, (first, end) in enumerate(pairwise(starts)):
         found = hits[:, first:end]
         tested[:, first:end] = np.cumsum(found, axis=1) - found == 0  # none before holds the row
-        rows, at = np.nonzero(found & tested[:, first:end])
-        scores[:, p] = tables[node.rest][p]
-        scores[rows, p] = tables[node.answers][first + at]
-    if node.order == "all":
+        rows, planes = np.nonzero(found & tested[:, first:end])
+        scores[:, p] = at.rest[p]
+        scores[rows, p] = at.answers[first + planes]
+    if at.order == "all":
         return Walk(scores, tested)
     scores, met = dag(scores)
     return Walk(scores, tested & np.repeat(met, np.diff(starts), axis=1))
@@ -82,22 +78,10 @@ def dag(scores: Floats) -> tuple[Floats, Flags]:
     return favour(n_classes).astype(scores.dtype)[low] * sure[:, None], met
 
 
-def pair_number(first: Any, second: Any, n_classes: int) -> Any:
-    """Where the pairs (first, second) stand in LIBSVM's order."""
-    return first * (2 * n_classes - first - 1) // 2 + second - first - 1
-
-
-def favour(n_classes: int) -> NDArray[np.float64]:
-    """[classes, pairs]: 1 where a class is the pair's first, -1 where it is its second, else 0."""
-    first, second = np.triu_indices(n_classes, 1)
-    own = np.arange(n_classes)[:, None]
-    return np.asarray((own == first).astype(np.float64) - (own == second))
-
-
-def most_tests(node: Lists, tables: Tables) -> int:
+def most_tests(at: At) -> int:
     """The most planes a row can be held against."""
-    lengths = np.diff(tables[node.starts].astype(np.intp))
-    if node.order == "all":
+    lengths = np.diff(at.starts.astype(np.intp))
+    if at.order == "all":
         return int(lengths.sum())
     n_classes = classes_of(len(lengths))
     most = np.zeros((n_classes, n_classes), dtype=np.intp)  # from each pair of classes on

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.trees import Indices, leaf_depths, leaf_functions, walk
-
-Floats = NDArray[np.floating[Any]]
+from svmcompile.ir.kinds import Floats, Indices
+from svmcompile.ir.trees import leaf_depths, leaf_functions, walk
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import FIXED as FIXED
+from svmcompile.ir.arithmetic import INPUT_LIMITS as INPUT_LIMITS
+from svmcompile.ir.arithmetic import Number as Number
+from svmcompile.ir.arithmetic import WholeInput as WholeInput
 from svmcompile.ir.labels import Labels, Scalar
 from svmcompile.ir.nodes import Node, Value
 
@@ -20,11 +24,6 @@ if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost
     from svmcompile.ir.trace import Trace
 
-# Floats; programs in whole numbers, whose floats are f32; and types of whole numbers within these.
-Number = Literal["f32", "f64", "q15", "q7", "u8", "i8", "i16", "i32"]
-FIXED: tuple[Number, ...] = ("q15", "q7")
-INPUT_LIMITS: dict[str, tuple[int, int]] = {"u8": (0, 255), "i16": (-32768, 32767)}
-WholeInput = Literal["", "u8", "i16"]
 OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
 
 

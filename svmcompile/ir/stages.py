@@ -6,36 +6,20 @@ that the interpreter can pick, the cost can count and a person can plot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.bounded import BoundedSum, BoundedVote
+from svmcompile.ir.arithmetic import in_segments
 from svmcompile.ir.kernel import Array, Kernel
-
-Tables = Mapping[str, NDArray[Any]]
-SEGMENT = 64  # squares that are added up before their sum goes to that of all, a multiple of all chains
-
-
-LONG = 256  # features, from which on C code of kernel sums adds up the products of a row in segments
-
-
-def dot_chain(d: int) -> int:
-    """How many additions a product of a row's dot product goes through at most, in C code for one row."""
-    return d if d < LONG else in_segments(d)
+from svmcompile.ir.node import At
 
 
 def longest_chain(kernel: Kernel, d: int) -> int:
     """How many additions the square of a difference goes through."""
     return in_segments(d) if kernel.kind == "rbf" else d
-
-
-def in_segments(d: int) -> int:
-    """How many additions each of d terms goes through: within its segment and after it."""
-    return min(d, SEGMENT + -(-d // SEGMENT) + 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,45 +60,45 @@ def lower_triangle(packed: NDArray[Any], size: int) -> Array:
     return matrix
 
 
-def stages(node: BoundedSum, rows: NDArray[Any], tables: Tables) -> Stages:
+def stages(at: At, rows: NDArray[Any]) -> Stages:
     """All stages of a bounded sum."""
     x = rows.astype(np.float64)
-    values = node.kernel.values(x, tables[node.vectors].astype(np.float64))
-    ends, coordinates = tables[node.ends].astype(np.int64), len(tables[node.projection])
-    q = values[:, :coordinates] @ lower_triangle(tables[node.coordinates], coordinates).T
+    values = at.kernel.values(x, at.vectors.astype(np.float64))
+    ends, coordinates = at.ends.astype(np.int64), len(at.projection)
+    q = values[:, :coordinates] @ lower_triangle(at.coordinates, coordinates).T
     squares = np.column_stack([np.zeros(len(x)), np.cumsum(np.square(q), axis=1)])
-    rest = self_kernel(node.kernel, x)[:, None] - squares[:, np.minimum(ends, coordinates)]
-    size = size_of(node.kernel, x, node.reach)[:, None]
-    scores = np.stack([_score(node, tables, values, q, s) for s in range(len(ends))], axis=1)
-    errors = _errors(rest, size, *(tables[name] for name in (node.residuals, node.slacks, node.margins)))
-    weights, rounding = tables[node.weights], tables[node.rounding]
+    rest = self_kernel(at.kernel, x)[:, None] - squares[:, np.minimum(ends, coordinates)]
+    size = size_of(at.kernel, x, at.reach)[:, None]
+    scores = np.stack([_score(at, values, q, s) for s in range(len(ends))], axis=1)
+    errors = _errors(rest, size, at.residuals, at.slacks, at.margins)
+    weights, rounding = at.weights, at.rounding
     last = values @ weights
     spread = np.abs(values) @ np.abs(weights)
     return _finite(
         x,
-        np.column_stack([scores, last]) + tables[node.bias],
+        np.column_stack([scores, last]) + at.bias,
         np.column_stack([errors, rounding[0] * spread + rounding[1] * size[:, 0]]),
         np.append(ends, len(weights)),
     )
 
 
-def _score(node: BoundedSum, tables: Tables, values: Array, q: Array, stage: int) -> Array:
+def _score(at: At, values: Array, q: Array, stage: int) -> Array:
     """The estimate of one stage, without bias."""
-    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
+    ends, projection = at.ends.astype(np.int64), at.projection
     end = int(ends[stage])
     if end <= len(projection):
         return np.asarray(q[:, :end] @ projection[:end])
-    return np.asarray(values[:, :end] @ estimate_of(node, tables, stage))
+    return np.asarray(values[:, :end] @ estimate_of(at, stage))
 
 
-def estimate_of(node: BoundedSum, tables: Tables, stage: int) -> Array:
+def estimate_of(at: At, stage: int) -> Array:
     """Weights of kernel values that give the score of a stage."""
-    ends, projection = tables[node.ends].astype(np.int64), tables[node.projection]
+    ends, projection = at.ends.astype(np.int64), at.projection
     end, rank = int(ends[stage]), len(projection)
     if end <= rank:
-        return np.asarray(projection[:end] @ lower_triangle(tables[node.coordinates], end))
-    at = int(ends[:stage][ends[:stage] > rank].sum())
-    return np.asarray(tables[node.estimates][at : at + end])
+        return np.asarray(projection[:end] @ lower_triangle(at.coordinates, end))
+    first = int(ends[:stage][ends[:stage] > rank].sum())
+    return np.asarray(at.estimates[first : first + end])
 
 
 def _errors(rest: Array, size: Array, residuals: Array, slacks: Array, margins: Array) -> Array:
@@ -128,26 +112,26 @@ def _finite(x: Array, scores: Array, errors: Array, ends: NDArray[np.int64]) -> 
     return Stages(scores, errors, ends)
 
 
-def pair_stages(node: BoundedVote, pair: int, classes: tuple[int, int], known: PairTables) -> Stages:
+def pair_stages(at: At, pair: int, classes: tuple[int, int], known: PairTables) -> Stages:
     """All stages of one pair of a vote."""
-    picks, at = known.basis(pair)
+    picks, place = known.basis(pair)
     values = known.values[:, picks]
     count = len(picks)
-    ends = np.minimum(np.arange(node.block, count + node.block, node.block), count)
+    ends = np.minimum(np.arange(at.block, count + at.block, at.block), count)
     triangle = lower_triangle(known.triangle(pair), count)
     q = values @ triangle.T
     left = known.own[:, None] - np.cumsum(np.square(q), axis=1)
-    scores = np.cumsum(q * known.tables[node.projections][at], axis=1)[:, ends - 1]
+    scores = np.cumsum(q * at.projections[place], axis=1)[:, ends - 1]
     stage = known.stages_of(pair)
-    parts = (known.tables[name][stage] for name in (node.residuals, node.slacks, node.margins))
+    parts = (table[stage] for table in (at.residuals, at.slacks, at.margins))
     errors = _errors(left[:, ends - 1], known.size[:, None], *parts)
     members, weights = known.members(classes)
     met = known.values[:, members]
-    rounding = known.tables[node.rounding][pair]
+    rounding = at.rounding[pair]
     last = rounding[0] * (np.abs(met) @ np.abs(weights)) + rounding[1] * known.size
     return _finite(
         known.x,
-        np.column_stack([scores, met @ weights]) + known.tables[node.bias][pair],
+        np.column_stack([scores, met @ weights]) + at.bias[pair],
         np.column_stack([errors, last]),
         np.append(ends, len(members)),
     )
@@ -156,24 +140,24 @@ def pair_stages(node: BoundedVote, pair: int, classes: tuple[int, int], known: P
 class PairTables:
     """The tables of a vote, cut up by pairs, and what all pairs of a row share."""
 
-    def __init__(self, node: BoundedVote, rows: NDArray[Any], tables: Tables) -> None:
-        self.node, self.tables = node, tables
+    def __init__(self, at: At, rows: NDArray[Any]) -> None:
+        self.at = at
         self.x = rows.astype(np.float64)
-        self.values = node.kernel.values(self.x, tables[node.vectors].astype(np.float64))
-        self.own = self_kernel(node.kernel, self.x)
-        self.size = size_of(node.kernel, self.x, node.reach)
-        counts = np.asarray(np.diff(tables[node.starts].astype(np.int64)), dtype=np.int64)
+        self.values = at.kernel.values(self.x, at.vectors.astype(np.float64))
+        self.own = self_kernel(at.kernel, self.x)
+        self.size = size_of(at.kernel, self.x, at.reach)
+        counts = np.asarray(np.diff(at.starts.astype(np.int64)), dtype=np.int64)
         self._triangles = np.concatenate([[0], np.cumsum(counts * (counts + 1) // 2)])
-        self._stages = np.concatenate([[0], np.cumsum(-(-counts // node.block))])
-        self._classes = np.concatenate([[0], np.cumsum(node.counts)])
+        self._stages = np.concatenate([[0], np.cumsum(-(-counts // at.block))])
+        self._classes = np.concatenate([[0], np.cumsum(at.counts)])
 
     def basis(self, pair: int) -> tuple[NDArray[Any], slice]:
         """The vectors of a pair's basis, and where they stand."""
-        start, stop = self.tables[self.node.starts][pair : pair + 2].astype(np.int64)
-        return self.tables[self.node.picks][start:stop], slice(start, stop)
+        start, stop = self.at.starts[pair : pair + 2].astype(np.int64)
+        return self.at.picks[start:stop], slice(start, stop)
 
     def triangle(self, pair: int) -> NDArray[Any]:
-        return self.tables[self.node.coordinates][self._triangles[pair] : self._triangles[pair + 1]]
+        return self.at.coordinates[self._triangles[pair] : self._triangles[pair + 1]]
 
     def stages_of(self, pair: int) -> slice:
         return slice(self._stages[pair], self._stages[pair + 1])
@@ -181,6 +165,18 @@ class PairTables:
     def members(self, classes: tuple[int, int]) -> tuple[NDArray[np.intp], Array]:
         """The vectors of two classes and their weights in the pair."""
         i, j = classes
-        weights = self.tables[self.node.weights]
+        weights = self.at.weights
         of_i, of_j = (np.arange(self._classes[c], self._classes[c + 1]) for c in classes)
         return np.concatenate([of_i, of_j]), np.concatenate([weights[j - 1, of_i], weights[i, of_j]])
+
+
+CHECK_FLOPS = 6  # a stage's test: residual norm, root, error, comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What rows met: kernel values, flops beside those of the values, and who needs the exact sum."""
+
+    values: Array  # [rows]
+    flops: Array  # [rows]
+    unsure: NDArray[np.bool_]  # [rows]

@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, SvmCompileError
+from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import KERNEL_KINDS, Kernel
+from svmcompile.ir.kinds import LeafRule, Norm, Order, Rule, Shape
 from svmcompile.ir.labels import Labels, Scalar
-from svmcompile.ir.nodes import NODES, LeafRule, Node, Norm, Order, Rule, Shape
-from svmcompile.ir.program import FIXED, Claim, Input, Origin, Output, Program, Saving, WholeInput
+from svmcompile.ir.nodes import NODES, Node
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
 
 FORMAT = 2
 MAGIC = b"PK\x03\x04"

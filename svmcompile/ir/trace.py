@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import nodes as ir
-from svmcompile.ir.champions import pair_indices
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
-from svmcompile.ir.stages import PairTables, Stages, pair_stages, stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +29,14 @@ class Trace:
 
 def trace(program: Program, data: Any, pair: int = 0) -> Trace:
     """The stages of the program's bounded sum, or of one pair of its vote."""
-    node = next((node for node in program.body if isinstance(node, (ir.BoundedSum, ir.BoundedVote))), None)
+    node: Any = next((node for node in program.body if node.has_stages), None)
     if node is None:
         raise UnsupportedError(
             "this program has no bounds to trace; the method 'anytime' makes such programs"
         )
     rows = as_rows(data, program.n_features, program.input.feature_names)
     x = interpret_values(program, rows, {node.x})[node.x]
-    found = _stages(node, x, program, pair)
-    tolerance = node.tolerance if isinstance(node, ir.BoundedSum) else -1.0
+    found = node.stages(At(node, program.tables), x, pair)
+    tolerance = getattr(node, "tolerance", -1.0)
     low, high = found.scores - found.errors, found.scores + found.errors
     return Trace(found.ends, low, found.scores, high, found.first_sure(tolerance))
-
-
-def _stages(node: ir.BoundedSum | ir.BoundedVote, x: NDArray[Any], program: Program, pair: int) -> Stages:
-    if isinstance(node, ir.BoundedSum):
-        return stages(node, x, program.tables)
-    classes = pair_indices(len(node.counts))[pair]
-    return pair_stages(node, pair, classes, PairTables(node, x, program.tables))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.intp]
+from svmcompile.ir.kinds import Indices
+
 Test = Callable[[Indices, Indices], NDArray[np.bool_]]  # (rows, the node of each) -> goes right?
 
 

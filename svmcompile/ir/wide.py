@@ -4,10 +4,11 @@ whole numbers for what comes of quantised ones.
 
 from __future__ import annotations
 
+from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import in_double
-from svmcompile.ir.nodes import Guard, Node, Value, operands
-from svmcompile.ir.program import FIXED, Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.nodes import Node, Value, operands
+from svmcompile.ir.program import Program
 
 
 def float_number(program: Program) -> Number:
@@ -23,8 +24,8 @@ def value_number(value: Value, program: Program, types: Types) -> Number:
 
 def settled_in_double(program: Program, types: Types) -> set[Value]:
     """Scores of guards that rely on a bound of their rounding: their tables must stay as they are."""
-    guards = [node for node in program.body if isinstance(node, Guard)]
-    return {node.score for node in guards if types[node.exact].wide and not types[node.score].wide}
+    guards = [node for node in program.body if node.guards and node.gives_sign(types)]
+    return {operands(node)[0] for node in guards}
 
 
 def node_number(node: Node, program: Program, types: Types) -> Number:

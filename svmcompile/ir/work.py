@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from numpy.typing import NDArray
 
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.rules import Types
+from svmcompile.ir.kernel import Kernel
 
-Tables = Mapping[str, NDArray[Any]]
 Values = Mapping[str, NDArray[Any]]
 
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
@@ -37,7 +34,17 @@ class Work:
         return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
 
 
-@singledispatch
-def work(node: Node, types: Types, tables: Tables, values: Values | None) -> Work:
-    """Kernel evaluations and flops of one node: on average over rows with these values, or at most."""
-    raise TypeError(f"no cost for {type(node).__name__}")
+def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) -> int:
+    """Flops of n kernel values in d dimensions, each entering some sums."""
+    if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
+        return n * 2 * weights_per_vector
+    return n * (2 * d + shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree) + 2 * weights_per_vector)
+
+
+def shape_flops(shape: str, degree: int) -> int:
+    return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
+
+
+def mean_or_most(per_leaf: NDArray[Any], rows: Any, field: str) -> float:
+    """Of the leaves that rows fall into, on average; without rows, of the worst leaf."""
+    return float(per_leaf.max() if rows is None else per_leaf[getattr(rows, field)].mean())

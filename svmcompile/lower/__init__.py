@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
+from svmcompile.ir.graph import leading_to, own_tables
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
@@ -25,11 +27,9 @@ from svmcompile.ir.nodes import (
     TaylorSum,
     TaylorVote,
     index_tables,
-    operands,
     table_names,
 )
-from svmcompile.ir.own import own_tables
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number, settled_in_double
 from svmcompile.lower.inverted import invert
 from svmcompile.lower.jets import lay_out_jets
@@ -144,13 +144,7 @@ def cast_tables(machine: Program) -> Tables:
 
 def _without_unused(program: Program, body: list[Node]) -> list[Node]:
     """Drops scalings that went into a sum, and exact sums of values that need none."""
-    read = {output.value for output in program.outputs}
-    kept: list[Node] = []
-    for node in reversed(body):
-        if node.out in read:
-            kept.append(node)
-            read.update(operands(node))
-    return kept[::-1]
+    return list(leading_to(body, (output.value for output in program.outputs)))
 
 
 def _narrowest(table: NDArray[Any]) -> NDArray[Any]:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number, WholeInput
+from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.nodes import Node, table_names
-from svmcompile.ir.own import own_tables
-from svmcompile.ir.program import Number, Program, WholeInput
+from svmcompile.ir.program import Program
 from svmcompile.lower.fixed_rows import (
     Span,
     has_grid,

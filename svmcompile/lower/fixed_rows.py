@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import maker
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Quantise, Requantise, Scale
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 BITS: dict[Number, int] = {"q7": 8, "q15": 16}
 FLOAT_ROUNDING = 2.0**-22  # of the three float operations of quantising, as a share of the result
@@ -118,7 +120,7 @@ def _once(numbers: NDArray[Any]) -> NDArray[Any]:
 
 def view_of(program: Program, value: str) -> View:
     """What scalings make of the features they start from."""
-    scale = next((node for node in program.body if node.out == value), None)
+    scale = maker(program, value)
     if not isinstance(scale, Scale):
         return View(value, np.ones(1), np.zeros(1))
     inner, t = view_of(program, scale.x), program.tables

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.fixed_meaning import UNIT_BITS, weighted
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.nodes import Affine, FixedAffine, FixedSum, KernelSum, Node, PairSum, Shape
-from svmcompile.ir.program import Number
+from svmcompile.ir.kinds import Shape
+from svmcompile.ir.nodes import Affine, FixedAffine, FixedSum, KernelSum, Node, PairSum
+from svmcompile.ir.whole_numbers import UNIT_BITS, weighted
 from svmcompile.lower.fixed_curve import CELLS, TOP, Curve, falling, rising
 from svmcompile.lower.fixed_rows import INT32, Row, View
 

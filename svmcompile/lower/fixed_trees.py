@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of, whole
-from svmcompile.ir.program import Number
+from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
+from svmcompile.ir.node import At
+from svmcompile.ir.whole_numbers import whole
 from svmcompile.lower.fixed_rows import INT32, Row, View
 from svmcompile.lower.fixed_sums import (
     SCORE_TOP,
@@ -195,7 +197,7 @@ def fixed_leaf_sums(
     worst, most = float(values.error.max(initial=0.0)), values.unit * values.most
     n = np.diff(whole(t[node.starts]))
     largest = float(np.abs(t[node.weights]).max(initial=0.0))
-    for leaf in leaves(node, t) if values.middle else ():
+    for leaf in leaves(At(node, t)) if values.middle else ():
         if leaf.has_sums:
             own = t[node.weights][leaf.weights].reshape(-1, leaf.columns)
             bias[leaf.bias] += values.middle * signed_sums(own, leaf.counts if node.rule == "vote" else ())

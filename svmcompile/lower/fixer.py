@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.nodes import Node, operands, table_names
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Claim, Number, Output, Program
+from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.lower import cast_tables
 from svmcompile.lower.fixed_quadratic import fixed_quadratic
 from svmcompile.lower.fixed_rows import (

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.inverted import marked
 from svmcompile.ir.nodes import Node, PackedSum, Prepare, SparseSum
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.lower.storage import LAYOUTS, Layout, Storage, sparse_pays
 from svmcompile.lower.tiled import LANES, LARGEST, block_order, block_weights, picked
 

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of, whole
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
+from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PackedLeaves, PackedSum
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
+from svmcompile.ir.whole_numbers import whole
 from svmcompile.lower.packed import pack
 from svmcompile.lower.tiled import FAR, LANES, picked
 
@@ -82,7 +85,7 @@ def _blocks(vectors: NDArray[Any], order: Indices, lanes: int) -> NDArray[Any]:
 
 def _ends(node: LeafSums, program: Program) -> Indices:
     """Vectors of each leaf up to and with each of its classes."""
-    parts = [np.cumsum(leaf.counts) for leaf in leaves(node, program.tables)]
+    parts = [np.cumsum(leaf.counts) for leaf in leaves(At(node, program.tables))]
     return np.concatenate(parts)
 
 

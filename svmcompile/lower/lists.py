@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import PlaneLists, TiledLists
-from svmcompile.ir.program import Number
 
 Tables = dict[str, NDArray[Any]]
 

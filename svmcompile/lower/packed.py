@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh, maker
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Shape
 from svmcompile.ir.nodes import (
     KernelSum,
     Node,
@@ -19,12 +22,10 @@ from svmcompile.ir.nodes import (
     PathSum,
     Prepare,
     Scale,
-    Shape,
     operands,
     table_names,
 )
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
 Sum = KernelSum | PairSum | PathSum
@@ -80,7 +81,7 @@ def _packed(node: Sum, x: str, offsets: str, shape: Shape, degree: int) -> Node:
 
 def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tuple[list[Node], Tables]:
     """exp(-g |x - s|^2) = 2^(x'.s' - |x'|^2/2 - |s'|^2/2), with x' = x sqrt(2 g log2 e)."""
-    scale = next((item for item in program.body if item.out == node.x), None)
+    scale = maker(program, node.x)
     if not isinstance(scale, Scale) or program.tables[scale.offset].any():
         raise EmitError(
             f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"

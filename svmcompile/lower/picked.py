@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.own import fresh
-from svmcompile.ir.picked_taylor import (
+from svmcompile.ir.layout import (
     LAST,
     column_lanes,
     pyramid_rows,
@@ -19,7 +20,7 @@ from svmcompile.ir.picked_taylor import (
     triangle_rows,
     triangle_size,
 )
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
 LANES: dict[Number, int] = {"f32": 16, "f64": 8}  # that fill the widest vectors

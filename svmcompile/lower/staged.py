@@ -16,7 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh, maker
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.layout import in_blocks
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
@@ -27,10 +31,8 @@ from svmcompile.ir.nodes import (
     StagedVote,
     TaylorVote,
 )
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of
-from svmcompile.ir.unstaged import in_blocks
 from svmcompile.lower.packed import LIMITS
 from svmcompile.lower.tiled import LANES, LARGEST, picked
 
@@ -67,7 +69,7 @@ def prepare_for(
     A node whose tables do not move takes in no scaling that adds something.
     """
     rbf = node.kernel.kind == "rbf"
-    scale = next((item for item in program.body if item.out == node.x), None)
+    scale = maker(program, node.x)
     width = program.tables[node.vectors].shape[1]
     x, shift, factor, moved = node.x, np.zeros(width), np.ones(width), np.zeros(width)
     if isinstance(scale, Scale) and ((rbf and moves) or not program.tables[scale.offset].any()):
@@ -128,7 +130,7 @@ def _sum(
         places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
     turns, stages = asked.at(places, rank)
     estimates = [
-        _filled(estimate_of(node, tables, int(turn)), int(place))
+        _filled(estimate_of(At(node, tables), int(turn)), int(place))
         for turn, place in zip(turns, stages.ends, strict=True)
         if place > rank
     ]

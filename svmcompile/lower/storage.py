@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.program import Number
+from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.lower.tiled import LANES
 
 Storage = Literal["auto", "dense", "sparse"]
@@ -48,7 +48,7 @@ def sparse_pays(vectors: NDArray[Any], number: Number, profile: str) -> bool:
     n, d = vectors.shape
     counts = np.count_nonzero(vectors, axis=0)
     full = counts >= LAYOUTS[profile].full * n
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     dense_bytes = n * d * size
     entries = int(counts[~full].sum() + n * full.sum())
     starts = np.count_nonzero(counts) * -(-n // LAYOUTS[profile].segment)

@@ -8,18 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import fresh, maker
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.own import fresh
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.tiled_taylor import (
-    ROWS,
-    cube_rows,
-    cube_size,
-    filled_up,
-    sides_of,
-    square_rows,
-    square_size,
-)
+from svmcompile.ir.layout import ROWS, cube_rows, cube_size, filled_up, sides_of, square_rows, square_size
+from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
 
@@ -33,7 +26,7 @@ MOST_LEAVES, MOST_PRODUCTS = 32, 1024
 
 def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[ir.Node, Tables] | None:
     """The node and its tables; None where the route is of another kind."""
-    route = next((item for item in program.body if item.out == node.leaf), None)
+    route = maker(program, node.leaf)
     x, scale = _scale(program, node)
     if not isinstance(route, (ir.OneLeaf, ir.PlaneRoute)) or route.x not in (node.x, x):
         return None
@@ -95,7 +88,7 @@ class _Scale(NamedTuple):
 
 def _scale(program: Program, node: ir.TaylorSum) -> tuple[str, _Scale]:
     """The value before it is scaled, and the scaling."""
-    scale = next((item for item in program.body if item.out == node.x), None)
+    scale = maker(program, node.x)
     d = program.tables[node.centres].shape[1]
     if not isinstance(scale, ir.Scale):
         return node.x, _Scale(np.zeros(d), np.ones(d), np.zeros(d))

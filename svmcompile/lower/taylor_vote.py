@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.layout import triangle_places
 from svmcompile.ir.nodes import Node, TaylorVote, table_names
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.taylor_vote_meaning import triangle_places
+from svmcompile.ir.program import Program
 from svmcompile.lower.staged import class_order, in_lanes, lost_of, prepare_for, upwards
 from svmcompile.lower.tiled import LANES, picked
 

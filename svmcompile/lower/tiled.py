@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import Node, PackedSum, Prepare, TiledSum
-from svmcompile.ir.program import Number
 
 Tables = dict[str, NDArray[Any]]
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.graph import leading_to
+from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
 if TYPE_CHECKING:
@@ -66,13 +67,7 @@ class Head:
 
     def leading_to(self, *names: str) -> tuple[Node, ...]:
         """The nodes that some outputs need."""
-        wanted = {self.value(name) for name in names}
-        kept = []
-        for node in reversed(self.nodes):
-            if node.out in wanted:
-                kept.append(node)
-                wanted.update(operands(node))
-        return tuple(reversed(kept))
+        return leading_to(self.nodes, (self.value(name) for name in names))
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:

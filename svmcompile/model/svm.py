@@ -117,7 +117,7 @@ class SVM:
     @property
     def weights_by_sum(self) -> Array:
         """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-        from svmcompile.ir.interpret import pair_weights
+        from svmcompile.ir.pairs import pair_weights
 
         return pair_weights(self.coefficients, self.counts) if self.counts else self.coefficients
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import flops, table_bytes
-from svmcompile.ir.own import own_tables
+from svmcompile.ir.graph import own_tables
 from svmcompile.ir.program import Program, Saving
 from svmcompile.optimise.centre import centre_kernels
 from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
 from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PairSum, PathSum, Scale, table_names
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import split_shift
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import flops
-from svmcompile.ir.interpret import pair_weights
+from svmcompile.ir.graph import fresh
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, Quadratic, table_names
-from svmcompile.ir.own import fresh
+from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32
 from svmcompile.optimise.rewrite import all_finite, rewrite

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import fresh, maker, only_maker, readers
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import (
     Affine,
     AsFeatures,
@@ -29,11 +31,9 @@ from svmcompile.ir.nodes import (
     Scale,
     table_names,
 )
-from svmcompile.ir.own import fresh
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
 from svmcompile.optimise.fold import into_scale
-from svmcompile.optimise.rewrite import all_finite, made_by, own_maker, own_scale, readers_of, rewrite
+from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
@@ -82,7 +82,7 @@ def _reading(node: Node, old: str, new: str) -> Node:
         for field in fields(node)
         if field.type in ("Value", "Lazy") and field.name != "out" and getattr(node, field.name) == old
     }
-    return replace(node, **names) if names else node  # type: ignore[arg-type]
+    return replace(node, **names) if names else node
 
 
 def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _value_name(program: Program, stem: str) -> str:
 
 
 def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
-    inner = made_by(program, node.x)
+    inner = maker(program, node.x)
     if not isinstance(inner, Pick):
         return None
     columns = program.tables[inner.columns][program.tables[node.columns]]
@@ -108,10 +108,10 @@ def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
 
 def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
     """A node that takes each feature alone comes after the pick, if all that reads it picks from it."""
-    inner = made_by(program, node.x)
+    inner = maker(program, node.x)
     if not isinstance(inner, BY_FEATURE):
         return None
-    picks = readers_of(program, inner.out)
+    picks = readers(program, inner.out)
     wanted = sum(len(program.tables[item.columns]) if isinstance(item, Pick) else 1 << 30 for item in picks)
     if wanted > types[inner.x].width:
         return None
@@ -132,14 +132,14 @@ def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
 
 def _pick_of_map(program: Program, types: Types, node: Pick) -> Folded | None:
     """Only the scores or products that are picked are computed."""
-    inner, columns = own_maker(program, node.x), program.tables[node.columns]
+    inner, columns = only_maker(program, node.x), program.tables[node.columns]
     if len(columns) > types[node.x].width:
         return None
     if isinstance(inner, Powers):
         return [replace(inner, out=node.out)], {inner.factors: program.tables[inner.factors][columns]}
     if not isinstance(inner, AsFeatures):
         return None
-    made = own_maker(program, inner.scores)
+    made = only_maker(program, inner.scores)
     if not isinstance(made, (Affine, KernelSum)):
         return None
     tables = {name: program.tables[name][columns] for name in (made.weights, made.bias)}
@@ -172,7 +172,7 @@ class _Part:
 def _part(program: Program, types: Types, value: str) -> _Part:
     scale = own_scale(program, value)
     below = scale.x if scale else value
-    pick = own_maker(program, below)
+    pick = only_maker(program, below)
     if isinstance(pick, Pick):
         return _Part(pick.x, program.tables[pick.columns], scale)
     return _Part(below, np.arange(types[below].width), scale)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.graph import maker
 from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneLists, PlaneRoute, Scale
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32, split_shift
@@ -75,7 +76,7 @@ def _into_affine(program: Program, inner: Scale, outer: Affine) -> Folded:
 def _scale_of(program: Program, node: Any) -> Scale | None:
     if not isinstance(node, TREES):
         return own_scale(program, node.x)
-    made = next((item for item in program.body if item.out == node.x), None)
+    made = maker(program, node.x)
     return made if isinstance(made, Scale) else None
 
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.cost import flops
+from svmcompile.ir.graph import only_maker
 from svmcompile.ir.nodes import Affine, AsFeatures, KernelSum, Node, Scale
 from svmcompile.ir.program import Program
-from svmcompile.optimise.rewrite import all_finite, own_maker, rewrite
+from svmcompile.optimise.rewrite import all_finite, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Map = Affine | KernelSum
@@ -34,8 +35,8 @@ def _fold_one(program: Program) -> Program:
     for index, node in enumerate(program.body):
         if not isinstance(node, (Affine, Scale)):
             continue
-        features = own_maker(program, node.x)
-        made = own_maker(program, features.scores) if isinstance(features, AsFeatures) else None
+        features = only_maker(program, node.x)
+        made = only_maker(program, features.scores) if isinstance(features, AsFeatures) else None
         if not isinstance(features, AsFeatures) or not isinstance(made, (Affine, KernelSum)):
             continue
         with np.errstate(all="ignore"):

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import maker
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, PathSum, Pick, table_names
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
-from svmcompile.optimise.rewrite import made_by, own_scale, rewrite
+from svmcompile.optimise.rewrite import own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Sum = KernelSum | PairSum | PathSum | Affine
@@ -33,7 +34,7 @@ def place_columns(program: Program) -> Program:
 
 def _placed(program: Program, types: Types, node: Sum) -> Program:
     scale = own_scale(program, node.x)
-    pick = made_by(program, scale.x if scale else node.x)
+    pick = maker(program, scale.x if scale else node.x)
     if not isinstance(pick, Pick) or pick.x not in types:
         return program
     columns, width = program.tables[pick.columns], types[pick.x].width

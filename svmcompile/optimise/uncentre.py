@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import (
@@ -27,7 +28,6 @@ from svmcompile.ir.nodes import (
     Scale,
     table_names,
 )
-from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Program
 from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ToolchainError
-from svmcompile.ir.program import Number
-from svmcompile.ir.propagate import ARITHMETIC
-from svmcompile.ir.stages import in_segments
+from svmcompile.ir.arithmetic import ARITHMETIC, Number, in_segments
 
 Ball = Any
 Balls = list[Any]

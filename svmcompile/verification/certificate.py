@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real, Rounded, many_bits
 from svmcompile.verification.certificates import Certificate, Held, certified
 from svmcompile.verification.enclosures import Enclosures

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_vote_meaning import Votes, in_rows
+from svmcompile.ir.vote_walk import Votes, in_rows
 
 Tables = Mapping[str, NDArray[Any]]
 
@@ -70,7 +71,7 @@ class OfVote:
     def met(self, rows: NDArray[Any], every_leaf: bool) -> Iterator[list[Held]]:
         """Those of each row with every class as champion: about its centre for the row, or about all."""
         x = interpret_values(self.program, rows, {self.x})[self.x]
-        votes = Votes(self.node, np.asarray(x), self.program.tables)
+        votes = Votes(At(self.node, self.program.tables), np.asarray(x))
         every, classes = np.arange(len(rows)), range(len(self.node.counts))
         centres = np.stack([votes.centre_of(every, own) for own in classes], axis=1)
         for row in centres:
@@ -80,7 +81,7 @@ class OfVote:
     @cached_property
     def _about(self) -> dict[tuple[int, int], list[Held]]:
         """Certificates by class and centre."""
-        tables = in_rows(self.node, self.program.tables)
+        tables = in_rows(At(self.node, self.program.tables))
         owners = _owners(tables["roots"], tables["children"])
         return {(own, at): self._pairs(tables, own, at) for at, own in sorted(owners.items())}
 

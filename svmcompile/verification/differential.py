@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
+from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
 from svmcompile.ir.bounds import Bounds, error_bounds
 from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import AsFeatures, Fill
-from svmcompile.ir.program import FIXED, Claim, Number, Program
-from svmcompile.ir.propagate import ARITHMETIC
+from svmcompile.ir.program import Claim, Program
 
 # The original rounds as well: its sums carry an error like that of our own float64.
 ORIGINAL_SHARE = 8

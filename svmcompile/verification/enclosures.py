@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.champions import pair_indices
 from svmcompile.ir.nodes import Node
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmcompile.ir.arithmetic import BLOCK
 from svmcompile.verification.balls import Ball, Balls, Real
 from svmcompile.verification.certificates import JetCertificate
 from svmcompile.verification.taylor_balls import Order, cells_at, rows_of_form
 
 SEGMENT = 64  # squares that code adds up before their sum goes to that of all
-BLOCK = 32  # terms that it adds up before their sum goes to one in double
 
 
 class JetBalls:

@@ -9,9 +9,9 @@ import pytest
 from anytime_cases import KINDS, bounded, compiled, hard_rows, in_float32, machine
 
 from svmcompile.accelerate.bounds.margins import U, kernel_error, row_error
+from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Program
-from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.ir.shift import split_shift
 from svmcompile.model.svm import ClipStep, ScaleStep
 

@@ -12,9 +12,10 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.jet_blocks import jet_blocks
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_meaning import taylor_orders
 
 ROOM = 3000
 
@@ -111,8 +112,8 @@ def test_kernel_values_are_counted_for_the_rows_that_come_to_them() -> None:
     front = next(node for node in program.body if isinstance(node, ir.TaylorSum))
     jets = next(node for node in program.body if isinstance(node, ir.JetSum))
     seen = interpret_values(program, rows, {front.x, front.leaf})
-    left = ~taylor_orders(front, seen[front.x], seen[front.leaf], program.tables).sure.any(axis=1)
-    stop = jet_blocks(jets, seen[front.x][left], program.tables).stop
+    left = ~taylor_orders(At(front, program.tables), seen[front.x], seen[front.leaf]).sure.any(axis=1)
+    stop = jet_blocks(At(jets, program.tables), seen[front.x][left]).stop
     n = len(program.tables[jets.weights])
     ends = np.array([*program.tables[jets.ends], n, 2 * n])  # at last the exact sum as well
     assert program.cost(rows).mean_kernel_evaluations == pytest.approx(ends[stop].sum() / len(rows))

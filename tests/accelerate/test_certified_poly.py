@@ -21,8 +21,9 @@ from svmcompile.accelerate.taylor.poly import PolyLocal, PolySum
 from svmcompile.accelerate.taylor.spectra import window
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_scores
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.taylor_meaning import taylor_scores
 from tests.targets.bounded_cases import boundary, odd_rows
 
 DEGREES = (2, 3, 4)
@@ -51,7 +52,7 @@ def test_the_order_of_the_degree_is_the_sum(degree: int) -> None:
     given = made_up(degree)
     program = taylor_program(given, order=degree)
     rows, node = rows_within(program), node_of(program)
-    found = taylor_scores(node, 0, rows, program.tables)
+    found = taylor_scores(At(node, program.tables), 0, rows)
     wanted = given.values(rows)
     np.testing.assert_allclose(found.scores[:, degree - 1], wanted, rtol=1e-10, atol=1e-9)
     assert not program.tables[node.gaps][degree - 1].any()
@@ -63,7 +64,7 @@ def test_what_lower_orders_leave_out_is_within_the_gaps(degree: int, rank: int) 
     given = made_up(degree)
     program = taylor_program(given, order=3, rank=rank)
     rows, node = rows_within(program), node_of(program)
-    found = taylor_scores(node, 0, rows, program.tables)
+    found = taylor_scores(At(node, program.tables), 0, rows)
     assert found.inside.all()
     error = found.scores - given.values(rows)[:, None]
     for side, off in enumerate((error, -error)):

@@ -18,7 +18,8 @@ from svmcompile.accelerate.taylor.squares import cubic_bound, quartic_window, qu
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 from svmcompile.verification.certificate import check_rows
@@ -216,7 +217,7 @@ def test_gates_change_cost_and_never_labels() -> None:
         labels.append(interpret(program, rows)["label"])
         node = next(item for item in program.body if item.out == "taylor")
         sure.append(
-            taylor_orders(node, rows, np.zeros(len(rows), dtype=int), program.tables).sure.any(axis=1)
+            taylor_orders(At(node, program.tables), rows, np.zeros(len(rows), dtype=int)).sure.any(axis=1)
         )
     assert all((one == labels[0]).all() for one in labels)
     assert sure[0].sum() > sure[2].sum() and (sure[0] >= sure[1]).all() and (sure[1] >= sure[2]).all()

@@ -22,9 +22,11 @@ from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import interpret_values, pair_indices
+from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.node import At
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.taylor_vote_meaning import Votes
+from svmcompile.ir.vote_walk import Votes
 from svmcompile.read import read
 from tests.programs.taylor_votes import node_of
 from tests.targets.bounded_cases import boundary, odd_rows
@@ -96,7 +98,7 @@ def test_what_polynomials_are_sure_of_is_so(kind: str) -> None:
     program = program_of(kind)
     node, rows = node_of(program), hard_rows(kind, 1500)[0][::2]
     values = interpret_values(program, rows, {node.x, "exact_sums"})
-    sums, votes, sure = values["exact_sums"], Votes(node, values[node.x], program.tables), 0
+    sums, votes, sure = values["exact_sums"], Votes(At(node, program.tables), values[node.x]), 0
     for own in range(votes.k):
         _, state = votes._taylor(np.arange(len(rows)), own)
         difference = sums[:, [own]] - np.delete(sums, own, axis=1)

@@ -13,8 +13,9 @@ from programs.taylor import Sum, random_sum, taylor_program
 from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.rounding import EXP, U, cubic_roundings, distance_rounding, peak, slack
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_scores
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_meaning import taylor_scores
 from svmcompile.targets.c.numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 
 single = np.float32
@@ -98,7 +99,7 @@ def test_scores_in_float32_stay_within_the_margin(case: str, sort: bool) -> None
     given, made = program(case)
     rows = given.rows[:25].astype(single).astype(np.float64)
     code = InSingle(made, np.random.default_rng(0), sort)
-    exact = taylor_scores(code.node, 0, rows, made.tables).scores
+    exact = taylor_scores(At(code.node, made.tables), 0, rows).scores
     found = np.array([code.scores(row)[0] for row in rows], dtype=np.float64)
     margins = made.tables[code.node.margins][:, 0]
     share = np.abs(found - exact).max(axis=0) / margins
@@ -173,7 +174,7 @@ def test_margins_of_numbers_that_float32_cannot_hold_decide_nothing() -> None:
     tiny = Sum(given.vectors, given.weights * 1e-41, 1e-42, 0.3, given.rows)
     made = taylor_program(tiny, order=3)
     node = next(item for item in made.body if isinstance(item, ir.TaylorSum))
-    found = taylor_scores(node, 0, given.rows, made.tables)
+    found = taylor_scores(At(node, made.tables), 0, given.rows)
     assert not found.clear.any() and made.tables[node.margins].min() > 2.0**-126
 
 

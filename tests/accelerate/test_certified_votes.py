@@ -23,8 +23,9 @@ from svmcompile.accelerate.certified.votes.places import Form, Place
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.taylor_vote_meaning import Votes
+from svmcompile.ir.vote_walk import Votes
 from svmcompile.read import read
 from tests.programs.taylor_votes import cyclic, made, node_of, vote_of
 from tests.targets.bounded_cases import boundary, odd_rows
@@ -68,7 +69,7 @@ def test_what_polynomials_are_sure_of_is_so(layout: tuple[int, int, int]) -> Non
     node, rows = node_of(program), hard_rows()[0][::3]
     x = interpret_values(program, rows, {node.x})[node.x]
     sums = interpret_values(program, rows, {"exact_sums"})["exact_sums"]
-    votes = Votes(node, x, program.tables)
+    votes = Votes(At(node, program.tables), x)
     sure = 0
     for own in range(10):
         others = np.delete(np.arange(10), own)
@@ -144,7 +145,7 @@ def test_double_settles_what_float32_leaves_open() -> None:
         tables={**program.tables, node.closer: np.full_like(program.tables[node.closer], 1e9)}
     )
     x = interpret_values(program, rows, {node.x})[node.x]
-    unsure = [(Votes(node, x, one.tables).settled().label < 0).sum() for one in (program, rough)]
+    unsure = [(Votes(At(node, one.tables), x).settled().label < 0).sum() for one in (program, rough)]
     assert unsure[0] < 0.5 * unsure[1]
 
 

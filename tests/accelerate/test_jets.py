@@ -16,8 +16,9 @@ from svmcompile.accelerate.taylor import jets as making
 from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.jets import greedy, jet_node
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.jet_blocks import jet_blocks
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 
 single = np.float32
@@ -53,7 +54,7 @@ def test_the_sum_is_within_the_interval_after_each_block(case: str) -> None:
     given = made(case)
     node, tables = jet_node(jets_of(given, 5))
     rows = queries(given)
-    found = jet_blocks(node, rows, tables)
+    found = jet_blocks(At(node, tables), rows)
     error = found.scores - given.values(rows)[:, None]
     assert (error[found.inside] <= found.gaps[found.inside, :, 0]).all()
     assert (-error[found.inside] <= found.gaps[found.inside, :, 1]).all()
@@ -70,7 +71,7 @@ def test_any_order_of_the_vectors_will_do(order: str, monkeypatch: pytest.Monkey
     for one in (greedy, other):
         monkeypatch.setattr(making, "greedy", one)
         node, tables = jet_node(jets_of(given, 5))
-        found = jet_blocks(node, queries(given), tables)
+        found = jet_blocks(At(node, tables), queries(given))
         error = np.abs(found.scores - given.values(queries(given))[:, None])
         assert (error[found.inside] <= found.gaps[found.inside].max(axis=2)).all()
         sizes.append(found.gaps[found.inside].mean())
@@ -144,7 +145,7 @@ def test_float32_code_stays_within_the_margins(case: str) -> None:
     program = jets_program(given, 3)
     node, code = jet_sum(program), InSingle(program, np.random.default_rng(0))
     rows = given.rows[:12].astype(single).astype(np.float64)
-    exact = jet_blocks(node, rows, program.tables)
+    exact = jet_blocks(At(node, program.tables), rows)
     by_sum, once = program.tables[node.rounding]
     margins = np.append(program.tables[node.margins], once)
     for row, truth in zip(rows, exact.scores, strict=True):
@@ -160,7 +161,7 @@ def test_blocks_and_gates_change_the_cost_and_never_a_label(parts: int, gate: fl
     program, rows = jets_program(given, parts, gate), queries(given)
     assert (interpret(program, rows)["label"] == (given.values(rows) > 0)).all()
     node = jet_sum(program)
-    stop = jet_blocks(node, rows, program.tables).stop
+    stop = jet_blocks(At(node, program.tables), rows).stop
     cost, most = program.cost(given.rows), len(given.weights)
     assert cost.max_kernel_evaluations >= most
     assert cost.mean_kernel_evaluations < most if gate < 1 and parts > 2 else (stop >= 0).all()
@@ -168,7 +169,7 @@ def test_blocks_and_gates_change_the_cost_and_never_a_label(parts: int, gate: fl
 
 def test_a_gate_saves_jets_and_lets_fewer_rows_stop() -> None:
     _, _, given = moons()
-    found = [jet_blocks(jet_sum(one), given.rows, one.tables) for one in both_gates(given)]
+    found = [jet_blocks(At(jet_sum(one), one.tables), given.rows) for one in both_gates(given)]
     assert found[1].tried.sum() < found[0].tried.sum()
     assert (found[1].stop >= found[0].stop).all()
 
@@ -181,5 +182,5 @@ def test_rows_that_are_not_finite_are_never_sure() -> None:
     _, _, given = moons()
     program = jets_program(given)
     odd = np.array([[np.nan, 0.0], [np.inf, 0.0], [1e200, -1e200]])
-    found = jet_blocks(jet_sum(program), odd, program.tables)
+    found = jet_blocks(At(jet_sum(program), program.tables), odd)
     assert (found.stop == found.scores.shape[1]).all()

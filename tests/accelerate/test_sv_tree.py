@@ -23,7 +23,7 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.ir.interpret import margins
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim
 
 

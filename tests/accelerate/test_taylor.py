@@ -17,7 +17,8 @@ from svmcompile.accelerate.taylor.front import add_front
 from svmcompile.accelerate.taylor.spectra import spectra
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.taylor_meaning import taylor_scores
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_scores
 from svmcompile.read import read
 
 
@@ -51,7 +52,7 @@ def test_remainders_hold_for_every_centre_near_and_far(
     f = model.decision_function(rows)
     for part in grow(X, leaves).parts:  # not the nearest alone
         node, tables = front_of(whole, X[part], order, rank)
-        scores, gaps, loose, inside = taylor_scores(node, 0, rows, tables)
+        scores, gaps, loose, inside = taylor_scores(At(node, tables), 0, rows)
         assert inside.any() and (leaves > 1 or inside[: len(X)].all())
         gaps = (gaps + loose[:, :, None])[inside]
         assert ((f[:, None] - scores)[inside] <= gaps[:, :, 1]).all()

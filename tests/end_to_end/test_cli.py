@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import svmcompile as sc
+from svmcompile.commands import demo
 
 pytestmark = pytest.mark.compile
 
@@ -179,7 +182,10 @@ def test_default_names_come_from_the_file(run, iris, tmp_path):
 
 
 @pytest.mark.slow
-def test_demo_ends_in_one_table(run, tmp_path):
+def test_demo_ends_in_one_table(run, tmp_path, monkeypatch):
+    for name, few in (("ROWS", 2_000), ("TIMED_ROWS", 200), ("REPEATS", 1)):
+        monkeypatch.setattr(demo, name, few)
+    monkeypatch.setattr("sklearn.datasets.load_digits", partial(load_digits, n_class=4))
     done = run("demo", "-o", tmp_path / "demo", "--json")
     result = json.loads(done.out)
     assert done.code == 0 and result["ok"] and len(result["table"]) == 13

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -30,28 +33,36 @@ assert sc.load("out").predict([[0, 1]])[0] == model.predict([[0, 1]])[0]
 print("works")
 """
 
+USER = """
+import svmcompile as sc
+
+program: sc.Program = sc.compile("model.skops", method="certified")
+sc.write(sc.emit(program, name="model"), "out")
+wrong: int = sc.compile("model.skops")  # type: ignore[assignment]
+sc.emit(program, nmae="model")  # type: ignore[call-arg]
+reveal_type(sc.train([[0.0]], [1]))
+reveal_type(program.claim)
+reveal_type(sc.DTSVMClassifier().fit)
+"""
+
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
     """The sdist, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
     source = tmp_path_factory.mktemp("source") / "svmcompile"
-    tracked = [
-        "svmcompile",
-        "templates",
-        "examples",
-        "tests",
-        "out/README.md",
-        "Makefile",
-        "README.md",
-        "LICENSE",
-    ]
-    for name in (*tracked, "pyproject.toml"):
+    for name in ("pyproject.toml", *_included()):
         _copy(ROOT / name, source / name)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
+
+
+def _included() -> list[str]:
+    """What pyproject.toml puts into the sdist."""
+    (listed,) = re.findall(r"sdist]\ninclude = (\[.*\])", (ROOT / "pyproject.toml").read_text())
+    return [name.lstrip("/") for name in json.loads(listed)]
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -80,6 +91,26 @@ def test_wheel(packages, tmp_path):
     with zipfile.ZipFile(packages[0]) as archive:
         archive.extractall(tmp_path / "site")
     _works(tmp_path / "site", tmp_path / "elsewhere")
+
+
+def test_types_of_the_installed_wheel(packages, tmp_path):
+    """mypy --strict follows `import svmcompile` into the installed package, as it does with py.typed."""
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    python = home / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index"]
+    subprocess.run([*install, str(packages[0])], check=True, capture_output=True)
+    (site,) = (home / "lib").glob("python*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))  # numpy and its like
+    (tmp_path / "user.py").write_text(USER)
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "user.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r'Revealed type is "(.*)"', done.stdout) == [
+        "svmcompile.ir.program.Program",
+        "svmcompile.ir.program.Claim",
+        "def (X: Any, y: Any) -> svmcompile.estimator.DTSVMClassifier",
+    ]
 
 
 def test_wheel_holds_no_tests(packages):

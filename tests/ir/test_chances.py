@@ -11,10 +11,11 @@ from sklearn.isotonic import IsotonicRegression
 from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.ir.chances_meaning import along_lines, sigmoid
 from svmcompile.ir.check import check
 from svmcompile.ir.coupling import couple, coupling_errors
-from svmcompile.ir.interpret import interpret, run
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.node import run
+from svmcompile.ir.row_functions import along_lines, sigmoid
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 

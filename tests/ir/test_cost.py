@@ -10,10 +10,11 @@ from programs.strategies import machine_programs, origin, programs
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
-from svmcompile.ir.cost import cost, flops, kernel_sum_flops, table_bytes
+from svmcompile.ir.cost import cost, flops, table_bytes
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

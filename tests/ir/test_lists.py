@@ -14,9 +14,9 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
-from svmcompile.ir.cost import work
-from svmcompile.ir.interpret import interpret, interpret_values, run
+from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.list_walk import most_tests, plane_rows, walk_lists
+from svmcompile.ir.node import At, run
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
@@ -76,18 +76,18 @@ def test_no_row_is_held_against_more_planes_than_stated(case: str) -> None:
     program = list_program(recipe)
     node: Any = program.body[0]
     rows = list_rows(recipe, program, 500, "f64")
-    tests = walk_lists(node, rows - program.tables["centre"], program.tables).tests
-    most = most_tests(node, program.tables)
+    tests = walk_lists(At(node, program.tables), rows - program.tables["centre"]).tests
+    most = most_tests(At(node, program.tables))
     assert 0 < tests.max() <= most
     types: Any = {"x": ir.Type(ir.Kind.FEATURES, recipe.features)}
-    mean = work(node, types, program.tables, {"x": rows})
+    mean = node.work(At(node, program.tables, types), At(node, program.tables, {"x": rows}))
     assert mean.flops == pytest.approx(recipe.features + tests.mean() * (2 * recipe.features + 1))
-    assert mean.flops <= work(node, types, program.tables, None).flops
+    assert mean.flops <= node.work(At(node, program.tables, types), None).flops
     nobody = replace(node, order="all") if recipe.order == "dag" else node
     if recipe.order == "all":
         assert most == len(program.tables["answers"])
     else:
-        assert most <= most_tests(nobody, program.tables)
+        assert most <= most_tests(At(nobody, program.tables))
 
 
 @pytest.mark.parametrize("case", RECIPES)
@@ -97,7 +97,7 @@ def test_groups_of_planes_mean_the_same(case: str, number: Any) -> None:
     program = optimise(list_program(recipe))
     machine = lower(program, number, "host")
     node = next(node for node in machine.body if isinstance(node, (ir.PlaneLists, ir.TiledLists)))
-    assert np.array_equal(plane_rows(node, machine.tables), lower(program, number).tables["planes"])
+    assert np.array_equal(plane_rows(At(node, machine.tables)), lower(program, number).tables["planes"])
     rows = list_rows(recipe, program, 1000, number)
     steady = ~error_bounds(program, rows, number).unstable
     assert steady.mean() > 0.98
@@ -173,10 +173,8 @@ def test_a_graph_of_pairs_needs_all_pairs() -> None:
     starts = np.array([0, 0, 2], dtype=np.int32)
     tables = TABLES | {"starts": starts, "rest": np.array([1.0, 0.0])}
     with pytest.raises(ValueError, match="one list per pair"):
-        from svmcompile.ir.rules import result_type
-
-        types: Any = {"x": ir.Type(ir.Kind.FEATURES, 2)}
-        result_type(replace(LIST, order="dag"), types, tables)
+        node = replace(LIST, order="dag")
+        node.result(At(node, tables, {"x": ir.Type(ir.Kind.FEATURES, 2)}))
 
 
 def test_only_undecided_rows_reach_the_exact_sums() -> None:

@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from svmcompile.ir.bounds import propagate
-from svmcompile.ir.cost import work
-from svmcompile.ir.interpret import run
+from svmcompile.ir.node import field_kinds
 from svmcompile.ir.nodes import NODES, Level, Node, operands, table_names
-from svmcompile.ir.rules import result_type
 from svmcompile.ir.store import FIELD_READERS
 from svmcompile.targets.c import nodes as c_nodes
 from svmcompile.targets.onnx.nodes import build
@@ -27,16 +24,25 @@ def handles(dispatcher: Any, node: type[Node]) -> bool:
     return dispatcher.dispatch(node) is not dispatcher.dispatch(object)
 
 
-@pytest.mark.parametrize("dispatcher", [result_type, run, work], ids=["result_type", "run", "work"])
+def declares(node: type[Node], facet: str) -> bool:
+    """Does the node class say it itself, or the class of layouts?"""
+    return getattr(node, facet) is not getattr(Node, facet)
+
+
 @pytest.mark.parametrize("node", NODES)
-def test_every_node_has_a_type_a_meaning_and_a_cost(node: type[Node], dispatcher: Any) -> None:
-    assert handles(dispatcher, node)
+def test_every_node_has_a_type_and_a_meaning(node: type[Node]) -> None:
+    assert declares(node, "result") and declares(node, "run")
 
 
-@pytest.mark.parametrize("dispatcher", [propagate, build], ids=["error bound", "ONNX"])
 @pytest.mark.parametrize("node", MATH)
-def test_every_math_node_has_an_error_bound_and_an_onnx_form(node: type[Node], dispatcher: Any) -> None:
-    assert handles(dispatcher, node)
+def test_every_math_node_has_an_error_bound_and_an_onnx_form(node: type[Node]) -> None:
+    assert declares(node, "error") and handles(build, node)
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_lazy_operands_have_rows_that_need_them(node: type[Node]) -> None:
+    lazy = "Lazy" in field_kinds(node).values()
+    assert lazy == declares(node, "needs_lazy")
 
 
 @pytest.mark.parametrize("node", MACHINE)

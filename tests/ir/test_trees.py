@@ -13,7 +13,8 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
-from svmcompile.ir.interpret import interpret, interpret_values, margins
+from svmcompile.ir.interpret import interpret, interpret_values
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.ir.trees import leaf_depths, walk
 

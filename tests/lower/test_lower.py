@@ -15,13 +15,14 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Level, index_tables
-from svmcompile.ir.program import Input, Number, Output, Program
+from svmcompile.ir.program import Input, Output, Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

@@ -9,11 +9,13 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 from sklearn.svm import SVC
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.layout import by_rows, in_blocks
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedSum, StagedVote
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of, stages
-from svmcompile.ir.unstaged import by_rows, in_blocks, unstaged
 from svmcompile.lower import lower, staged
 from tests.programs.bounded import bounded_program, vote_program
 
@@ -48,9 +50,10 @@ def test_stages_at_blocks_are_no_surer_than_their_sum_allows(
     program, X = moons(block=block, coordinates=coordinates, basis=50)
     exact = interpret_values(program, X, {"exact"})["exact"]
     machine = lower(program, number, "host")
-    math, tables = unstaged(found(machine, StagedSum), machine.tables)
-    assert isinstance(math, BoundedSum)
-    held = stages(math, interpret_values(machine, X, {math.x})[math.x], tables)
+    staged = found(machine, StagedSum)
+    told = staged.told(At(staged, machine.tables))
+    assert isinstance(told.node, BoundedSum)
+    held = stages(told, interpret_values(machine, X, {staged.x})[staged.x])
     assert (np.abs(held.scores - exact) <= held.errors).all()
     asked = program.tables[found(program, BoundedSum).ends]
     assert held.ends[-2] >= asked[-1] and held.ends[0] >= asked[0]
@@ -60,9 +63,9 @@ def test_a_stage_by_coordinates_can_be_told_by_estimates() -> None:
     program, X = moons(block=5, basis=50)
     node = found(program, BoundedSum)
     values = node.kernel.values(X, program.tables[node.vectors])
-    scores = stages(node, X, program.tables).scores
+    scores = stages(At(node, program.tables), X).scores
     for stage, end in enumerate(program.tables[node.ends]):
-        told = values[:, :end] @ estimate_of(node, program.tables, stage) + program.tables[node.bias]
+        told = values[:, :end] @ estimate_of(At(node, program.tables), stage) + program.tables[node.bias]
         assert np.allclose(told, scores[:, stage], atol=1e-9)
 
 
@@ -70,10 +73,11 @@ def test_a_stage_by_coordinates_can_be_told_by_estimates() -> None:
 def test_bounds_are_rounded_upwards(number: Number) -> None:
     program, _ = moons(block=4)
     machine = lower(program, number, "portable")
-    math, tables = unstaged(found(machine, StagedSum), machine.tables)
+    staged = found(machine, StagedSum)
+    told = staged.told(At(staged, machine.tables))
     node = found(program, BoundedSum)
     for name in ("residuals", "slacks", "margins", "rounding"):
-        held, meant = tables[getattr(math, name)], program.tables[getattr(node, name)]
+        held, meant = getattr(told, name), program.tables[getattr(node, name)]
         assert (held >= meant).all() and np.allclose(held, meant, rtol=1e-5)
 
 

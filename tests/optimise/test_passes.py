@@ -22,10 +22,10 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import flops, table_bytes
+from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.own import own_tables
 from svmcompile.ir.program import Input, Output, Program
 from svmcompile.optimise import PASSES, Pass, optimise
 from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.builder import Builder
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
-from svmcompile.ir.interpret import pair_indices, pair_weights
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.pairs import pair_indices, pair_weights
 from svmcompile.ir.program import Claim, Origin, Output, Program
 from svmcompile.optimise import optimise
 from svmcompile.read import read

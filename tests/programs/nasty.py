@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_indices, run
+from svmcompile.ir.arithmetic import ARITHMETIC
+from svmcompile.ir.node import run
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Program
-from svmcompile.ir.propagate import ARITHMETIC
 
 Array = NDArray[Any]
 BLOCK = 16  # values summed up in float32 before they go to double

@@ -8,6 +8,7 @@ labels, scores and the self-test's answer, all as binary numbers.
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import subprocess
@@ -30,10 +31,11 @@ WARNINGS = (
     "-Wmissing-prototypes", "-Werror",
 )  # fmt: skip
 CXX_WARNINGS = tuple(flag for flag in WARNINGS if flag != "-Wmissing-prototypes")
+# Without optimisation: no step is left out, and compilers take a quarter of the time.
 SANITIZE = (
     "-std=c99",
-    "-g",
-    "-O1",
+    "-g1",
+    "-O0",
     "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined,float-cast-overflow",
     "-fno-sanitize-recover=all",
@@ -161,7 +163,30 @@ def assert_no_warnings(
     write_all(programs, folder, number, profile)
     style = "-std=gnu99" if profile == "host" else "-std=c99"
     warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
-    compile_c(compilers()[compiler], folder, style, "-O2", *warnings, "-c", "all.c", "-o", "all.o")
+    compile_quietly(compilers()[compiler], folder, style, *warnings, "all.c")
+
+
+def compile_quietly(command: Command, folder: Path, *arguments: str) -> None:
+    """As `compile_c`, for its warnings alone: clang has them before it makes code, gcc while it does."""
+    early = "clang" in Path(command[0]).name
+    end = ("-fsyntax-only",) if early else ("-O2", "-S", "-o", os.devnull)
+    compile_c(command, folder, *end, *arguments)
+
+
+def stack_frames(programs: Mapping[str, Program], folder: Path, profile: str) -> dict[str, dict[str, int]]:
+    """Bytes that each function of each model takes on the stack, as gcc tells; in float32."""
+    if "gcc" not in compilers():
+        pytest.skip("gcc is the compiler that tells how much stack a function takes")
+    write_all(programs, folder, "f32", profile)
+    left_out = [f"-D{name.upper()}_NO_SELF_TEST" for name in programs]
+    compile_c(compilers()["gcc"], folder, "-O1", "-fno-inline", *left_out, "-fstack-usage", "-c", "all.c")
+    frames: dict[str, dict[str, int]] = {name: {} for name in programs}
+    for line in (folder / "all.su").read_text().splitlines():
+        place, size, _ = line.split("\t")
+        file, function = place.split(":")[0], place.split(":")[-1]
+        frames[Path(file).stem][function] = int(size)
+    assert all(frames.values())
+    return frames
 
 
 def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

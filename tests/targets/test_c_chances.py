@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, WARNINGS, compile_c, compilers, sanitizing_compiler, write_all
+from c_build import (
+    SANITIZE,
+    WARNINGS,
+    compile_c,
+    compile_quietly,
+    compilers,
+    sanitizing_compiler,
+    write_all,
+)
 from numpy.typing import NDArray
 from onnx_cases import content
 from programs.probabilities import PROGRAMS, WIDTH, rows
@@ -151,7 +159,7 @@ def test_no_warnings_and_nothing_undefined(number: str, tmp_path: Path) -> None:
     programs = {name.replace("-", "_"): program for name, program in PROGRAMS.items()}
     write_all(programs, tmp_path, number)
     for compiler in compilers().values():
-        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
+        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "all.c")
     command = sanitizing_compiler()
     calls = [
         f"{{ REAL p[{one.n_classes}]; {name}_predict_proba(x[i], p); sum += p[0] + {name}_predict(x[i]); }}"

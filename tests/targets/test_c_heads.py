@@ -13,7 +13,7 @@ from c_build import compile_c, compilers, write_c
 from c_cases import program_of, real_type
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import run
+from svmcompile.ir.node import run
 
 pytestmark = pytest.mark.compile
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from c_build import (
     compilers,
     run,
     sanitizing_compiler,
+    write_all,
     write_c,
 )
 from c_cases import normal_rows, program_of, voting
@@ -160,17 +162,18 @@ def _check(program: Any, found: Result, rows: Any, number: Any) -> None:
 @pytest.mark.parametrize("name", compilers())
 @pytest.mark.parametrize("number", ["f32", "f64"])
 def test_no_warning(name: str, number: str, tmp_path: Path) -> None:
-    for case in ("rbf_ovr", "sigmoid_two", "affine"):
-        write_c(program_of(case), tmp_path, case, number, "host")
-        for flags in (["-O2"], ["-O0"], ["-O3", "-mavx2", "-mfma"] if X86 else ["-O3"]):
-            compile_c(compilers()[name], tmp_path, *WARNINGS, *flags, "-c", f"{case}.c", "-o", "model.o")
+    write_all(
+        {case: program_of(case) for case in ("rbf_ovr", "sigmoid_two", "affine")}, tmp_path, number, "host"
+    )
+    for flags in (["-O2"], ["-O0"], ["-O3", "-mavx2", "-mfma"] if X86 else ["-O3"]):
+        compile_c(compilers()[name], tmp_path, *WARNINGS, *flags, "-S", "all.c", "-o", os.devnull)
 
 
 @pytest.mark.parametrize("number", ["f32", "f64"])
 def test_sanitizers_and_rows_that_are_not_finite(number: Any, tmp_path: Path) -> None:
     command = sanitizing_compiler()
     models = {name: program for name, program in programs().items() if name != "rbf_value"}
-    driver = build(models, tmp_path, number, command, "-O1", *SANITIZE, profile="host")
+    driver = build(models, tmp_path, number, command, *SANITIZE, profile="host")
     rows = normal_rows(130, number)
     rows[3, 0], rows[5, 1], rows[7, 2], rows[11] = np.nan, np.inf, -np.inf, np.finfo(rows.dtype).tiny / 4
     bad = ~np.isfinite(rows).all(axis=1)

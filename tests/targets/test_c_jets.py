@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, WARNINGS, build, compile_c, compilers, run, sanitizing_compiler, write_all
+from c_build import (
+    SANITIZE,
+    WARNINGS,
+    build,
+    compile_quietly,
+    compilers,
+    run,
+    sanitizing_compiler,
+    write_all,
+)
 from c_cases import real_type
 from onnx_cases import outputs
 from programs.jets import jet_sum, jets_program
@@ -20,7 +29,8 @@ import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.jets_meaning import jet_blocks
+from svmcompile.ir.jet_blocks import jet_blocks
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
@@ -72,7 +82,7 @@ def test_no_step_is_undefined_and_no_compiler_complains(tmp_path: Path) -> None:
     """Of the profile portable; code for a host is that of other sums."""
     for compiler in compilers().values():
         write_all(programs(), tmp_path, "f32", profile="portable")
-        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
+        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "all.c")
     binary = build(programs(), tmp_path, "f32", sanitizing_compiler(), *SANITIZE, profile="portable")
     some = np.vstack([rows()[::50], [[np.nan, np.inf]]]).astype(np.float32)
     for case, program in programs().items():
@@ -88,7 +98,7 @@ def test_lowering_keeps_jets_where_vectors_are_met_one_by_one() -> None:
     for machine in (portable, host):
         assert (interpret(machine, queries)["label"] == interpret(program, queries)["label"]).all()
     node = jet_sum(portable)
-    found = jet_blocks(node, queries, portable.tables)
+    found = jet_blocks(At(node, portable.tables), queries)
     assert (found.stop < found.scores.shape[1] - 1).mean() > 0.1  # some rows stop before all vectors
 
 
@@ -98,7 +108,7 @@ def test_a_device_has_jets_if_it_may_add_up_in_double(tmp_path: Path) -> None:
         sc.emit(program, "c", "model", profile="device")
     sc.write(sc.emit(program, "c", "model", profile="device", soft_double=True), tmp_path)
     for compiler in compilers().values():
-        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "model.c", "-o", "model.o")
+        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "model.c")
     queries = rows().astype(np.float32)
     found = sc.load(tmp_path, target="c").predict(queries)
     assert (found == fitted()[1].predict(queries.astype(np.float64))).all()

@@ -14,11 +14,10 @@ from c_build import (
     SANITIZE,
     assert_no_warnings,
     build,
-    compile_c,
     compilers,
     run,
     sanitizing_compiler,
-    write_c,
+    stack_frames,
 )  # fmt: skip
 from programs.leaves import FEATURES, RECIPES, leaf_program, leaf_rows
 
@@ -128,18 +127,10 @@ def test_no_warnings(compiler: str, number: str, profile: str, tmp_path: Any) ->
 
 @pytest.mark.parametrize("profile", ["portable", "host"])
 def test_scratch_is_what_the_compiler_finds(profile: Any, tmp_path: Path) -> None:
-    if "gcc" not in compilers():
-        pytest.skip("gcc is the compiler that tells how much stack a function takes")
-    for case in FEW:
-        program = PROGRAMS[case]
-        write_c(program, tmp_path, "model", "f32", profile)
-        flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")
-        compile_c(compilers()["gcc"], tmp_path, *flags)
-        lines = (tmp_path / "model.su").read_text().splitlines()
-        frames = [int(line.split("\t")[1]) for line in lines]
-        stated = scratch_bytes(lower(program, "f32", profile))
-        assert max(frames) <= stated + SPILLS, case
-        assert stated <= sum(frames), case
+    for name, frames in stack_frames(FEW_NAMED, tmp_path, profile).items():
+        stated = scratch_bytes(lower(FEW_NAMED[name], "f32", profile))
+        assert max(frames.values()) <= stated + SPILLS, name
+        assert stated <= sum(frames.values()), name
 
 
 def test_rows_of_large_leaves_are_sorted() -> None:

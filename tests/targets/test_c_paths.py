@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, WARNINGS, build, compile_c, compilers, run, sanitizing_compiler, write_all
+from c_build import (
+    SANITIZE,
+    WARNINGS,
+    build,
+    compile_quietly,
+    compilers,
+    run,
+    sanitizing_compiler,
+    write_all,
+)
 from programs.paths import FEATURES, RECIPES, ROWS, path_program, path_rows
 
 import svmcompile as sc
@@ -66,7 +75,7 @@ def test_no_step_is_undefined_and_no_warning(number: str, tmp_path: Any) -> None
         folder.mkdir()
         write_all(programs, folder, number, profile)
         for command in compilers().values():
-            compile_c(command, folder, "-std=gnu99", "-O2", *WARNINGS, "-c", "all.c")
+            compile_quietly(command, folder, "-std=gnu99", *WARNINGS, "all.c")
     command = sanitizing_compiler()
     driver = build(programs, tmp_path / "sanitized", number, command, *SANITIZE)
     rows = path_rows(300)

@@ -13,7 +13,7 @@ from c_build import (
     SANITIZE,
     WARNINGS,
     build,
-    compile_c,
+    compile_quietly,
     compilers,
     run,
     sanitizing_compiler,
@@ -135,7 +135,7 @@ def test_the_picked_node_means_the_same(number: Any, profile: Any) -> None:
 @pytest.mark.parametrize("compiler", compilers())
 def test_no_compiler_complains(compiler: str, profile: Any, tmp_path: Path) -> None:
     write_all(programs(), tmp_path, "f32", profile=profile)
-    compile_c(compilers()[compiler], tmp_path, "-std=c99", *WARNINGS, "-c", "all.c", "-o", "all.o")
+    compile_quietly(compilers()[compiler], tmp_path, "-std=c99", "-O0", *WARNINGS, "all.c")
 
 
 def test_no_step_is_undefined(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bounded_cases import sums, value_program, votes
-from c_build import compile_c, compilers, write_c
+from c_build import stack_frames
 from c_cases import CASES, program_of
 from programs.jets import jets_program
 from programs.routes import RECIPES, tree_program
@@ -26,30 +25,17 @@ SPILLS = 1200  # what registers, addresses and alignment may take besides the ar
 
 @pytest.mark.parametrize("profile", ["portable", "host"])
 def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
-    if "gcc" not in compilers():
-        pytest.skip("gcc is the compiler that tells how much stack a function takes")
     cases = CASES if profile == "portable" else ["rbf_ovr", "poly_value", "affine"]
     programs = {case: program_of(case) for case in cases}
     programs |= {case: tree_program(recipe) for case, recipe in RECIPES.items()}
     programs |= sums("rbf") | votes("iris") | {"value": value_program()}
     programs |= {name: made(*SIZES[name]).program for name in ("d2", "d13", "d61")}
     programs |= {"jets": optimise(jets_program(random_sum(20, 30, 0.05)))}
-    for case, program in programs.items():
-        write_c(program, tmp_path, "model", "f32", profile)
-        flags = ("-O1", "-fno-inline", "-DMODEL_NO_SELF_TEST", "-fstack-usage", "-c", "model.c")
-        compile_c(compilers()["gcc"], tmp_path, *flags)
-        frames = _frames((tmp_path / "model.su").read_text())
-        stated = scratch_bytes(lower(program, "f32", profile))
-        largest = max(frames.values())
-        assert largest <= stated + SPILLS, (case, stated, frames)
+    programs = {case.replace(" ", "_"): program for case, program in programs.items()}
+    for case, frames in stack_frames(programs, tmp_path, profile).items():
+        stated = scratch_bytes(lower(programs[case], "f32", profile))
+        assert max(frames.values()) <= stated + SPILLS, (case, stated, frames)
         assert stated <= sum(frames.values()), (case, stated, frames)
-
-
-def _frames(listing: str) -> dict[str, int]:
-    """Function -> bytes of its frame."""
-    found = re.findall(r"^\S+?:(\w+)\t(\d+)\t", listing, re.MULTILINE)
-    assert found
-    return {name: int(size) for name, size in found}
 
 
 def test_scratch_does_not_grow_with_the_vectors() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, compile_c, compilers, sanitizing_compiler, write_c
+from c_build import SANITIZE, compile_c, compile_quietly, compilers, sanitizing_compiler, write_c
 from c_cases import voting
 from scipy.sparse import csr_matrix, random_array
 
@@ -123,7 +123,7 @@ def test_indices_out_of_range_are_passed_over(tmp_path: Path) -> None:
     command = sanitizing_compiler()
     write_c(model("rbf"), tmp_path, "model", "f32", "host")
     (tmp_path / "driver.c").write_text(DRIVER)
-    compile_c(command, tmp_path, "-O1", *SANITIZE, "driver.c", "model.c", "-o", "driver")
+    compile_c(command, tmp_path, *SANITIZE, "driver.c", "model.c", "-o", "driver")
     compile_c((str(tmp_path / "driver"),), tmp_path)
 
 
@@ -131,4 +131,4 @@ def test_indices_out_of_range_are_passed_over(tmp_path: Path) -> None:
 def test_no_warning(name: str, tmp_path: Path) -> None:
     for number in ("f32", "f64"):
         write_c(model("rbf"), tmp_path, "model", number, "host")
-        compile_c(compilers()[name], tmp_path, *WARNINGS, "-O2", "-c", "model.c", "-o", "model.o")
+        compile_quietly(compilers()[name], tmp_path, *WARNINGS, "model.c")

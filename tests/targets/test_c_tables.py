@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import WARNINGS, compile_c, compilers, write_c
+from c_build import WARNINGS, compile_quietly, compilers, write_c
 from c_cases import real_type
 
 import svmcompile as sc
@@ -68,7 +68,7 @@ def test_every_number_arrives(number: str, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("compiler", compilers())
 def test_no_warnings_for_bulk(compiler: str, tmp_path: Path) -> None:
     write_c(product_with(any_numbers("f32")), tmp_path, "bulk", "f32")
-    compile_c(compilers()[compiler], tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "bulk.c")
+    compile_quietly(compilers()[compiler], tmp_path, "-std=c99", *WARNINGS, "bulk.c")
 
 
 def test_foreign_byte_order_is_refused(tmp_path: Path) -> None:

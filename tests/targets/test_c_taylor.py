@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_build import SANITIZE, WARNINGS, build, compile_c, compilers, run, sanitizing_compiler, write_all
+from c_build import (
+    SANITIZE,
+    WARNINGS,
+    build,
+    compile_quietly,
+    compilers,
+    run,
+    sanitizing_compiler,
+    write_all,
+)
 from c_cases import real_type
 from onnx_cases import outputs
 from sklearn.datasets import make_moons
@@ -106,7 +115,7 @@ def test_no_label_changes_in_onnx(number: Any) -> None:
 def test_no_step_is_undefined_and_no_compiler_complains(profile: str, tmp_path: Path) -> None:
     for compiler in compilers().values():
         write_all(PROGRAMS, tmp_path, "f32", profile=profile)
-        compile_c(compiler, tmp_path, "-std=c99", "-O2", *WARNINGS, "-c", "all.c", "-o", "all.o")
+        compile_quietly(compiler, tmp_path, "-std=c99", *WARNINGS, "all.c")
     command = sanitizing_compiler()
     binary = build(PROGRAMS, tmp_path, "f32", command, *SANITIZE, profile=profile)
     for case, program in PROGRAMS.items():

@@ -22,7 +22,8 @@ from programs.routes import FEATURES, RECIPES, tree_program, tree_rows
 
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.ir.interpret import interpret, margins
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.lower import lower
 from svmcompile.targets.c.tables import emitted_tables
 

@@ -11,10 +11,10 @@ from c_build import SANITIZE, Result, build, run, sanitizing_compiler
 from c_cases import CASES, FEATURES, normal_rows, program_of, real_type
 
 import svmcompile as sc
+from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
-from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.lower import lower
 from svmcompile.runtime.c import CModel
 from svmcompile.runtime.toolchain import FLAGS, find_compiler

@@ -13,9 +13,9 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep, Source
 from svmcompile.optimise.centre import centre_kernels

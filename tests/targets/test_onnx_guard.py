@@ -14,8 +14,9 @@ from targets.onnx_cases import NUMBERS, PRECISIONS, agree, content, outputs
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.ir.interpret import interpret, interpret_values, margins
+from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
 
 ROWS = 10_000

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.bounds.sums import Sum
+from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.ir.stages import self_kernel
 
 U64 = ARITHMETIC["f64"].u

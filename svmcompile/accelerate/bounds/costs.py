@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
+from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.model.svm import SVM
 
 CHECK_FLOPS = 6

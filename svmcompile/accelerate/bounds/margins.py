@@ -39,8 +39,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.propagate import ARITHMETIC
 from svmcompile.ir.shift import split_shift
 from svmcompile.model.front import ClipStep, FillStep, JoinStep, MissingStep, PickStep, ScaleStep, Steps
 
@@ -49,7 +49,6 @@ U64 = ARITHMETIC["f64"].u
 EXP_ERROR = ARITHMETIC["f32"].exp_error
 SECOND_ORDER = 1.01
 TEST_ROUNDING = 1 + 16 * U  # of the tables of a test, and of the few operations in it
-BLOCK = 32  # kernel values that are added up in float32
 CUT = 3.0  # T: values of t beyond it are rare in sums that are close to zero
 SMALLEST_GAMMA = 1e-30  # below, a squared distance may overflow float32 while its kernel is not zero
 LARGEST_ERROR = 2e-3  # of a kernel value; above, products of errors matter

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array, Kernel
+from svmcompile.ir.pairs import class_slices
 from svmcompile.model.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time

@@ -28,9 +28,10 @@ from svmcompile.accelerate.fitting.decide import labels_of
 from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.bounded_cost import spent
-from svmcompile.ir.interpret import class_slices, pair_indices, run
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At, run
+from svmcompile.ir.nodes.bounded import spent
+from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
@@ -162,7 +163,7 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     assert isinstance(vote, ir.BoundedVote)
-    found = spent(vote, env, builder.tables)
+    found = spent(At(vote, builder.tables, env))
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least

@@ -13,7 +13,8 @@ import numpy as np
 from svmcompile.accelerate.taylor.about import AnySum, Expansion
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.taylor_meaning import taylor_scores
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_scores
 
 BEYOND = 1.5  # times the largest share seen
 LEAST_ROWS = 30  # fewer show too little
@@ -24,7 +25,7 @@ def calibrated(found: Expansion, whole: AnySum, rows: Array, values: Array) -> E
     if len(rows) < LEAST_ROWS:
         return found
     node, tables = taylor_node(whole, [found])
-    seen = taylor_scores(node, 0, rows, tables)
+    seen = taylor_scores(At(node, tables), 0, rows)
     error = values[:, None] - seen.scores
     bound = np.where(error > 0, seen.gaps[:, :, 1], seen.gaps[:, :, 0]) + seen.loose
     share = np.minimum(BEYOND * np.abs(error / np.maximum(bound, 1e-300)).max(axis=0), 1.0)

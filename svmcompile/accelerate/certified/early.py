@@ -18,7 +18,8 @@ from svmcompile.accelerate.certified.growth import Form
 from svmcompile.accelerate.taylor.expansion import expansion_bytes
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 
 RANK = 14  # with centre and slope one vector
 NAME = "few"  # of its nodes and tables
@@ -56,6 +57,6 @@ def _row_costs(choice: Choice, gates: tuple[float, ...], price: TaylorPrices, re
     """Of each sample row in the chosen front end and behind it."""
     node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
     rows, leaf = choice.sample
-    found = taylor_orders(node, rows, leaf, tables)
+    found = taylor_orders(At(node, tables), rows, leaf)
     upto = price.upto(choice.form, rows.shape[1])
     return np.asarray(upto[found.last] + rest * (found.settled == len(upto)))

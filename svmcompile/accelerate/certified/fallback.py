@@ -15,8 +15,9 @@ from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.early import Early
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.ir.program import Program
-from svmcompile.ir.taylor_meaning import taylor_orders
 from svmcompile.model.svm import SVM
 
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
@@ -54,7 +55,7 @@ class Fallback:
         """Share of the sample rows and mean cost of each stage, for reports."""
         node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
         rows, leaf = choice.sample
-        found = taylor_orders(node, rows, leaf, tables)
+        found = taylor_orders(At(node, tables), rows, leaf)
         order, d = choice.form.order, rows.shape[1]
         upto = own.upto(choice.form, d)
         depth = np.array([one.depth for one in choice.leaves], dtype=np.float64)[leaf]

@@ -12,7 +12,8 @@ from itertools import product
 from svmcompile.accelerate.certified.choose import Choice
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.taylor.front import taylor_node
-from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 
 GATES = (0.0, 0.5, 0.7, 0.85, 1.0)
 
@@ -24,7 +25,7 @@ def best_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float,
     upto = price.upto(choice.form, rows.shape[1])
 
     def cost(gates: tuple[float, ...]) -> float:
-        found = taylor_orders(replace(node, gates=gates), rows, leaf, tables)
+        found = taylor_orders(At(replace(node, gates=gates), tables), rows, leaf)
         left = found.settled == len(upto)
         return float((upto[found.last] + rest * left).mean())
 

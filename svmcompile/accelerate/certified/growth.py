@@ -17,7 +17,8 @@ from svmcompile.accelerate.taylor.centres import Centres, two_means
 from svmcompile.accelerate.taylor.front import blocks_of, taylor_node
 from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.taylor_meaning import taylor_orders
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 
 LEAST_ROWS = 8  # of a leaf that is split
 LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not
@@ -60,7 +61,7 @@ class Leaf:
 
     def settles(self, form: Form, rows: Array) -> NDArray[np.intp]:
         node, tables = taylor_node(self.local.whole, [self.expansion(form)])
-        return taylor_orders(node, rows, np.zeros(len(rows), dtype=np.intp), tables).settled
+        return taylor_orders(At(node, tables), rows, np.zeros(len(rows), dtype=np.intp)).settled
 
 
 @dataclass(frozen=True, eq=False, slots=True)

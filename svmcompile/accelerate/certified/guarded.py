@@ -14,11 +14,9 @@ import numpy as np
 from svmcompile.accelerate.bounds.margins import exponent_error
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, dot_chain
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.kernel_errors import BLOCK
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.propagate import ARITHMETIC
-from svmcompile.ir.stages import dot_chain
 from svmcompile.model.svm import SVM
 
 SAFE = 1.03  # for products of errors, while an exponent is off by no more than LARGEST

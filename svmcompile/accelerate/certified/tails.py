@@ -17,9 +17,9 @@ from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
-from svmcompile.ir.jets_cost import met_and_tried
-from svmcompile.ir.jets_meaning import Blocks, jet_blocks
+from svmcompile.ir.jet_blocks import Blocks, jet_blocks, met_and_tried
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
@@ -71,7 +71,7 @@ class Tail:
 
     def blocks(self, rows: Array) -> Blocks:
         node, tables = jet_node(self.found, gate=self.gate)
-        return jet_blocks(node, rows, tables)
+        return jet_blocks(At(node, tables), rows)
 
     def row_costs(self, rows: Array, costs: Costs) -> Array:
         return costs.of_rows(self.blocks(rows), self.ends)

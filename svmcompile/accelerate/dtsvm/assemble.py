@@ -12,11 +12,11 @@ from svmcompile.accelerate.dtsvm.leaves import Leaf
 from svmcompile.accelerate.dtsvm.model import Decomposition, Scaling
 from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.ir.shift import split_shift
+from svmcompile.ir.work import kernel_sum_flops
 
 Tables = dict[str, NDArray[Any]]
 

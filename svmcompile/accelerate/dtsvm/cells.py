@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.dtsvm.model import rows_by_leaf
 from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 
 
 def own_rows(tree: Tree, X: NDArray[Any]) -> list[Indices]:

@@ -13,9 +13,9 @@ from svmcompile.accelerate.fitting.decide import labels_of
 from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
+from svmcompile.ir.pairs import class_slices
 from svmcompile.model.svm import SVM, LabelRule
 
 SECOND_IS_POSITIVE = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.interpret import pair_indices, pair_sums
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.kinds import LeafRule as LeafRule
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.pairs import pair_indices, pair_sums
 
 # "sum": two classes in all, one score, above zero is the second. "vote" (1A1): one sum per pair of the
 # leaf's classes, above zero counts for the first. "ovr" (1AO): one sum per class, the largest wins.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta, predict
 from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 
 
 @dataclass(frozen=True, eq=False)

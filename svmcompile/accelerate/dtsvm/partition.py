@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.model import rows_by_leaf
 from svmcompile.accelerate.dtsvm.tree import Tree, merged
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 
 RARE = 3  # of two classes, one with fewer rows is too little to draw a border by
 

@@ -23,10 +23,11 @@ from svmcompile.accelerate.dtsvm.trainer import holdout
 from svmcompile.accelerate.dtsvm.tree import Tree, grow
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
-from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.leaf_layout import columns_of
-from svmcompile.ir.trees import Indices, leaf_depths
+from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.work import kernel_sum_flops
 
 LEAST_CEILING = 100
 

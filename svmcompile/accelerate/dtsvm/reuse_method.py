@@ -22,8 +22,8 @@ from svmcompile.accelerate.dtsvm.reuse_search import searched
 from svmcompile.accelerate.dtsvm.risk import leaf_risk, slacks, squared_norms, terms
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.trees import Indices
 from svmcompile.model.svm import SVM
 
 MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth the memory of its kernel matrix

@@ -14,8 +14,8 @@ from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
 from svmcompile.accelerate.dtsvm.reuse_program import SOME_ROWS, Parts, leaf_program
 from svmcompile.accelerate.dtsvm.trainer import NEEDS_GAMMA, Trained, train_classifier
 from svmcompile.errors import OptionError
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.trees import Indices
 
 AROUND = (0.1, 1.0, 10.0)  # times the SVM's own C and gamma
 NEW = "mode=search trained a new classifier on the given labels: judge it by its accuracy"

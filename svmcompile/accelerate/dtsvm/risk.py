@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, sums
-from svmcompile.ir.interpret import pair_indices, pair_weights
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
+from svmcompile.ir.pairs import pair_indices, pair_weights
 
 
 def fit_leaf(task: Task) -> Leaf:

@@ -17,7 +17,7 @@ from svmcompile.accelerate.dtsvm.model import Scaling
 from svmcompile.accelerate.dtsvm.partition import Partition
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 
 GRAM_ROWS = 4000  # up to here the kernel values of a leaf are computed once for all C
 

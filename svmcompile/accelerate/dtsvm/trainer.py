@@ -20,7 +20,7 @@ from svmcompile.accelerate.dtsvm.tree import Tree, grow
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 
 NEEDS_GAMMA = ("poly", "rbf", "sigmoid")
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import Indices, walk
+from svmcompile.ir.kinds import Indices
+from svmcompile.ir.trees import walk
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import head_of
-from svmcompile.ir.interpret import run
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.nodes import Rule
+from svmcompile.ir.kinds import Rule
+from svmcompile.ir.node import run
 from svmcompile.model.head import SUMS
 from svmcompile.model.svm import SVM
 

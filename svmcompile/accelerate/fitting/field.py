@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.kernel import Array, power
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values at a time

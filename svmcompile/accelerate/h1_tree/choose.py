@@ -29,8 +29,8 @@ from svmcompile.accelerate.h1_tree.forest import Forest, exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
 from svmcompile.accelerate.h1_tree.tables import Lists
-from svmcompile.ir.interpret import margins
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 
 BANDS = (0.0, 0.5)  # tried where none is given

@@ -21,7 +21,7 @@ from svmcompile.accelerate.h1_tree.rows import Pair, Rows
 from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.accelerate.h1_tree.tables import Lists
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.nodes import Order
+from svmcompile.ir.kinds import Order
 from svmcompile.progress import steps
 
 PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is the mean

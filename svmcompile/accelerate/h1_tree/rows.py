@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.fitting.decide import labels_of
 from svmcompile.accelerate.h1_tree.sample import Sample
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.svm import SVM
 
 Classes = NDArray[np.int64]

@@ -12,8 +12,9 @@ from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
+from svmcompile.ir.kinds import Order
 from svmcompile.ir.list_walk import Walk, walk_hits
-from svmcompile.ir.nodes import Order
+from svmcompile.ir.node import At
 from svmcompile.ir.shift import nearest_float32
 
 OUT = "lists"
@@ -66,7 +67,7 @@ class Lists:
         answers = np.array([float(node.answer) for node in self.nodes])
         rest = np.array([float(one.rest) for one in self.lists])
         tables = {"list_starts": self.starts, "list_answers": answers, "list_rest": rest}
-        return walk_hits(self.node("x"), hits, tables, np.float64)
+        return walk_hits(At(self.node("x"), tables), hits, np.float64)
 
 
 def centre_of(points: NDArray[np.floating[Any]]) -> Array:

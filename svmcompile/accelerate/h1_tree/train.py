@@ -15,10 +15,10 @@ from svmcompile.accelerate.h1_tree.tables import OUT, centre_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Node
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.svm import digest
 

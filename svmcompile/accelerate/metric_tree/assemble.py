@@ -13,8 +13,8 @@ from svmcompile.accelerate.fitting.narrow import narrow
 from svmcompile.accelerate.metric_tree.leaves import Leaf, products
 from svmcompile.accelerate.metric_tree.tree import Tree
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import run
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import run
 from svmcompile.ir.nodes import Node
 
 BLOCK_ROWS = 4096

@@ -19,8 +19,8 @@ from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
 from svmcompile.accelerate.metric_tree.guard import width_for
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
 from svmcompile.accelerate.metric_tree.sample import Sample
-from svmcompile.ir.interpret import margins
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 
 Indices = NDArray[np.int64]

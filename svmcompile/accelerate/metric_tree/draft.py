@@ -12,8 +12,8 @@ from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.decide import margin_rule
 from svmcompile.accelerate.metric_tree.assemble import OUT, Part
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import run
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import run
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
-from svmcompile.ir.interpret import margins
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM, LabelRule
 
 Flags = NDArray[np.bool_]

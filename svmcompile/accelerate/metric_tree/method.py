@@ -21,8 +21,8 @@ from svmcompile.accelerate.metric_tree.remarks import remarks
 from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import margins
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.metric_tree.judge import Judge
-from svmcompile.ir.interpret import margins, pair_indices
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.nodes.decisions import margins
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
 

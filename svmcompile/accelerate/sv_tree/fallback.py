@@ -8,9 +8,9 @@ import numpy as np
 
 from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.errors import OptionError
-from svmcompile.ir.interpret import margins
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Rule
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM, LabelRule
 
 

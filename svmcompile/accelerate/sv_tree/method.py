@@ -25,8 +25,8 @@ from svmcompile.accelerate.sv_tree.tree import Tree
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Program
-from svmcompile.ir.trees import Indices
 from svmcompile.model.svm import SVM
 
 DATA_ROWS = 50_000  # data rows used at most

@@ -17,7 +17,7 @@ from svmcompile.accelerate.sv_tree.options import SvTreeOptions
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.accelerate.sv_tree.tree import Tree
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import Indices
+from svmcompile.ir.kinds import Indices
 from svmcompile.model.svm import SVM, LabelRule
 
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import Indices
 from svmcompile.ir.paths import Paths, path_evaluations, path_sums, paths
-from svmcompile.ir.trees import Indices
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.front import add_front, expansions
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.model.front import Steps
@@ -107,13 +108,13 @@ def _reading(node: Node, old: str, new: str) -> Node:
 def shares(program: Program, rows: Array) -> list[float]:
     """Shares of rows that each order settles, and what is left."""
     from svmcompile.ir.interpret import interpret_values
-    from svmcompile.ir.taylor_meaning import taylor_orders
+    from svmcompile.ir.polynomials import taylor_orders
 
     nodes = [item for item in program.body if isinstance(item, ir.TaylorSum)]
     most = max(len(program.tables[node.margins]) for node in nodes)
     settled = np.full(len(rows), most)
     for node in nodes:  # those that rows come to first stand last
         found = interpret_values(program, rows, {node.x, node.leaf})
-        orders = taylor_orders(node, found[node.x], found[node.leaf], program.tables)
+        orders = taylor_orders(At(node, program.tables), found[node.x], found[node.leaf])
         settled = np.where(orders.sure.any(axis=1), orders.settled, settled)
     return [float((settled == order).mean()) for order in range(most + 1)]

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.accelerate.taylor.rounding import SAFE, TINY, U
+from svmcompile.ir.arithmetic import in_segments
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.stages import in_segments
 
 ROOM = 1.05  # the true u may be so much beyond the last cell
 LARGEST = 0.04  # of the reach: what u may be off by, at most

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_weights, run
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.node import run
+from svmcompile.ir.pairs import pair_weights
 from svmcompile.model.front import ScaleStep, source_rows
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.onnx.graph import ML, Graph, GraphInput

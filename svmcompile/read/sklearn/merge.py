@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.cost import kernel_sum_flops
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.model.front import step_parts
 from svmcompile.model.svm import SVM, LabelRule, digest
 

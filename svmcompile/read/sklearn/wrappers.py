@@ -12,8 +12,8 @@ import numpy as np
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.champions import pair_indices
 from svmcompile.ir.labels import Labels
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.front import Steps
 from svmcompile.model.svm import LabelRule
 from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Function
 
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)

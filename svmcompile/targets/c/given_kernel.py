@@ -6,8 +6,10 @@ a training point. The functions under the usual names take a row of its values.
 
 from __future__ import annotations
 
+from typing import Any
+
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.program import Program
-from svmcompile.ir.rules import Types
 from svmcompile.targets.c.api import (
     Body,
     Function,
@@ -26,8 +28,8 @@ def points(program: Program) -> list[int]:
     """The training points the kernel may be asked for; none where no caller is asked."""
     if not takes_kernel(program):
         return []
-    given = [node for node in program.body if getattr(node, "shape", "") == "given"]
-    tables = [program.tables[node.vectors] for node in given]  # type: ignore[union-attr]
+    given: list[Any] = [node for node in program.body if getattr(node, "shape", "") == "given"]
+    tables = [program.tables[node.vectors] for node in given]
     return sorted({int(point) for table in tables for point in table.ravel()})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import operands
-from svmcompile.ir.program import Number
 from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.node import WHOLE_TABLES, Code

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum, TiledSum
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 
 MOST_SUMS = 12  # registers for sums that do not wait for each other
 X86 = "defined(__x86_64__) || defined(__i386__)"
@@ -110,7 +111,7 @@ def instruction_sets(
     """Every instruction set with its vector types, best first; NAME_NO_AVX512 and such leave one out."""
     by_lane, columns, padded = weights_layout(node, program)
     _, lanes = vectors_and_lanes(program.tables[node.weights])
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     made = []
     for isa in INSTRUCTION_SETS:
         width = isa.bytes // size

@@ -13,11 +13,11 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
 
+from svmcompile.ir.arithmetic import BYTES, LONG, Number
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.stages import LONG
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import float_number, node_number, value_number
 from svmcompile.targets.c.api import Body, body, c_real, row_argument, row_parameters
 from svmcompile.targets.c.device import Style
@@ -28,7 +28,6 @@ from svmcompile.targets.names import Names
 N = TypeVar("N", bound=Node)
 
 DOUBLE, INT, SIZE = 8, 4, 8
-BYTES: dict[Number, int] = {"f32": 4, "f64": 8, "u8": 1, "i8": 1, "i16": 2, "i32": 4}
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from svmcompile.ir.program import Number
+from svmcompile.ir.arithmetic import Number
 from svmcompile.targets.c.literals import real
 
 # 2^f = 1 + f (c1 + f (c2 + ...)) on [-1/2, 1/2], least worst relative error.

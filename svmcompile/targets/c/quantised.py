@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.nodes import Node, lazy_operands, operands
-from svmcompile.ir.program import FIXED, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, Function, body, c_real, needed
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes import Code, c_class

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from svmcompile.ir.arithmetic import BYTES, FIXED
 from svmcompile.ir.nodes import Kind
-from svmcompile.ir.program import FIXED, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import value_number
 from svmcompile.targets.c.api import needed
-from svmcompile.targets.c.node import BYTES
 from svmcompile.targets.c.nodes import Code
 
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
 from svmcompile.ir.interpret import entering, interpret
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import row_type
 from svmcompile.targets.c.literals import real, wrap

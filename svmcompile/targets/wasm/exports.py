@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmcompile.ir.arithmetic import BYTES
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import public_functions
@@ -31,7 +32,7 @@ def wasm_source(program: Program, name: str) -> WasmSource:
         for function in public_functions(program, types, name)
     ]
     numbers = {
-        "number_bytes": 4 if program.number == "f32" else 8,
+        "number_bytes": BYTES[program.number or "f64"],
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,

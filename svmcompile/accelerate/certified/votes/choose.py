@@ -18,7 +18,8 @@ from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.certified.votes.places import Form, Place, Placed
 from svmcompile.accelerate.taylor.centres import Centres, grow
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.taylor_vote_meaning import Settled, Votes
+from svmcompile.ir.node import At
+from svmcompile.ir.vote_walk import Settled, Votes
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 
@@ -208,7 +209,7 @@ class Chooser:
         """What a layout costs on the sample rows."""
         builder = Builder(self.pairs.own)
         vote = vote_node(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
-        met = Votes(vote, self.sample, builder.tables).settled()
+        met = Votes(At(vote, builder.tables), self.sample).settled()
         cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
         again = np.where(met.label < 0, self.original.again, 0.0)
         return Choice(layout, float((cost + again).mean()), self.original.cost, met)

@@ -18,9 +18,10 @@ from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
 from svmcompile.accelerate.fitting.decide import labels_of
 from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.ir.interpret import class_slices, pair_indices
+from svmcompile.ir.arithmetic import in_segments
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.stages import in_segments, longest_chain
+from svmcompile.ir.pairs import class_slices, pair_indices
+from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmcompile.ir.interpret import pair_indices
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.svm import SVM, LabelRule
 
 

@@ -28,8 +28,8 @@ from svmcompile.accelerate.certified.votes.nodes import vote_node
 from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.certified.votes.rest import bias_sizes, joined
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import class_slices
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM

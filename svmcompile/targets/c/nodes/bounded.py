@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import SEGMENT
+from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import row_parameters
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, plain_instruction_sets
 from svmcompile.targets.c.literals import real
@@ -19,7 +19,6 @@ from svmcompile.targets.c.numbers import NUMBERS
 
 Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
 B = TypeVar("B", bound=Staged)
-BLOCK = 32  # kernel values summed up in the number type before they go to double
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
 MOST_CHAINS = 4  # sums that do not wait for each other
@@ -81,7 +80,7 @@ def host_staged(
     node: Staged, program: Program, number: Number, function: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     made = []
     for isa in plain_instruction_sets(size, function, name):
         per_block = 64 // isa["bytes"]

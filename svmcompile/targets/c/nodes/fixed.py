@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.fixed_meaning import UNIT_BITS
-from svmcompile.ir.fixed_rules import needs_int64
-from svmcompile.ir.leaf_layout import sums_of, whole
+from svmcompile.ir.leaf_layout import sums_of
+from svmcompile.ir.node import At
 from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import INT, CNode
@@ -116,7 +116,7 @@ class FixedSum(WholeKernel[ir.FixedSum]):
     @property
     def is_long(self) -> bool:
         """Whether sums need 64 bits."""
-        return needs_int64(self.node, self.types, self.tables)
+        return needs_int64(At(self.node, self.tables, self.types))
 
     def fields(self) -> dict[str, Any]:
         node = self.node

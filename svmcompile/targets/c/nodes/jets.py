@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number
-from svmcompile.ir.stages import SEGMENT
+from svmcompile.ir.arithmetic import BLOCK, SEGMENT, Number
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import DOUBLE, CNode
 
-BLOCK = 32  # kernel values summed up in the number type before they go to double
 FAR: dict[Number, float] = {"f32": 1e37, "f64": 1e300}  # squared distances beyond are taken as infinite
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.leaf_layout import packed_layout
-from svmcompile.ir.leaf_meaning import ABSENT, LOWEST
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
+from svmcompile.ir.arithmetic import BYTES, Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.leaf_layout import ABSENT, LOWEST, packed_layout
+from svmcompile.ir.node import At
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, real_of
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
 from svmcompile.targets.c.literals import real
@@ -42,12 +43,12 @@ def idle_tables(node: ir.PackedLeaves) -> set[str]:
 
 def most_sums(node: ir.PackedLeaves, program: Program) -> int:
     """Sums of the leaf that has most; at least one, since C has no empty arrays."""
-    return max(1, int(packed_layout(node, program.tables).sums.max()))
+    return max(1, int(packed_layout(At(node, program.tables)).sums.max()))
 
 
 def most_columns(node: ir.PackedLeaves, program: Program) -> int:
     """Weights of a vector in the leaf that has most."""
-    return max(1, int(packed_layout(node, program.tables).columns.max()))
+    return max(1, int(packed_layout(At(node, program.tables)).columns.max()))
 
 
 def most_classes(node: ir.PackedLeaves, program: Program) -> int:
@@ -60,7 +61,7 @@ def chunk_rows(node: ir.PackedLeaves, program: Program) -> int:
 
     That pays as soon as leaves have some vectors to read.
     """
-    layout, size = packed_layout(node, program.tables), 4 if program.number == "f32" else 8
+    layout, size = packed_layout(At(node, program.tables)), BYTES[program.number or "f64"]
     _, width, lanes = program.tables[node.vectors].shape
     if node.rule != "sum" or lanes == 1 or goes_alone(program) or len(layout.vectors) > MOST_LEAVES:
         return 0
@@ -71,7 +72,7 @@ def chunk_rows(node: ir.PackedLeaves, program: Program) -> int:
 def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number: Number) -> dict[str, Any]:
     """Sizes, and for host code blocks and steps."""
     blocks, width, lanes = program.tables[node.vectors].shape
-    layout = packed_layout(node, program.tables)
+    layout = packed_layout(At(node, program.tables))
     return {
         "rule": node.rule,
         "classes": node.classes,
@@ -106,7 +107,7 @@ def leaf_instruction_sets(
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
     _, width, lanes = map(int, program.tables[node.vectors].shape)
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
     one_sum, columns = node.rule == "sum", most_columns(node, program)
     made: list[dict[str, Any]] = []
@@ -154,7 +155,7 @@ def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str
 
 def scratch(node: ir.PackedLeaves, program: Program) -> int:
     """Bytes of the arrays inside the node's functions."""
-    size, block = 4 if program.number == "f32" else 8, int(program.tables[node.vectors].shape[2])
+    size, block = BYTES[program.number or "f64"], int(program.tables[node.vectors].shape[2])
     host = is_host(node, program)
     if node.rule == "sum":
         return DOUBLE + block * (DOUBLE + size) if host else 0
@@ -168,7 +169,7 @@ def scratch(node: ir.PackedLeaves, program: Program) -> int:
 
 def batch_scratch(node: ir.PackedLeaves, program: Program, types: Types) -> int:
     """Bytes of the arrays around a chunk of rows that is sorted by leaf; 0 where none is."""
-    chunk, size = chunk_rows(node, program), 4 if program.number == "f32" else 8
+    chunk, size = chunk_rows(node, program), BYTES[program.number or "f64"]
     if not chunk:
         return 0
     width, block = types[node.x].width, BLOCK_BYTES
@@ -179,7 +180,7 @@ def batch_scratch(node: ir.PackedLeaves, program: Program, types: Types) -> int:
 
 
 def _shape(isa: InstructionSet, node: ir.PackedLeaves, program: Program) -> Shape:
-    lanes, size = int(program.tables[node.vectors].shape[2]), 4 if program.number == "f32" else 8
+    lanes, size = int(program.tables[node.vectors].shape[2]), BYTES[program.number or "f64"]
     per_block = lanes * size // isa.bytes
     return Shape(per_block, int(node.rule == "sum"), per_block)
 

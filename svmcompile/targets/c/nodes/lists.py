@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.rules import classes_of
+from svmcompile.ir.pairs import classes_of
 from svmcompile.targets.c.nodes.trees import Centred, Planes
 
 L = TypeVar("L", bound=ir.PlaneLists | ir.TiledLists)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.inverted import vectors_and_lanes
-from svmcompile.ir.program import Number, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.instruction_sets import instruction_sets
 from svmcompile.targets.c.node import DOUBLE, INT
 from svmcompile.targets.c.nodes.sums import Shaped, blocked_layout
@@ -34,7 +35,7 @@ def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[
         "segments": segments,
         "stride": ends,
         "picks": PICKS,
-        "skip": SKIP_BYTES // (4 if number == "f32" else 8),
+        "skip": SKIP_BYTES // BYTES[number],
     }
 
 

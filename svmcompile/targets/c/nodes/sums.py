@@ -9,11 +9,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.nodes import lazy_operands, operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.stages import LONG, SEGMENT
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, needed, real_of
 from svmcompile.targets.c.device import FAR
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, instruction_sets, weights_layout
@@ -70,7 +70,7 @@ def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
     if goes_alone(program):
         return 0
     by_lane, columns, padded = weights_layout(node, program)
-    size, width = 4 if number == "f32" else 8, program.tables[node.vectors].shape[1]
+    size, width = BYTES[number], program.tables[node.vectors].shape[1]
     gathered = (size + 8) * (64 // size * columns if by_lane else padded)
     if takes_sparse(node, program):
         gathered += int(width) * (4 + size)  # a row's non-zero features and where they are

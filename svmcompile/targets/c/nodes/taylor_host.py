@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import BYTES, Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.layout import BITS, ROWS, cube_size, filled_up, fours, square_size
 from svmcompile.ir.nodes import operands
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.tiled_taylor import BITS, ROWS, cube_size, filled_up, fours, square_size
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
@@ -43,7 +44,7 @@ def taylor_chunk(node: ir.TiledTaylor, program: Program) -> int:
 
 def taylor_rows(node: ir.TiledTaylor, program: Program, d: int) -> int:
     """Bytes of a chunk of rows on its way through the orders, and of their scores."""
-    size, orders = 4 if program.number == "f32" else 8, len(program.tables[node.margins])
+    size, orders = BYTES[program.number or "f64"], len(program.tables[node.margins])
     if not lies_beside(node, program, d):
         return CHUNK * (4 + size + (2 * 4 + 2 * size if orders > 1 else 0))
     leaves = len(program.tables[node.centres])
@@ -112,7 +113,7 @@ def _instruction_sets(
     node: ir.TiledTaylor, number: Number, function: str, name: str, beside: bool
 ) -> list[dict[str, Any]]:
     """Those with vectors no longer than the tables are filled up for; all where rows lie side by side."""
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     room = max(32, node.lanes * size)
     return [
         vector_names(isa, size, function, name) | {"alone": isa.bytes <= room}
@@ -125,7 +126,7 @@ def _lanes(
     isa: dict[str, Any], node: ir.TiledTaylor, program: Program, number: Number, d: int
 ) -> dict[str, Any]:
     """Vectors with a number from each of several rows."""
-    size, (_, leaves, cells, _) = 4 if number == "f32" else 8, program.tables[node.gaps].shape
+    size, (_, leaves, cells, _) = BYTES[number], program.tables[node.gaps].shape
     beside = lies_beside(node, program, d)
     row_bytes = isa["bytes"] if beside else min(isa["bytes"], ROW_BYTES)
     permutes = row_bytes // size == PERMUTED
@@ -161,7 +162,7 @@ def _vectors(
     isa: dict[str, Any], node: ir.TiledTaylor, program: Program, d: int, number: Number
 ) -> dict[str, Any]:
     """Vectors of rows (v) and of planes (w)."""
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     bytes_of = min(isa["bytes"], node.lanes * size)
     lanes = bytes_of // size
     planes = program.tables[node.planes]

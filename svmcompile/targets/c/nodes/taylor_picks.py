@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.picked_taylor import FEW_LANES
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.rules import Types
-from svmcompile.ir.stages import SEGMENT
-from svmcompile.ir.tiled_taylor import filled_up
+from svmcompile.ir.arithmetic import BYTES, SEGMENT, Number
+from svmcompile.ir.kinds import Types
+from svmcompile.ir.layout import FEW_LANES, filled_up
+from svmcompile.ir.program import Program
 from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, vector_names
 from svmcompile.targets.c.node import INT
@@ -51,7 +50,7 @@ def _vectors(
     isa: InstructionSet, node: ir.PickedTaylor, full: int, number: Number, function: str, name: str
 ) -> dict[str, Any]:
     """Vectors of a column, and of the rows of triangles: groups of rows have as many."""
-    size = 4 if number == "f32" else 8
+    size = BYTES[number]
     lanes = isa.bytes // size
     vectors, per_group = full // lanes, node.lanes // lanes
     firsts = range(0, node.rank, node.lanes)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.program import Number, Program
-from svmcompile.ir.unstaged import triangle_size
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.layout import triangle_size
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.nodes.bounded import Bounded
 from svmcompile.targets.c.numbers import LOWEST

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.node import At
 from svmcompile.ir.stages import estimate_of, lower_triangle
 from svmcompile.targets.onnx.build import build, build_needed
 from svmcompile.targets.onnx.nodes.sums import is_affine, kernel_values, power
@@ -143,7 +144,7 @@ class _Sum:
         has = min(end, rank)
         triangle = np.zeros((end, has))
         triangle[:has] = lower_triangle(tables[node.coordinates], has).T
-        estimate = estimate_of(node, tables, stage)
+        estimate = estimate_of(At(node, tables), stage)
         # One product for the coordinates and the score.
         both = graph.op("MatMul", met, graph.constant(np.column_stack([triangle, estimate])))
         score, rest = both, rows.own

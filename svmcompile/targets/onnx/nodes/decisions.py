@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_indices
+from svmcompile.ir.pairs import pair_indices
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import DOUBLE, Array, Values
 

@@ -14,10 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import pair_weights
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.leaf_layout import Leaf, leaves, running
-from svmcompile.ir.leaf_meaning import empty_scores, leaf_columns, leaf_scores, own_weights
+from svmcompile.ir.leaf_layout import (
+    Leaf,
+    empty_scores,
+    leaf_columns,
+    leaf_scores,
+    leaves,
+    own_weights,
+    running,
+)
+from svmcompile.ir.node import At
+from svmcompile.ir.pairs import pair_weights
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.nodes.decisions import pair_signs
 from svmcompile.targets.onnx.nodes.sums import Folded, folded_kernel, is_affine
@@ -29,7 +37,7 @@ MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs 
 @build.register
 def _(node: ir.LeafSums, values: Values) -> str:
     tables = values.tables
-    own = list(leaves(node, tables))
+    own = list(leaves(At(node, tables)))
     parts = [_part(node, leaf, tables) for leaf in own if leaf.vectors.stop > leaf.vectors.start]
     start = values.graph.constant(_constants(node, own, tables))
     out = values.graph.op("Gather", start, values.names[node.leaf], axis=0)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.list_walk import favour, pair_number
-from svmcompile.ir.rules import classes_of
+from svmcompile.ir.pairs import classes_of, favour, pair_number
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.tree_operator import walk_chains
 from svmcompile.targets.onnx.values import DOUBLE, INDEX, Values

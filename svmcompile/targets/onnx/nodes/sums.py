@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.interpret import class_slices, pair_indices, pair_weights
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import Array, Values
 

@@ -1,0 +1,83 @@
+"""The graph of a program: who makes a value, who reads it, what leads to it; names for what is added."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from svmcompile.ir.check import MAX_NAME
+from svmcompile.ir.nodes import Node, lazy_operands, operands, table_names
+from svmcompile.ir.program import Program
+
+Tables = dict[str, NDArray[Any]]
+
+
+def maker(program: Program, value: str | None) -> Node | None:
+    """The node that makes a value; None for the input, and for no value."""
+    return next((node for node in program.body if node.out == value), None)
+
+
+def readers(program: Program, value: str) -> list[Node]:
+    """The nodes that read a value, each as often as it does."""
+    return [node for node in program.body for name in operands(node) if name == value]
+
+
+def only_maker(program: Program, value: str) -> Node | None:
+    """The node that makes a value, if one node reads that value once and no output does."""
+    shown = any(output.value == value for output in program.outputs)
+    return maker(program, value) if len(readers(program, value)) == 1 and not shown else None
+
+
+def leading_to(
+    body: Iterable[Node], values: Iterable[str | None], known: Collection[str] = (), lazy: bool = True
+) -> tuple[Node, ...]:
+    """The nodes that lead to some values, from those known already.
+
+    If not `lazy`, without what only some rows need.
+    """
+    wanted, kept = set(values), []
+    for node in reversed(list(body)):
+        if node.out in wanted and node.out not in known:
+            kept.append(node)
+            wanted.discard(node.out)  # an earlier node of that name has been replaced
+            wanted.update(name for name in operands(node) if lazy or name not in lazy_operands(node))
+    return tuple(reversed(kept))
+
+
+def own_tables(program: Program) -> Program:
+    """The program with a copy, under a new name, for each further reader of a table."""
+    names = [name for node in program.body for name in table_names(node)]
+    if len(set(names)) == len(names):
+        return program
+    tables: Tables = dict(program.tables)
+    seen: set[str] = set()
+    body = tuple(_with_own(node, tables, seen) for node in program.body)
+    return program.replace(body=body, tables=tables)
+
+
+def _with_own(node: Node, tables: Tables, seen: set[str]) -> Node:
+    changes: dict[str, Any] = {}
+    for field in fields(node):
+        name = getattr(node, field.name)
+        if field.type not in ("Table", "IndexTable"):
+            continue
+        if name in seen:
+            changes[field.name] = fresh(node.out, field.name, tables)
+            tables[changes[field.name]] = tables[name]
+        seen.add(name)
+    return replace(node, **changes)
+
+
+def fresh(stem: str, end: str, taken: Collection[str]) -> str:
+    """`stem_end`; the stem is shortened if that is too long, the end numbered if it is taken."""
+    name, number = _joined(stem, end), 2
+    while name in taken:
+        name, number = _joined(stem, f"{end}_{number}"), number + 1
+    return name
+
+
+def _joined(stem: str, end: str) -> str:
+    return f"{stem[: MAX_NAME - len(end) - 1]}_{end}"

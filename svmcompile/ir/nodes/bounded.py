@@ -1,0 +1,246 @@
+"""Nodes of sums that are known no better than a decision needs, and of double arithmetic.
+
+Both bounded nodes hold kernel values to the first few vectors (the basis) as
+coordinates of the row in the kernel's own space: what the basis leaves of the
+row, times what it leaves of the weights, bounds what the estimate misses.
+
+`slacks`, `margins` and `rounding` cover the rounding of float32 code, so that
+an estimate that is sure stays sure in every backend and number type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
+from svmcompile.ir.layout import by_rows, rows_of, triangle_size
+from svmcompile.ir.needs import features, need, not_below_zero, shapes, sound_kernel
+from svmcompile.ir.node import At, LaidOut, Node, Result, operands, standing_for
+from svmcompile.ir.row_functions import chunks
+from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
+from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
+
+
+@dataclass(frozen=True, slots=True)
+class Widen(Node):
+    """out = x in double, whatever the program's number type; so is all that is computed from it."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+
+    def result(self, at: At) -> Type:
+        return Type(Kind.FEATURES, features(at))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return at.x.astype(np.float64)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        return at.x.value, at.x.error, False
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSum(Node):
+    """One kernel sum, known no better than needed: an estimate, as soon as the bound on its error allows.
+
+    k_i = kernel(x, vectors[i]), in order. After the first c = ends[s] of them, with q = T k over the
+    first r = min(c, len(projection)) rows of the lower triangle T that `coordinates` holds row by row,
+
+        score = bias + projection . q  while r = c,  else bias + estimates . k  (the stage's own estimates)
+        error = residuals[s] sqrt(max(kernel(x, x) - |q|^2, 0) + slacks[s] size^2) + margins[s] size
+
+    and with all vectors score = bias + weights . k, error = rounding[0] sum_i |weights_i k_i| +
+    rounding[1] size. A sign is sure where |score| > error, a value (tolerance not below zero) where
+    error <= tolerance. The first score that is sure is given; without one, the value after all vectors,
+    but for a sign the exact sum. size = 1 for an RBF kernel, else
+    max(1, (gamma |x| max(|x|, reach) + |coef0|)^degree). A row that is not finite is never sure.
+    """
+
+    level: ClassVar = Level.MATH
+    has_stages: ClassVar = True
+    flat_tables: ClassVar = ("coordinates", "estimates")
+    is_adaptive: ClassVar = True
+    out: Value
+    x: Value
+    exact: Lazy
+    vectors: Table  # [n, d], the basis first
+    weights: Table  # [n]
+    bias: Table  # [1]
+    ends: IndexTable  # [stages], rising
+    coordinates: Table  # [r (r + 1) / 2]
+    projection: Table  # [r]
+    estimates: Table  # [sum of the ends beyond r], stage by stage; a zero where there are none
+    residuals: Table  # [stages]
+    slacks: Table  # [stages]
+    margins: Table  # [stages]
+    rounding: Table  # [2]
+    reach: float
+    tolerance: float
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        sound_bounds(at)
+        exact = at.exact
+        need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{self.exact} is not one score")
+        n, d = len(at.vectors), features(at)
+        ends, r = at.ends.astype(np.int64), len(at.projection)
+        need(n > 0 and len(ends) > 0, "vectors or stages are missing")
+        rising = ends[0] > 0 and ends[-1] <= n and (np.diff(ends) > 0).all()
+        need(bool(rising), "the ends of stages do not rise")
+        need(r <= ends[-1], "more coordinates than values")
+        beyond = int(ends[ends > r].sum())
+        shapes(
+            at,
+            vectors=(n, d),
+            weights=(n,),
+            bias=(1,),
+            coordinates=(max(1, r * (r + 1) // 2),),
+            estimates=(max(1, beyond),),
+            residuals=ends.shape,
+            slacks=ends.shape,
+            margins=ends.shape,
+            rounding=(2,),
+        )
+        need(not math.isnan(self.tolerance), "the tolerance makes no sense")
+        return Type(Kind.SCORES, 1)
+
+    def run(self, at: At) -> NDArray[Any]:
+        x = at.x
+        found = stages(at, x)
+        first = found.first_sure(self.tolerance)
+        score = found.scores[np.arange(len(x)), first]  # of all vectors where none is sure
+        if self.tolerance < 0:
+            score = np.where(first < 0, at.exact[:, 0], score)
+        return score[:, None].astype(x.dtype)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return bounded_work(at, rows)
+
+    def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
+        """How score and error of rows develop."""
+        return stages(at, x)
+
+    def spent(self, rows: At) -> Spent:
+        """What each row costs."""
+        stage = stages(rows, rows.x)
+        first = stage.first_sure(self.tolerance)
+        unsure = (first < 0) & (self.tolerance < 0)
+        return Spent(stage.ends[first].astype(np.float64), self._flops(rows)[first], unsure)
+
+    def most_spent(self, at: At) -> tuple[int, int]:
+        """Kernel values and flops of a row that meets everything."""
+        return len(at.vectors), int(self._flops(at).max())
+
+    def _flops(self, at: At) -> Array:
+        """Flops beside kernel values up to each stage, and after all vectors."""
+        ends, r = at.ends.astype(np.int64), len(at.projection)
+        has = np.minimum(ends, r)
+        coordinates = has * (has + 1) + 2 * has  # products, and the squares that leave the norm
+        estimates = np.where(ends > r, 2 * ends, 2 * np.diff(np.minimum(ends, r), prepend=0))
+        upto = coordinates + np.cumsum(estimates + CHECK_FLOPS)
+        return np.append(upto, upto[-1] + 4 * len(at.weights)).astype(np.float64)
+
+    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
+        return spent(rows).unsure
+
+    def gives_sign(self, types: Mapping[str, Type]) -> bool:
+        return self.tolerance < 0
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        found = stages(at, at.x.value)
+        sure = found.first_sure(self.tolerance) >= 0
+        if self.tolerance < 0:
+            return value, np.where(sure[:, None], 0.0, at.exact.error), False
+        # Two estimates within the tolerance of the sum are within twice as much of each other.
+        last = found.errors[:, -1] + a.u * np.abs(value[:, 0])
+        error = 2 * self.tolerance + last
+        return value, np.asarray(error)[:, None], False
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSum(LaidOut):
+    """`BoundedSum` in blocks; see above. One that gives values has the program's input for `exact`."""
+
+    level: ClassVar = Level.MACHINE
+    flat_tables: ClassVar = ("coordinates", "estimates")
+    is_adaptive: ClassVar = True
+    out: Value
+    x: Value
+    exact: Lazy
+    vectors: Table  # [blocks, d, lanes]
+    weights: Table  # [blocks * lanes]
+    bias: Table  # [1]
+    ends: IndexTable  # [stages], whole blocks
+    coordinates: Table  # [lanes^2 b (b + 1) / 2] for b blocks of coordinates; a zero for none
+    projection: Table  # [b * lanes]; a zero for none
+    estimates: Table
+    residuals: Table  # [stages], squared
+    slacks: Table
+    margins: Table
+    rounding: Table  # [2]
+    reach: float
+    tolerance: float
+    rank: int  # coordinates, without what fills up the last block
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        need(at.vectors.ndim == 3 and self.rank >= 0, "vectors are not in blocks")
+        lanes = at.vectors.shape[2]
+        size = self.rank + -self.rank % lanes
+        whole = all(int(end) % lanes == 0 for end in at.ends)
+        need(whole, "a stage does not end with a block")
+        need(len(at.coordinates) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
+        need(len(at.projection) == max(1, size), "the projection does not fit")
+        told = self.told(at)
+        exact = at.exact if self.tolerance < 0 else Type(Kind.SCORES, 1)
+        return BoundedSum.result(told.node, At(told.node, told.tables, {**at.read, self.exact: exact}))
+
+    def told(self, at: At) -> At:
+        rank, lanes = self.rank, at.vectors.shape[2]
+        packed = by_rows(at.coordinates, rank + -rank % lanes, lanes)
+        made = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
+        made[self.vectors] = rows_of(at.vectors)
+        made[self.coordinates] = packed[: max(1, rank * (rank + 1) // 2)]
+        made[self.projection] = at.projection[:rank]
+        return At(standing_for(BoundedSum, self), made, at.read)
+
+
+def sound_bounds(at: At) -> None:
+    """The kernel has bounds, and no bound is below zero."""
+    kernel, reach = at.kernel, at.reach
+    sound_kernel(kernel)
+    need(kernel.kind in ("rbf", "poly"), f"a {kernel.kind} kernel has no bounded sum")
+    need(kernel.gamma >= 0 and kernel.coef0 >= 0, "the kernel is not positive definite")
+    need(math.isfinite(reach) and reach >= 0, "the reach makes no sense")
+    not_below_zero(at, "residuals", "slacks", "margins", "rounding")
+
+
+def bounded_work(at: At, rows: At | None) -> Work:
+    """The work of a node that stops when it is sure."""
+    if rows is None:
+        met, others = map(float, at.node.most_spent(at))
+    else:
+        cost = spent(rows)
+        met, others = float(cost.values.mean()), float(cost.flops.mean())
+    per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
+    return Work(met, met * per_value + others)
+
+
+def spent(rows: At) -> Spent:
+    """What each row costs in a node that stops when it is sure, part by part."""
+    read = {name: rows.read[name] for name in operands(rows.node) if name in rows.read}
+    parts = [
+        rows.node.spent(At(rows.node, rows.tables, {name: value[part] for name, value in read.items()}))
+        for part in chunks(len(rows.x), len(rows.vectors))
+    ]
+    columns = zip(*((part.values, part.flops, part.unsure) for part in parts), strict=True)
+    return Spent(*(np.concatenate(column) for column in columns))

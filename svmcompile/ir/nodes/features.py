@@ -1,0 +1,329 @@
+"""Nodes of preprocessing: features in, features out. All stand on both levels.
+
+A projection (PCA) is an `Affine` and a kernel map (Nystroem) a `KernelSum`,
+whose scores `AsFeatures` hands on as features.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded
+from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
+from svmcompile.ir.needs import features, float32_only, need, shapes, within
+from svmcompile.ir.node import At, Node, Result
+from svmcompile.ir.row_functions import cosines, filled, missing, monomials, normalized, norms
+from svmcompile.ir.work import SHAPE_FLOPS, Work
+
+NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
+
+
+@dataclass(frozen=True, slots=True)
+class Scale(Node):
+    """out = (x - shift) * factor + offset, feature by feature."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 2
+    out: Value
+    x: Value
+    shift: Table  # [d]
+    factor: Table  # [d]
+    offset: Table  # [d]
+
+    def result(self, at: At) -> Type:
+        width = features(at)
+        shapes(at, shift=(width,), factor=(width,), offset=(width,))
+        float32_only(at, "shift")
+        return Type(Kind.FEATURES, width)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return (at.x - at.shift) * at.factor + at.offset
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        x, factor = at.x, np.abs(at.factor)
+        product = np.abs(x.value - at.shift) * factor
+        offset = np.abs(at.offset)
+        error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
+        return value, error + a.tiny * (np.abs(x.value - at.shift) + 3), False
+
+
+@dataclass(frozen=True, slots=True)
+class Clip(Node):
+    """out = min(max(x, low), high); NaN stays NaN."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 2
+    out: Value
+    x: Value
+    low: float
+    high: float
+
+    def result(self, at: At) -> Type:
+        need(self.low <= self.high, f"low {self.low} is above high {self.high}")
+        return Type(Kind.FEATURES, features(at))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return np.clip(at.x, self.low, self.high)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        return value, at.x.error + a.u * np.abs(value) + a.tiny, False
+
+
+@dataclass(frozen=True, slots=True)
+class AsFeatures(Node):
+    """The scores, read as features from here on."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    scores: Value
+
+    def result(self, at: At) -> Type:
+        need(at.scores.kind is Kind.SCORES, f"%{self.scores} is not scores")
+        return Type(Kind.FEATURES, at.scores.width)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return at.scores
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        return at.scores.value, at.scores.error, False
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Node):
+    """out[k] = x[columns[k]]; what is not picked does not matter, NaN or not."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    columns: IndexTable  # [m]
+
+    def result(self, at: At) -> Type:
+        width, columns = features(at), at.columns
+        need(columns.ndim == 1 and columns.size > 0, "no columns are picked")
+        within(columns, width, "a column")
+        return Type(Kind.FEATURES, len(columns))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return at.x[:, at.columns]
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        columns = at.columns
+        return at.x.value[:, columns], at.x.error[:, columns], False
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize(Node):
+    """out = x / norm, or x itself where the norm is below `least`; NaN if a feature is not finite."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 3
+    out: Value
+    x: Value
+    norm: Norm
+    least: float
+
+    def result(self, at: At) -> Type:
+        need(math.isfinite(self.least) and self.least > 0, "the least norm is not above zero")
+        return Type(Kind.FEATURES, features(at))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return normalized(at.x, self.norm, self.least)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        x, d = at.x, value.shape[1]
+        size, moved = norms(x.value, self.norm), norms(x.error, self.norm)
+        in_double = (d + 6) * ARITHMETIC["f64"].u
+        moved = moved + in_double * size
+        small = size < self.least
+        divisor = np.where(small, 1.0, np.maximum(size - moved, 0.0))[:, None]
+        error = (x.error + np.abs(value) * np.where(small, 0.0, moved)[:, None]) / divisor
+        error = np.where(small[:, None], error, np.fmin(error, 2.0))  # no feature is above its row's norm
+        unstable = ~(np.abs(size - self.least) > moved) & np.isfinite(size)
+        return value, error + NORM_ROUNDINGS * a.u * np.abs(value) + a.tiny, unstable
+
+
+@dataclass(frozen=True, slots=True)
+class Powers(Node):
+    """out[k] = the product over l of x[factors[k, l]], where x[d], behind the last, is the number one."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    factors: IndexTable  # [m, degree]
+
+    def result(self, at: At) -> Type:
+        width, factors = features(at), at.factors
+        need(factors.ndim == 2 and factors.size > 0, "no products are asked for")
+        within(factors, width + 1, "a factor")
+        return Type(Kind.FEATURES, len(factors))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return monomials(at.x, at.factors)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Work(0, at.out.width * (at.factors.shape[1] - 1))
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        degree = at.factors.shape[1]
+        sizes, errors = np.abs(at.x.value), at.x.error
+        size, error = np.ones_like(value), np.zeros_like(value)
+        for column in at.factors.T:
+            factor, e = (_with_column(part, end)[:, column] for part, end in ((sizes, 1.0), (errors, 0.0)))
+            error = error * (factor + e) + size * e
+            size = size * factor
+        return value, error + degree * (a.u * (size + error) + a.tiny * (1 + size)), False
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine(Node):
+    """out = factor * cos(2 pi x), feature by feature: x counts turns."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = SHAPE_FLOPS["exp2"]
+    out: Value
+    x: Value
+    factor: float
+
+    def result(self, at: At) -> Type:
+        need(math.isfinite(self.factor), "the factor is not finite")
+        return Type(Kind.FEATURES, features(at))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return cosines(at.x, self.factor)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        x = at.x
+        # A backend may multiply by 2 pi before it takes the cosine.
+        moved = 2 * np.pi * (x.error + 2 * a.u * np.abs(x.value))
+        error = np.fmin(moved + a.cos_error, 2.0)
+        return value, abs(self.factor) * (error + 2 * a.u) + a.tiny, False
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Node):
+    """values[j] where x[j] is missing, else x[j]; missing is NaN (`nan`), or what equals the marker."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 1
+    out: Value
+    x: Value
+    values: Table  # [d]
+    nan: bool
+    marker: float  # a float32 number
+
+    def result(self, at: At) -> Type:
+        shapes(at, values=(features(at),))
+        return _missing_result(at)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return filled(at.x, at.values, self.nan, self.marker)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        x, values = at.x, at.values
+        gone = missing(x.value, self.nan, self.marker)
+        error = np.where(gone, a.u * np.abs(values) + a.tiny, x.error)
+        return self.value(at), error, _in_doubt(self, x)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Node):
+    """1 where x[j] is missing, else 0; missing as in `Fill`."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 1
+    out: Value
+    x: Value
+    nan: bool
+    marker: float
+
+    def result(self, at: At) -> Type:
+        return _missing_result(at)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return missing(at.x, self.nan, self.marker).astype(at.x.dtype)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        return value, np.zeros_like(value), _in_doubt(self, at.x)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """The features of the left, then those of the right."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    left: Value
+    right: Value
+
+    def result(self, at: At) -> Type:
+        left, right = at.left, at.right
+        need(left.kind is right.kind is Kind.FEATURES, "needs features")
+        need(left.wide == right.wide, "one side is in double, the other is not")
+        return Type(Kind.FEATURES, left.width + right.width)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return np.hstack([at.left, at.right])
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        left, right = at.left, at.right
+        return np.hstack([left.value, right.value]), np.hstack([left.error, right.error]), False
+
+
+@dataclass(frozen=True, slots=True)
+class Products(Node):
+    """h = x - centre, then the products h_a h_b, a <= b, upper triangle row by row."""
+
+    level: ClassVar = Level.BOTH
+    flops: ClassVar = 1
+    out: Value
+    x: Value
+    centre: Table  # [d]
+
+    def result(self, at: At) -> Type:
+        d = features(at)
+        shapes(at, centre=(d,))
+        float32_only(at, "centre")
+        return Type(Kind.FEATURES, d + d * (d + 1) // 2)
+
+    def run(self, at: At) -> NDArray[Any]:
+        h = at.x - at.centre
+        first, second = np.triu_indices(h.shape[1])
+        return np.hstack([h, h[:, first] * h[:, second]])
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        h = np.abs(at.x.value - at.centre)
+        e = at.x.error + a.u * h + a.tiny
+        first, second = np.triu_indices(h.shape[1])
+        moved = h[:, first] * e[:, second] + h[:, second] * e[:, first] + e[:, first] * e[:, second]
+        products = moved + a.u * h[:, first] * h[:, second] + a.tiny
+        return value, np.hstack([e, products]), False
+
+
+def _missing_result(at: At) -> Type:
+    same = math.isfinite(at.marker) and float(np.float32(at.marker)) == at.marker
+    need(same, "the marker is not a finite float32 number")
+    return Type(Kind.FEATURES, features(at))
+
+
+def _with_column(part: Array, end: float) -> Array:
+    return np.hstack([part, np.full((len(part), 1), end)])
+
+
+def _in_doubt(node: Fill | Missing, x: Bounded) -> NDArray[np.bool_]:
+    """Rows in which rounding decides whether a number is the marker."""
+    if node.nan:
+        return np.zeros(len(x.value), dtype=bool)
+    return np.asarray(((np.abs(x.value - node.marker) <= x.error) & (x.error > 0)).any(axis=1))

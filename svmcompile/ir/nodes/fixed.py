@@ -1,0 +1,246 @@
+"""Nodes of programs in whole numbers: one per C routine, values int8, int16 or int32.
+
+A program whose `number` is "q15" or "q7" turns features into whole numbers once, with `Quantise`, and
+computes with these alone; `Dequantise` gives decision values back as float. Type rules hold every sum
+against the C type it is computed in, for any row within the limit, so nothing overflows.
+Shifts to the right round down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
+from svmcompile.ir.needs import class_counts, features, float32_only, need, pair_count, shapes
+from svmcompile.ir.node import At, Node
+from svmcompile.ir.whole_numbers import (
+    INT32,
+    INT64,
+    fits,
+    fixed_kernel,
+    kernel_flops,
+    kernel_limit,
+    rounded_shift,
+    sizes,
+    sound_shift,
+    weighted,
+    weighted_limit,
+    whole,
+    whole_dots,
+    whole_features,
+)
+from svmcompile.ir.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Quantise(Node):
+    """out = round((x - shift) * factor), half away from zero, held within +-limit; NaN becomes -limit."""
+
+    level: ClassVar = Level.MACHINE
+    quantises: ClassVar = True
+    flops: ClassVar = 3
+    out: Value
+    x: Value
+    shift: Table  # [d], or [1] for all features
+    factor: Table  # [d], or [1] for all features
+    bits: int  # of the whole numbers: 8 or 16
+    limit: int
+
+    def result(self, at: At) -> Type:
+        width = features(at)
+        for field in ("shift", "factor"):
+            shapes(at, **{field: (1,) if getattr(at, field).size == 1 else (width,)})
+        float32_only(at, "shift")
+        need(self.bits in (8, 16), f"no whole numbers of {self.bits} bits")
+        need(0 < self.limit < 1 << (self.bits - 1), f"limit {self.limit} does not fit {self.bits} bits")
+        return Type(Kind.FEATURES, width, whole="i8" if self.bits == 8 else "i16", limit=self.limit)
+
+    def run(self, at: At) -> NDArray[Any]:
+        x = at.x.astype(np.float32)
+        t = (x - at.shift) * at.factor
+        high, half = np.float32(self.limit), np.float32(0.5)
+        t = np.where(t > -high, np.minimum(t, high), -high)
+        return np.asarray(np.trunc(np.where(t < 0, t - half, t + half)), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Requantise(Node):
+    """out = ((x - shift) * factor) / 2^scale_bits to the nearest, held within +-limit; x is whole."""
+
+    level: ClassVar = Level.MACHINE
+    quantises: ClassVar = True
+    is_whole: ClassVar = True
+    flops: ClassVar = 3
+    out: Value
+    x: Value
+    shift: Table  # [d]
+    factor: Table  # [d]
+    scale_bits: int
+    bits: int  # of the result: 8 or 16
+    limit: int
+
+    def result(self, at: At) -> Type:
+        width = whole_features(at)
+        shapes(at, shift=(width,), factor=(width,))
+        need(self.bits in (8, 16), f"no whole numbers of {self.bits} bits")
+        need(0 < self.limit < 1 << (self.bits - 1), f"limit {self.limit} does not fit {self.bits} bits")
+        sound_shift(self.scale_bits)
+        reach = at.x.limit + np.abs(whole(at.shift))
+        sizes = reach * np.abs(whole(at.factor)) + ((1 << self.scale_bits) >> 1)
+        fits(int(sizes.max()), INT32, "a scaled feature")
+        return Type(Kind.FEATURES, width, whole="i8" if self.bits == 8 else "i16", limit=self.limit)
+
+    def run(self, at: At) -> NDArray[Any]:
+        t = (at.x - whole(at.shift)) * whole(at.factor)
+        return np.clip(rounded_shift(t, self.scale_bits), -self.limit, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSum(Node):
+    """Kernel sums in whole numbers: t_i from x . vectors[i], k_i from t_i, then weighted sums.
+
+    "exp2": t_i = |x|^2 + offsets[i] * 2^offset_shift - 2 x . vectors[i], not below 0; k_i = curve(t_i).
+    "tanh": t_i = x . vectors[i] + offsets[i], not below 0; k_i = curve(t_i).
+    "power": u_i = t_i / 2^cell_bits to the nearest, k_i = u_i^degree in units of 2^(15 degree - 30).
+    "identity": k_i = t_i.
+    The curve goes straight from point to point, 2^cell_bits apart, and stays at its last point.
+    out = bias + (sum_i weights[i] k_i) / 2^shift to the nearest; with `counts` one sum per pair of classes.
+    """
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    vectors: Table  # [n, d]
+    offsets: Table  # [n]
+    curve: Table  # [points], or [1] where there is none
+    weights: Table  # [n, m] or [n, k - 1]
+    bias: Table  # [sums]
+    counts: tuple[int, ...]
+    shape: Shape
+    degree: int
+    cell_bits: int
+    offset_shift: int
+    shift: int
+
+    def result(self, at: At) -> Type:
+        need(at.bias.ndim == 1, "bias has not one number per sum")
+        sums, k = at.bias.shape[0], len(self.counts)
+        if self.counts:
+            class_counts(self.counts)
+            need(sum(self.counts) == len(at.vectors), "counts do not fit the at.tables")
+            need(sums == pair_count(k), "counts do not fit the at.tables")
+        n = len(at.vectors)
+        shapes(at, weights=(n, k - 1 if k else sums))
+        most = kernel_limit(at)
+        sound_shift(self.shift)
+        largest = fits(weighted_limit(at.weights, most, self.counts), INT64, "a weighted sum")
+        bias = int(np.abs(whole(at.bias)).max(initial=0))
+        limit = fits((largest >> self.shift) + 1 + bias, INT32, "a score")
+        return Type(Kind.SCORES, sums, whole="i32", limit=limit)
+
+    def run(self, at: At) -> NDArray[Any]:
+        values = fixed_kernel(at, at.x.astype(np.int64))
+        sums = weighted(values, whole(at.weights), self.counts)
+        return rounded_shift(sums, self.shift) + whole(at.bias)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        n, d = at.vectors.shape
+        return Work(n, n * (2 * d + kernel_flops(self) + 2 * at.weights.shape[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedAffine(Node):
+    """out = (weights x) / 2^shift to the nearest, + bias, in whole numbers."""
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    shift: int
+
+    def result(self, at: At) -> Type:
+        d, m = whole_features(at), len(at.bias)
+        shapes(at, weights=(m, d), bias=(m,))
+        sound_shift(self.shift)
+        reach = at.x.limit * sizes(whole(at.weights)) + ((1 << self.shift) >> 1)
+        fits(int(reach.max()), INT32, "a dot product")
+        scores = (reach >> self.shift) + np.abs(whole(at.bias)) + (self.shift > 0)
+        return Type(Kind.SCORES, m, whole="i32", limit=fits(int(scores.max()), INT32, "a score"))
+
+    def run(self, at: At) -> NDArray[Any]:
+        dots = whole_dots(at.x.astype(np.int64), whole(at.weights))
+        return rounded_shift(dots, self.shift) + whole(at.bias)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        m, d = at.weights.shape
+        return Work(0, 2 * m * d)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedQuadratic(Node):
+    """out = sums / 2^shift to the nearest, + bias, with one quadratic form per sum.
+
+    sums[j] = sum_a x_a (weights[j, a] + sum_{b >= a} squares[j, ab] x_b)
+    """
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    shift: int
+
+    def result(self, at: At) -> Type:
+        d, m = whole_features(at), len(at.bias)
+        shapes(at, squares=(m, d * (d + 1) // 2), weights=(m, d), bias=(m,))
+        sound_shift(self.shift)
+        limit, weights = at.x.limit, np.abs(whole(at.weights))
+        starts = np.concatenate([[0], np.cumsum(np.arange(d, 1, -1))])
+        slopes = limit * np.add.reduceat(np.abs(whole(at.squares)), starts, axis=1) + weights
+        fits(int(slopes.max()), INT32, "a slope")
+        sums = fits(int(slopes.sum(axis=1).max()) * limit + ((1 << self.shift) >> 1), INT64, "a form")
+        bias = int(np.abs(whole(at.bias)).max())
+        limit = fits((sums >> self.shift) + 1 + bias, INT32, "a score")
+        return Type(Kind.SCORES, m, whole="i32", limit=limit)
+
+    def run(self, at: At) -> NDArray[Any]:
+        x, squares = at.x.astype(np.int64), whole(at.squares)
+        sums = x @ whole(at.weights).T
+        first = 0
+        for a in range(x.shape[1]):  # row a of the upper triangle
+            end = first + x.shape[1] - a
+            sums += x[:, a : a + 1] * (x[:, a:] @ squares[:, first:end].T)
+            first = end
+        return rounded_shift(sums, self.shift) + whole(at.bias)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        m, d = at.weights.shape
+        return Work(0, m * (d * (d + 1) + 2 * d))
+
+
+@dataclass(frozen=True, slots=True)
+class Dequantise(Node):
+    """out = x * unit: whole numbers as float."""
+
+    level: ClassVar = Level.MACHINE
+    flops: ClassVar = 3
+    out: Value
+    x: Value
+    unit: float
+
+    def result(self, at: At) -> Type:
+        need(bool(at.x.whole), f"%{self.x} is not in whole numbers")
+        need(float(np.float32(self.unit)) == self.unit and self.unit > 0, "the unit is no float above zero")
+        return Type(at.x.kind, at.x.width)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return np.asarray(at.x.astype(np.float32) * np.float32(self.unit))

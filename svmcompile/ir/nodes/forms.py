@@ -1,0 +1,99 @@
+"""Affine and quadratic functions of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.kinds import Kind, Level, Table, Type, Value
+from svmcompile.ir.needs import features, float32_only, shapes, sum_count
+from svmcompile.ir.node import At, Node, Result
+from svmcompile.ir.row_functions import poisoned
+from svmcompile.ir.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Affine(Node):
+    """out = weights (x - centre) + bias."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    centre: Table  # [d]
+
+    def result(self, at: At) -> Type:
+        d, m = features(at), sum_count(at)
+        shapes(at, weights=(m, d), bias=(m,), centre=(d,))
+        float32_only(at, "centre")
+        return Type(Kind.SCORES, m)
+
+    def run(self, at: At) -> NDArray[Any]:
+        h = at.x - at.centre
+        return poisoned(at.x, h @ at.weights.T + at.bias)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        m, d = at.weights.shape
+        return Work(0, d + 2 * m * d)
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        x, weights = at.x, np.abs(at.weights).T
+        h = np.abs(x.value - at.centre)
+        d = h.shape[1]
+        sums = x.error @ weights + a.u * (d + 4) * (h @ weights)
+        sums += a.tiny * (h.sum(axis=1, keepdims=True) + d + 2)
+        return value, sums + 2 * a.u * (np.abs(value) + np.abs(at.bias)), False
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic(Node):
+    """out[j] = sum_{a <= b} squares[j, ab] h_a h_b + weights[j] h + bias[j], with h = x - centre."""
+
+    level: ClassVar = Level.BOTH
+    out: Value
+    x: Value
+    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
+    weights: Table  # [m, d]
+    bias: Table  # [m]
+    centre: Table  # [d]
+
+    def result(self, at: At) -> Type:
+        d, m = features(at), sum_count(at)
+        shapes(at, squares=(m, d * (d + 1) // 2), weights=(m, d), bias=(m,), centre=(d,))
+        float32_only(at, "centre")
+        return Type(Kind.SCORES, m)
+
+    def run(self, at: At) -> NDArray[Any]:
+        h = at.x - at.centre
+        out = h @ at.weights.T + at.bias
+        first = 0
+        for a in range(h.shape[1]):  # row a of the upper triangle
+            end = first + h.shape[1] - a
+            out += h[:, a : a + 1] * (h[:, a:] @ at.squares[:, first:end].T)
+            first = end
+        return poisoned(at.x, out)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        m, d = at.weights.shape
+        return Work(0, d + m * (d * (d + 1) + 3 * d))
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        x = at.x
+        h = np.abs(x.value - at.centre)
+        d = h.shape[1]
+        sizes = {name: np.abs(at.tables[name]) for name in (self.squares, self.weights, self.bias)}
+        sizes[self.centre] = np.zeros(d)
+        form = Quadratic("size", "h", self.squares, self.weights, self.bias, self.centre)
+        size = form.run(At(form, sizes, {"h": h}))
+        # Moving h by e moves the form of absolute values by at most this much.
+        moved = form.run(At(form, sizes, {"h": h + x.error})) - size
+        # Tables of numbers too small for full precision are off by `tiny`, and so are the products.
+        small = a.tiny * (np.square(h.sum(axis=1, keepdims=True) + 1) + 2 * d * d)
+        return value, moved + a.u * (2 * d + 8) * size + 2 * a.u * np.abs(value) + small, False

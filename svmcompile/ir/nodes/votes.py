@@ -1,0 +1,350 @@
+"""Votes that are settled from as few pairs as decide them, each known no better than its sign needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.champions import UNSURE, Match, champions
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
+from svmcompile.ir.layout import by_rows, rows_of, triangle_size
+from svmcompile.ir.needs import (
+    class_counts,
+    features,
+    float32_only,
+    need,
+    not_below_zero,
+    pair_count,
+    shapes,
+    sound_kernel,
+    within,
+)
+from svmcompile.ir.node import At, LaidOut, Node, Result, standing_for
+from svmcompile.ir.nodes.bounded import bounded_work, sound_bounds, spent
+from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
+from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
+from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedVote(Node):
+    """LIBSVM's vote, from as few pairs as decide it, each known no better than its sign needs.
+
+    The class with the largest guess is the champion. It meets the others in their order, except those
+    it has met already; who beats it is the next champion, and a champion that has beaten all others is
+    the label. When a class that has been beaten would become champion, all pairs are settled and vote.
+
+    A pair is settled as a `BoundedSum` settles a sign, with the basis picks[starts[p]:starts[p + 1]],
+    all its coordinates, a stage after every `block` values and at the end of the basis, then with all
+    vectors of its two classes; pairs share kernel values. One that stays unsure makes the label exact.
+    """
+
+    level: ClassVar = Level.MATH
+    has_stages: ClassVar = True
+    flat_tables: ClassVar = ("coordinates", "projections", "picks")
+    is_adaptive: ClassVar = True
+    out: Value
+    x: Value
+    guess: Value  # [k]
+    exact: Lazy  # a label
+    vectors: Table  # [n, d], grouped by class
+    weights: Table  # [k - 1, n], as in `PairSum`
+    bias: Table  # [pairs]
+    starts: IndexTable  # [pairs + 1]
+    picks: IndexTable  # [basis vectors of all pairs]
+    coordinates: Table  # lower triangles, pair by pair
+    projections: Table  # [basis vectors of all pairs]
+    residuals: Table  # [stages of all pairs]
+    slacks: Table
+    margins: Table
+    rounding: Table  # [pairs, 2]
+    reach: float
+    block: int
+    counts: tuple[int, ...]
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        sound_bounds(at)
+        class_counts(self.counts)
+        k, n, pairs = len(self.counts), sum(self.counts), pair_count(len(self.counts))
+        exact, guess = at.exact, at.guess
+        need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{self.exact} is no label of {k} classes")
+        need((guess.kind, guess.width) == (Kind.SCORES, k), f"%{self.guess} is not one score per class")
+        need(self.block > 0, f"a block of {self.block}")
+        starts, picks = at.starts.astype(np.int64), at.picks.astype(np.int64)
+        shapes(at, starts=(pairs + 1,))
+        basis = np.diff(starts)
+        need(starts[0] == 0 and starts[-1] == len(picks) and bool((basis > 0).all()), "starts do not rise")
+        within(picks, n, "a vector")
+        _own_vectors(self, starts, picks)
+        stages = int((-(-basis // self.block)).sum())
+        shapes(
+            at,
+            vectors=(n, features(at)),
+            weights=(k - 1, n),
+            bias=(pairs,),
+            coordinates=(int((basis * (basis + 1) // 2).sum()),),
+            projections=(len(picks),),
+            residuals=(stages,),
+            slacks=(stages,),
+            margins=(stages,),
+            rounding=(pairs, 2),
+        )
+        return Type(Kind.LABEL, k)
+
+    def run(self, at: At) -> NDArray[Any]:
+        label = match_of(at, at.x, at.guess).label
+        return np.where(label == UNSURE, at.exact, label)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return bounded_work(at, rows)
+
+    def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
+        """How score and error of one pair develop."""
+        classes = pair_indices(len(self.counts))[pair]
+        return pair_stages(at, pair, classes, PairTables(at, x))
+
+    def spent(self, rows: At) -> Spent:
+        """What each row costs."""
+        match = match_of(rows, rows.x, rows.guess)
+        known = PairTables(rows, rows.x)
+        seen = np.zeros(known.values.shape, dtype=bool)
+        flops = np.zeros(len(seen))
+        for pair, classes in enumerate(pair_indices(len(self.counts))):
+            stage = pair_stages(rows, pair, classes, known)
+            met = match.met[:, pair]
+            flops += np.where(met, _mark(known, pair, classes, stage, met, seen), 0)
+        return Spent(seen.sum(axis=1).astype(np.float64), flops, match.label == UNSURE)
+
+    def most_spent(self, at: At) -> tuple[int, int]:
+        """Kernel values and flops of a row that meets everything."""
+        total = sum(4 * (self.counts[i] + self.counts[j]) for i, j in pair_indices(len(self.counts)))
+        basis = np.asarray(np.diff(at.starts.astype(np.int64)), dtype=np.int64)
+        checks = CHECK_FLOPS * -(-basis // self.block)
+        return len(at.vectors), int(total + (basis * (basis + 3) + checks).sum())
+
+    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
+        return spent(rows).unsure
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        return value, np.zeros(len(value)), False
+
+
+@dataclass(frozen=True, slots=True)
+class StagedVote(LaidOut):
+    """`BoundedVote` in blocks; see above. Each class and the basis of each pair fill whole blocks.
+
+    `basis` holds the vectors of each pair's basis once more, side by side; in plain code it is
+    `vectors` itself, and picks name its rows.
+    """
+
+    level: ClassVar = Level.MACHINE
+    flat_tables: ClassVar = ("coordinates", "projections", "picks")
+    is_adaptive: ClassVar = True
+    out: Value
+    x: Value
+    guess: Value  # [k]
+    exact: Lazy  # a label
+    vectors: Table  # [blocks, d, lanes]
+    basis: Table  # [blocks of all pairs, d, lanes]
+    weights: Table  # [k - 1, blocks * lanes]
+    bias: Table  # [pairs]
+    starts: IndexTable  # [pairs + 1]
+    picks: IndexTable
+    coordinates: Table  # pair by pair
+    projections: Table
+    residuals: Table  # squared
+    slacks: Table
+    margins: Table
+    rounding: Table  # [pairs, 2]
+    reach: float
+    block: int  # values between two stages, whole lanes
+    counts: tuple[int, ...]  # vectors per class, with what fills up
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        need(at.vectors.ndim == 3, "vectors are not in blocks")
+        lanes, sizes = at.vectors.shape[2], np.diff(at.starts.astype(np.int64)).tolist()
+        whole = all(size % lanes == 0 for size in (*sizes, *self.counts, self.block))
+        need(whole, "a stage or a class does not end with a block")
+        numbers = sum(triangle_size(size, lanes) for size in sizes)
+        need(len(at.coordinates) == numbers, "coordinates do not fit")
+        copies = len(at.picks) // lanes
+        shape = (copies, *at.vectors.shape[1:])
+        need(self.basis == self.vectors or at.basis.shape == shape, "the basis does not fit")
+        told = self.told(at)
+        return BoundedVote.result(told.node, told)
+
+    def told(self, at: At) -> At:
+        made = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
+        made[self.vectors] = rows_of(at.vectors)
+        lanes, triangles, first = at.vectors.shape[2], [], 0
+        for size in np.diff(at.starts.astype(np.int64)).tolist():
+            end = first + triangle_size(size, lanes)
+            triangles.append(by_rows(at.coordinates[first:end], size, lanes))
+            first = end
+        made[self.coordinates] = np.concatenate(triangles)
+        return At(standing_for(BoundedVote, self), made, at.read)
+
+
+@dataclass(frozen=True, slots=True)
+class TaylorVote(Node):
+    """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
+
+    Pairs may be differences of the sums of a one-vs-rest machine, of which the largest wins: so does its
+    class all its pairs.
+
+    The class with the largest guess_weights . x + guess_bias is the champion. It meets all others at
+    once; who beats it is the next champion, and a champion that has beaten all others is the label. When
+    a class that has been beaten would become champion, all pairs are settled by direct sums and vote.
+
+    The champion's tests, from its root on, lead to one of its centres: the side where
+    planes . x > thresholds is the second child, and a child below zero is the centre ~child. There,
+    with h = x - centre, u = gamma |h|^2, the cell floor(u step), coordinates y = axes h (or h itself) and
+    what they leave, z^2 = (1 + slack) |h|^2 - |y|^2, the pair with the q-th of the other classes has
+
+        score_1 = offsets[champion, q] + exp(-u) (constants[q] + slopes[q] . h)
+        score_2 = score_1 + exp(-u) (sum_{a <= b} squares[q, ba] y_a y_b + middles[q] z^2)
+
+    above zero for the champion, and order p is sure of it where |score_p| is above
+
+        margins[p, q] + u gaps[p, cell, side, q]   (+ exp(-u) loose[q] . (|y|^2, z^2) with axes, at order 2)
+
+    with side 0 for scores above zero and 1 below. Of several that beat the champion for sure, the one
+    with the least score counts. Pairs that stay open, and all pairs of rows beyond the last cell, go to
+    the direct sum over the vectors of their two classes, the least score first, which is sure where it
+    is above rounding[0] sum_i |weights_i k_i| + rounding[1]; where it is not, to the same sum in double,
+    whose bound `closer` tells likewise. One that stays unsure makes the label exact, and so does a row
+    that is not finite.
+
+    Where there are norms and starts, bounds are wide enough for code that passes over zeros of a row: for
+    products with x less those with the centre, and |x|^2 + |v|^2 - 2 x . v for distances.
+
+    `vectors` and what belongs to them lie in blocks of lanes. With more than one lane, the last index of
+    tables by class, q and axis is filled up to whole lanes, matrices with d columns are turned, and every
+    row of a triangle is filled up.
+    """
+
+    level: ClassVar = Level.BOTH
+    is_adaptive: ClassVar = True
+    out: Value
+    x: Value
+    exact: Lazy  # a label
+    guess_weights: Table  # [k, d]; in lanes [d, k]
+    guess_bias: Table  # [k]
+    roots: IndexTable  # [k], tests, or centres ~root
+    planes: Table  # [tests, d]; a zero where there are none, as the next
+    thresholds: Table  # [tests]
+    children: IndexTable  # [tests, 2]
+    centres: Table  # [centres, d], float32 numbers
+    steps: Table  # [centres], cells per unit of u
+    offsets: Table  # [k, k - 1]
+    constants: Table  # [centres, k - 1]
+    slopes: Table  # [centres, k - 1, d]; in lanes [centres, d, k - 1]
+    axes: Table  # [centres, r, d], orthonormal rows, in lanes [centres, d, r]; a zero where y is h
+    squares: Table  # [centres, k - 1, r (r + 1) / 2], lower triangles; below order 2 a zero
+    middles: Table  # [centres, k - 1]; without axes a zero, as the next
+    loose: Table  # [centres, 2, k - 1]
+    gaps: Table  # [order, centres, cells, 2, k - 1]
+    margins: Table  # [order, centres, k - 1]
+    vectors: Table  # [blocks, d, lanes], grouped by class
+    weights: Table  # [k - 1, blocks * lanes], as in `PairSum`
+    bias: Table  # [pairs]
+    rounding: Table  # [pairs, 2]
+    closer: Table  # [pairs, 2]
+    norms: Table  # [blocks * lanes], |vectors|^2, where code may pass over zeros of a row; else a zero
+    starts: Table  # [centres, k - 1 + r], slopes and axes times the centre, likewise
+    rank: int  # r; 0 where y is h
+    counts: tuple[int, ...]  # vectors per class, with what fills up
+    kernel: Kernel
+    slack: float = 0.0  # keeps z from being too small by rounding
+    reach: float = 0.0  # not read by an RBF kernel
+
+    def result(self, at: At) -> Type:
+        class_counts(self.counts)
+        sound_kernel(self.kernel)
+        need(self.kernel.kind == "rbf" and self.kernel.gamma >= 0, "only RBF sums have these polynomials")
+        need(
+            math.isfinite(self.reach) and 0 <= self.slack < 1 and self.rank >= 0, "a number makes no sense"
+        )
+        k, d = len(self.counts), features(at)
+        exact = at.exact
+        need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{self.exact} is not a label of these classes")
+        need(at.vectors.ndim == 3, "vectors are not in blocks")
+        need(at.gaps.ndim == 5 and at.gaps.size > 0, "gaps are missing")
+        sound_vote(at, k, d)
+        float32_only(at, "centres")
+        need(bool((at.steps > 0).all()), "steps are not above zero")
+        not_below_zero(at, "gaps", "margins", "loose", "rounding", "closer")
+        return Type(Kind.LABEL, k)
+
+    def run(self, at: At) -> NDArray[Any]:
+        label = Votes(at, at.x).settled().label
+        return np.where(label == UNSURE, at.exact, label)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[self.kernel.kind], self.kernel.degree)
+        if rows is None:
+            met, others = most_vote_work(at)
+        else:
+            found = vote_work(at, rows.x)
+            met, others = float(found.values.mean()), float(found.flops.mean())
+        return Work(met, met * per_value + others)
+
+    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
+        return vote_work(rows, rows.x).unsure
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value = self.value(at)
+        return value, np.zeros(len(value)), False
+
+
+def _own_vectors(node: BoundedVote, starts: np.ndarray, picks: np.ndarray) -> None:
+    """Each pair picks among the vectors of its two classes."""
+    owner = np.repeat(np.arange(len(node.counts)), node.counts)[picks]
+    first, second = (np.repeat(part, np.diff(starts)) for part in np.triu_indices(len(node.counts), 1))
+    need(bool(((owner == first) | (owner == second)).all()), "a pair picks a vector of another class")
+
+
+def match_of(at: At, x: NDArray[Any], guess: NDArray[Any]) -> Match:
+    """How the vote of each row is settled."""
+    known = PairTables(at, x)
+    n_classes = len(at.counts)
+    signs = np.zeros((len(x), len(at.bias)), dtype=np.int64)
+    for pair, classes in enumerate(pair_indices(n_classes)):
+        found = pair_stages(at, pair, classes, known)
+        first = found.first_sure(-1.0)
+        score = found.scores[np.arange(len(x)), first]
+        signs[:, pair] = np.where(first < 0, 0, np.where(score > 0, 1, -1))
+    ranked = np.where(np.isnan(guess), -np.inf, guess)
+    return champions(ranked.argmax(axis=1).astype(np.int64), signs, n_classes)
+
+
+def _mark(
+    known: PairTables,
+    pair: int,
+    classes: tuple[int, int],
+    found: Stages,
+    met: NDArray[np.bool_],
+    seen: NDArray[np.bool_],
+) -> Array:
+    """Mark the vectors a pair meets in each row; the flops of the pair."""
+    first = found.first_sure(-1.0)
+    last = (first < 0) | (first == len(found.ends) - 1)
+    basis = np.where(last, found.ends[-2], found.ends[first])
+    picks, _ = known.basis(pair)
+    order = np.arange(len(picks))
+    seen[:, picks] |= met[:, None] & (order < basis[:, None])
+    members, _ = known.members(classes)
+    seen[np.ix_(met & last, members)] = True
+    checks = np.where(first < 0, len(found.ends) - 1, first) + 1
+    flops = basis * (basis + 1) + 4 * basis + CHECK_FLOPS * checks
+    return np.asarray(flops + np.where(last, 4 * len(members), 0))
