@@ -9,7 +9,7 @@ from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, Function, body, c_real, needed
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.nodes import Code, c_class
+from svmcompile.targets.c.nodes import Code
 
 MOST_RANGES = 16  # that a file lists
 
@@ -19,7 +19,7 @@ def quantiser(program: Program) -> Node | None:
     readers = [node for node in program.body if program.input.name in operands(node)]
     if any(lazy_operands(node) for node in program.body):  # which start from the row itself
         return None
-    return readers[0] if len(readers) == 1 and c_class(readers[0]).quantises else None
+    return readers[0] if len(readers) == 1 and readers[0].quantises else None
 
 
 def whole_scores(code: Code) -> tuple[str, float] | None:

@@ -9,6 +9,7 @@ from svmcompile.targets.c.nodes import (  # noqa: F401  register their classes
     decisions,
     features,
     fixed,
+    forms,
     jets,
     leaves,
     lists,

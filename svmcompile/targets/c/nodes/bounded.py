@@ -10,7 +10,8 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import row_parameters
+from svmcompile.ir.wide import value_number
+from svmcompile.targets.c.api import c_real, row_parameters
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, plain_instruction_sets
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import DOUBLE, CNode
@@ -148,3 +149,12 @@ class StagedSum(Bounded[ir.StagedSum]):
             return kept
         state = 2 * self.size + 2 * DOUBLE  # score, whether it is sure, and sums of all vectors
         return kept + state + MOST_VECTORS * max(isa.bytes for isa in INSTRUCTION_SETS)
+
+
+class Widen(CNode[ir.Widen]):
+    """The type of a row changes."""
+
+    widens = True
+
+    def fields(self) -> dict[str, Any]:
+        return {"from_real": c_real(value_number(self.node.x, self.program, self.types))}

@@ -5,23 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.wide import value_number
-from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.nodes.trees import Centred
 
 
 class Scale(CNode[ir.Scale]):
     """Each feature has its own numbers."""
-
-
-class Widen(CNode[ir.Widen]):
-    """The type of a row changes."""
-
-    widens = True
-
-    def fields(self) -> dict[str, Any]:
-        return {"from_real": c_real(value_number(self.node.x, self.program, self.types))}
 
 
 class Clip(CNode[ir.Clip]):
@@ -74,3 +64,10 @@ class Missing(CNode[ir.Missing]):
 
 class Join(CNode[ir.Join]):
     """Two rows stand behind each other."""
+
+
+class Products(Centred[ir.Products]):
+    """A triangle, row by row."""
+
+    def scratch(self) -> int:
+        return 0

@@ -23,8 +23,6 @@ W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
 class Quantise(CNode[ir.Quantise]):
     """Real numbers become whole ones."""
 
-    quantises = True
-
     def fields(self) -> dict[str, Any]:
         return {
             "row_type": c_real(self.types[self.node.out].whole or "f32"),

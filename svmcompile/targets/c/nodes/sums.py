@@ -292,21 +292,3 @@ def input_body(of: CNode[Any], x: str) -> Body:
     inline = "static inline __attribute__((always_inline)) void"
     declaration = f"{inline} {of.part('input')}(const {real} *x, {real} *z)"
     return body(of.program, of.types, of.code.symbols, x, declaration, "z")
-
-
-class Affine(CNode[ir.Affine]):
-    """Dot products with a copy of the row about the centre."""
-
-    dots_with = "weights"
-
-    def scratch(self) -> int:
-        return self.size * self.width
-
-
-class Quadratic(CNode[ir.Quadratic]):
-    """Products of a copy of the row about the centre with itself."""
-
-    adds_up = True
-
-    def scratch(self) -> int:
-        return self.size * self.width

@@ -15,10 +15,6 @@ from svmcompile.targets.c.node import DOUBLE, CNode
 E = TypeVar("E", bound=ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor)
 
 
-class OneLeaf(CNode[ir.OneLeaf]):
-    """All rows have the same centre."""
-
-
 class Expansion(CNode[E]):
     """Orders of polynomials, each for the rows that are not sure yet; then the exact sum."""
 

@@ -6,6 +6,7 @@ from svmcompile.targets.onnx.nodes import (  # noqa: F401  register their nodes
     bounded,
     decisions,
     features,
+    forms,
     jets,
     leaves,
     lists,

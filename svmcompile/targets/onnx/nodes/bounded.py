@@ -23,6 +23,11 @@ MOST_CHUNKS = 4
 
 
 @build.register
+def _(node: ir.Widen, values: Values) -> str:
+    return values.wide(values.names[node.x])
+
+
+@build.register
 def _(node: ir.BoundedSum, values: Values) -> str:
     if is_affine(node.kernel):
         build_needed(values, [node.exact])

@@ -6,16 +6,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.onnx.build import build, build_needed
-from svmcompile.targets.onnx.nodes.trees import settled
+from svmcompile.targets.onnx.nodes.decisions import settled
 from svmcompile.targets.onnx.values import INDEX, Array, Values
-
-
-@build.register
-def _(node: ir.OneLeaf, values: Values) -> str:
-    """A zero for each row, made from the row so that their number fits."""
-    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
-    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
-    return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)
 
 
 @build.register
@@ -29,8 +21,7 @@ def _(node: ir.TaylorSum, values: Values) -> str:
         left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
-    maker = next((item for item in values.body if item.out == node.exact), None)
-    exact = settled(maker, values) if maker else node.exact
+    exact = settled(values, node.exact)
     build_needed(part, [exact])
     return _placed(values, result, unsure, part.wide(part.names[exact]))
 

@@ -1,4 +1,4 @@
-"""Trees in ONNX: routes to leaves, what leaves compute, and what stands around them.
+"""Trees in ONNX: routes to leaves, and what leaves compute.
 
 A tree of planes is cut in two. The planes of the upper part are multiplied
 with every row at once, and the tree operator finds the way through them; below,
@@ -6,23 +6,19 @@ each row meets only the planes on its way, gathered level by level.
 
 Each row gathers the functions of its leaf. Where leaves have several, they are
 filled up to the same number with functions that are zero, and taken in portions
-that bound the memory. The exact score of a guard is computed for the rows that
-need it, and for no other.
+that bound the memory.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build, build_needed
-from svmcompile.targets.onnx.nodes.decisions import pair_signs, winner, without_nan
+from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
 from svmcompile.targets.onnx.values import INDEX, Values
 
@@ -245,100 +241,8 @@ def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], 
 
 
 @build.register
-def _(node: ir.Products, values: Values) -> str:
-    """All d * d products, and of these the upper triangle: one gathering fewer than factor by factor."""
-    graph, centre = values.graph, values.tables[node.centre]
-    d = len(centre)
-    h = values.centred(values.names[node.x], centre)
-    factors = [values.same("Unsqueeze", h, values.integers(axis)) for axis in (1, 2)]
-    square = values.same("Reshape", values.same("Mul", *factors), values.integers(0, d * d))
-    first, second = np.triu_indices(d)
-    chosen = graph.constant((first * d + second).astype(INDEX))
-    return values.same("Concat", h, values.same("Gather", square, chosen, axis=1), axis=1)
-
-
-@build.register
-def _(node: ir.Guard, values: Values) -> str:
-    graph, score = values.graph, values.names[node.score]
-    unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
-    part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
-    build_needed(part, [node.exact])
-    return graph.op(
-        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
-    )
-
-
-@singledispatch
-def settled(node: ir.Node, values: Values) -> str:
-    """The value that settles the sign of a node's: of a guard that goes on to double, what that has.
-
-    How often a graph's float32 products are rounded on the way to their sum is not known.
-    """
-    return node.out
-
-
-@settled.register
-def _(node: ir.Guard, values: Values) -> str:
-    is_alike = values.types[node.exact].wide == values.types[node.score].wide
-    return node.out if is_alike else node.exact
-
-
-def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
-    """The exact score in the number type of the other; of one in double its sign alone."""
-    exact = values.names[node.exact]
-    if values.types[node.exact].wide == values.types[node.score].wide:
-        return exact
-    return values.cast(values.graph.op("Sign", exact), number)
-
-
-def _sure(values: Values, node: ir.Guard, score: str) -> str:
-    """Whether each row's margin is at least the width; NaN is not."""
-    width = values.scalar(node.width)
-    if node.rule == "sign":
-        return values.graph.op("GreaterOrEqual", values.graph.op("Abs", values.column(score)), width)
-    n_scores = values.types[node.score].width
-    if node.rule == "argmax":
-        return _sure_of_largest(values, score, width, n_scores)
-    return _sure_of_vote(values, score, width, math.isqrt(2 * n_scores) + 1)
-
-
-def _sure_of_largest(values: Values, score: str, width: str, n_scores: int) -> str:
-    """The largest is above each other score by the width; not by TopK, which needs rows to work on."""
-    graph, known = values.graph, without_nan(values, score)
-    largest = graph.op("ReduceMax", known, axes=(1,), keepdims=1)
-    ahead = graph.op("GreaterOrEqual", graph.op("Sub", largest, score), width)
-    place = graph.op("ArgMax", known, axis=1, keepdims=1)
-    itself = graph.op("Equal", place, values.integers(*range(n_scores)))
-    return _all(values, graph.op("Or", ahead, itself))
-
-
-def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str:
-    """Every pair of the winner is in its favour by the width; the other pairs do not matter."""
-    graph = values.graph
-    signs = pair_signs(n_classes).T  # [classes, pairs]
-    label = winner(values, score, n_classes)
-    mine, other = (graph.op("Gather", graph.constant(t), label, axis=0) for t in (signs, signs == 0))
-    favour = graph.op("GreaterOrEqual", graph.op("Mul", score, mine), width)
-    return _all(values, graph.op("Or", favour, other))
-
-
-def _all(values: Values, truths: str) -> str:
-    """[N, k] truths to [N]: are all of a row's true?"""
-    least = values.graph.op("ReduceMin", values.cast(truths, INDEX), axes=(1,), keepdims=0)
-    return values.cast(least, np.dtype(np.bool_))
-
-
-@build.register
-def _(node: ir.Reach, values: Values) -> str:
-    """In double; the squared distance of a row that is not finite is NaN, and NaN is not beyond."""
-    graph, x, centre = values.graph, values.names[node.x], values.tables[node.centre]
-    h = values.wide_centred(x, centre)
-    square = graph.op("MatMul", graph.op("Mul", h, h), graph.constant(np.ones((len(centre), 1))))
-    known = values.poisoned(x, len(centre), square)
-    beyond = graph.op("Greater", known, values.scalar(node.radius**2))
-    return graph.op("Where", beyond, graph.constant(values.tables[node.far]), values.names[node.score])
-
-
-@build.register
-def _(node: ir.Add, values: Values) -> str:
-    return values.graph.op("Add", values.names[node.left], values.names[node.right])
+def _(node: ir.OneLeaf, values: Values) -> str:
+    """A zero for each row, made from the row so that their number fits."""
+    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
+    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
+    return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)
