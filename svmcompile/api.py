@@ -25,7 +25,6 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.lower import lower
-from svmcompile.model.front import uncentred
 from svmcompile.model.probes import probe_rows
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
@@ -244,7 +243,7 @@ def check_certificate(
     number, original = checked_precision(precision), None
     if model is not None:
         svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
-        original = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+        original = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
     rows = as_rows(X, program.n_features, program.input.feature_names)
     with steps("certificates", len(rows)) as advance:
         return check_rows(program, rows, number, original, every_leaf, advance)
@@ -255,7 +254,7 @@ def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
     from svmcompile.read.original import load_original
 
     original = load_original(model, svm, trust_pickle=trust_pickle)
-    exact = accelerate(replace(svm, steps=uncentred(svm.steps)), None, "exact", {})
+    exact = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
     if original is not None:
         return original.name, replace(original, exact=exact)
     return f"interpreter of {svm.source.kind}", exact

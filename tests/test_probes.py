@@ -15,8 +15,9 @@ import svmcompile as sc
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.ir.program import Program
+from svmcompile.model.front import scale
 from svmcompile.model.probes import FEW, MANY, WIDE, probe_rows
-from svmcompile.model.svm import SVM, ScaleStep
+from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
 from svmcompile.read import read
 
@@ -90,10 +91,10 @@ def test_rows_that_are_not_finite_are_left_out() -> None:
 
 def test_a_feature_that_is_switched_off_costs_no_probes() -> None:
     svm = read(SVC().fit(X, Y))
-    step = ScaleStep(np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))
+    scaling = scale(np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))
     scaled = SVM(
         svm.kernel, svm.vectors, svm.coefficients, svm.intercepts, svm.label_rule, svm.source, svm.labels,
-        svm.counts, steps=(step,),
+        svm.counts, front=scaling,
     )  # fmt: skip
     program = optimise(accelerate(scaled, None, "exact", {}))
     probes = probe_rows(program, scaled, None)

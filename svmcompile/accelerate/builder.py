@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.front import Drawer
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.ir.work import kernel_sum_flops
-from svmcompile.model.front import Steps
+from svmcompile.model.front import Front
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM
 
@@ -34,19 +33,22 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
-    def preprocess(self, own: str = "", x: str = "x", steps: Steps | None = None) -> str:
-        """Nodes for the preprocessing steps of the row `x`; the name of the value the kernel sees.
+    def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
+        """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
-        A reader with steps of its own, under names that start with `own`, can take them in. The steps
-        are the SVM's unless others are given.
+        A reader with a front of its own, under names that start with `own`, can take it in. The front
+        is the SVM's unless another is given.
         """
-        drawer = Drawer(self.body, self.table, self.indices, own)
-        return drawer.add_all(self.svm.steps if steps is None else steps, x)
+        front = (front or self.svm.front).in_float32().reading(x, own)
+        self.body.extend(front.nodes)
+        for name, table in front.tables.items():
+            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        return front.out
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
         """Nodes for the SVM's own sums, every support vector met; the name of their value.
 
-        They read the value `x` if it is given, else steps of their own behind `row`.
+        They read the value `x` if it is given, else a front of their own behind `row`.
         """
         if self.svm.parts:
             return self._sums_of_parts(out, own, row)
@@ -62,14 +64,14 @@ class Builder:
         return out
 
     def _sums_of_parts(self, out: str, stem: str, row: str) -> str:
-        """The sums of all parts, one after the other; parts with the same steps share the prepared row."""
+        """The sums of all parts, one after the other; parts with the same front share the prepared row."""
         whole, prepared, sums = self.svm, dict[int, str](), ""
         for index, self.svm in enumerate(whole.parts):
             own, last = f"{stem}part{index}_", index == len(whole.parts) - 1
-            steps = id(self.svm.steps)  # the reader has made those alike one object
-            if steps not in prepared:
-                prepared[steps] = self.preprocess(own, row)
-            value = self.exact_sums(f"{own}sums", own, prepared[steps])
+            front = id(self.svm.front)  # the reader has made those alike one object
+            if front not in prepared:
+                prepared[front] = self.preprocess(own, row)
+            value = self.exact_sums(f"{own}sums", own, prepared[front])
             if sums:
                 self.body.append(ir.Beside(out if last else f"{own}and_before", sums, value))
             sums = self.body[-1].out

@@ -89,7 +89,7 @@ def race_in_c(
 def _store_rows(subject: Subject) -> tuple[str, str]:
     """Names of the files of rows, as they are and after the model's preprocessing."""
     subject.rows.tofile(subject.work / "rows.bin")
-    if subject.svm is None or not subject.svm.steps:
+    if subject.svm is None or not subject.svm.front.nodes:
         return "rows.bin", "rows.bin"
     subject.prepared().tofile(subject.work / "prepared.bin")
     return "rows.bin", "prepared.bin"

@@ -15,7 +15,6 @@ from svmcompile.convert.libsvm_text import libsvm_files
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.files import write_file
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.model.front import source_rows
 from svmcompile.model.svm import SVM
 from svmcompile.read import content_of, read
 from svmcompile.read.detect import format_of
@@ -85,7 +84,7 @@ def checked_estimator(svm: SVM) -> Any:
     program = accelerate(svm, None, "exact", {})
     random = np.random.default_rng(0)
     some = svm.vectors[random.integers(svm.n_vectors, size=ROWS)]
-    rows = source_rows(svm.steps, some + random.normal(size=some.shape) * (0.1 + some.std(axis=0)))
+    rows = svm.front.source(some + random.normal(size=some.shape) * (0.1 + some.std(axis=0)))
     bounds = error_bounds(program, rows, "f64")
     with warnings.catch_warnings():  # that rows have no names is known
         warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)

@@ -289,7 +289,7 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "zeros_in_vectors": zeros,
         "scores": svm.n_sums,
         "label_rule": svm.label_rule.value,
-        "preprocessing": [type(step).__name__.removesuffix("Step").lower() for step in svm.steps],
+        "preprocessing": [step.kind.lower() for step in svm.front.steps if len(step.place) == 1],
         "probabilities": svm.has_probabilities,
         "notes": list(svm.notes),
     }

@@ -228,7 +228,7 @@ class Race:
                 "ONNX graphs run in ONNX Runtime, called from C where its library can be opened and labels "
                 "are integers; skl2onnx's is cut down to labels or values"
             )
-        if subject.svm is not None and subject.svm.steps:
+        if subject.svm is not None and subject.svm.front.nodes:
             found.append("LIBSVM, m2cgen, numpy and intelex get preprocessed rows and are spared that work")
         if subject.n_given < subject.batch:
             found.append(f"the data has {subject.n_given} rows, used over and over to fill a batch")

@@ -25,10 +25,11 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.files import write_file
 from svmcompile.ir.kernel import KERNEL_KINDS
 from svmcompile.read.libsvm import model as libsvm
+from svmcompile.read.onnx.front import JOINS, ONNX_STEPS
 from svmcompile.read.onnx.machines import ONNX_MACHINES
-from svmcompile.read.onnx.steps import JOINS, ONNX_STEPS
 from svmcompile.read.sklearn.estimators import MACHINES
-from svmcompile.read.sklearn.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.sklearn.features import TRANSFORMERS
+from svmcompile.read.sklearn.transformers import COMBINED
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"

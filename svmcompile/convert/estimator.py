@@ -14,14 +14,16 @@ import numpy as np
 
 from svmcompile.convert.layout import Layout, layout_of
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
-from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep
+from svmcompile.ir.nodes import Node
+from svmcompile.model.svm import SVM, LabelRule
 
 
 def estimator_of(svm: SVM) -> Any:
     """A fitted estimator, in a Pipeline if rows are scaled before."""
     machine = _linear(svm) if _has_scores_by_class(svm) else _machine(svm, layout_of(svm))
-    steps = [_scaler(step, svm) for step in svm.steps]
+    steps = [_scaler(node, svm) for node in svm.front.nodes]
     if svm.feature_names:
         first = steps[0] if steps else machine
         first.feature_names_in_ = np.array(svm.feature_names, dtype=object)
@@ -95,21 +97,21 @@ def _make_classifier(fitted: Any, svm: SVM, layout: Layout) -> None:
         fitted._probA, fitted._probB = (part.copy() for part in layout.platt)
 
 
-def _scaler(step: object, svm: SVM) -> Any:
+def _scaler(node: Node, svm: SVM) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    rows, _ = _dummy(2, svm.n_features)
-    if isinstance(step, ScaleStep) and step.factor.all():
+    tables, (rows, _) = svm.front.tables, _dummy(2, svm.n_features)
+    if isinstance(node, ir.Scale) and tables[node.factor].all():
         fitted = StandardScaler().fit(rows)
-        fitted.mean_, fitted.scale_ = step.shift.copy(), 1.0 / step.factor
+        fitted.mean_, fitted.scale_ = tables[node.shift].copy(), 1.0 / tables[node.factor]
         fitted.var_ = fitted.scale_**2
         return fitted
-    if isinstance(step, ClipStep):
-        fitted = MinMaxScaler(feature_range=(step.low, step.high), clip=True).fit(rows)
+    if isinstance(node, ir.Clip):
+        fitted = MinMaxScaler(feature_range=(node.low, node.high), clip=True).fit(rows)
         fitted.scale_, fitted.min_ = np.ones(svm.n_features), np.zeros(svm.n_features)
         return fitted
     raise UnsupportedError(
-        f"{svm.source.kind}: the preprocessing step {type(step).__name__} cannot be converted; "
+        f"{svm.source.kind}: the preprocessing step {type(node).__name__} cannot be converted; "
         "convert the model without it, and transform the rows before"
     )
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from svmcompile.convert.layout import Layout, layout_of, with_whole_labels
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
-from svmcompile.model.svm import SVM, ScaleStep
+from svmcompile.model.svm import SVM
 
 KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 PARAMETERS = {
@@ -28,7 +29,7 @@ def libsvm_files(svm: SVM, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """The files of a model by name, and notes on what LIBSVM cannot hold."""
     layout = with_whole_labels(layout_of(svm))
     files, notes = {name: _model(layout)}, layout.notes
-    if svm.steps:
+    if svm.front.nodes:
         files[f"{name}.range"] = _range(svm)
         notes += (f"rows must be scaled first: svm-scale -r {name}.range DATA",)
     if svm.one_vs_rest_scores:
@@ -77,13 +78,14 @@ def _vector(coefficients: Array, vector: Array) -> str:
 def _range(svm: SVM) -> str:
     """svm-scale brings [min, max] to [-1, 1], so these are where the scaling gives -1 and 1."""
     shift, factor = np.zeros(svm.n_features), np.ones(svm.n_features)
-    for step in svm.steps:
-        if not isinstance(step, ScaleStep) or not step.factor.all():
+    tables = svm.front.tables
+    for node in svm.front.nodes:
+        if not isinstance(node, ir.Scale) or not tables[node.factor].all():
             raise UnsupportedError(
                 f"{svm.source.kind}: LIBSVM has scaling only in front of an SVM; convert the SVM alone, "
                 "and transform the rows before"
             )
-        shift, factor = shift + step.shift / factor, factor * step.factor
+        shift, factor = shift + tables[node.shift] / factor, factor * tables[node.factor]
     low, high = shift - 1.0 / factor, shift + 1.0 / factor
     lines = [
         f"{index + 1} {float(a)!r} {float(b)!r}" for index, (a, b) in enumerate(zip(low, high, strict=True))

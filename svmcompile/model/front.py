@@ -1,350 +1,342 @@
-"""Preprocessing steps: what a row goes through before the kernel sees it, in float64 numpy.
+"""Front: what a row goes through before the kernel sees it, as nodes from the value ROW on.
 
-Each step knows the rows it takes and gives, what it makes of them, and rows it may have been
-given. Readers make steps of fitted transformers; methods turn them into nodes.
+Readers make a front of each transformer and put them together, such as
+`scale(mean, factor).then(clip(0.0, 1.0))`. Tables hold the numbers as the original has them;
+`in_float32` gives those that programs need.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Norm
-from svmcompile.ir.row_functions import cosines, filled, missing, monomials, normalized
+from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.program import Claim, Input, Origin, Program
+from svmcompile.ir.shift import nearest_float32, split_shift
+from svmcompile.model.head import renamed
+
+ROW = "x"
+NOWHERE = Origin("", "", 0, 0, "", Claim.EXACT)
+Tables = dict[str, NDArray[Any]]
+Place = tuple[int, ...]
+SomeNode = TypeVar("SomeNode", bound=Node)
 
 
-class Step(ABC):
-    """One function from row to row; the defaults are those of steps that keep the width."""
+class Step(NamedTuple):
+    """What one function below has added to a front, for digests and messages."""
 
-    @property
-    def takes(self) -> int | None:
-        """How wide a row must be; None if any width will do."""
-        return None
-
-    def gives(self, width: int) -> int:
-        """How wide a row of the given width comes out."""
-        return width
-
-    @abstractmethod
-    def apply(self, rows: Array) -> Array:
-        """The rows after the step."""
-
-    def source(self, rows: Array) -> Array:
-        """Rows from which the step may have come to these, or nearly: good for probes, no inverse."""
-        return rows
-
-    def arrays(self) -> dict[str, Array]:
-        """The numbers a step holds, by name; all must be finite."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
-
-
-Steps = tuple[Step, ...]
+    place: Place  # its number; within a branch, behind the numbers of the join and the branch
+    kind: str
+    tables: tuple[str, ...]  # those it was given
+    settings: tuple[object, ...]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class ScaleStep(Step):
+class Front:
+    """Nodes in order, their tables, and the value that the kernel sees."""
+
+    nodes: tuple[Node, ...] = ()
+    tables: Tables = field(default_factory=dict)
+    out: str = ROW
+    takes: int | None = None  # how wide a row must be; None if any width will do
+    gives: int | None = None  # how wide it comes out; None if as wide as it went in
+    steps: tuple[Step, ...] = ()
+
+    def width_after(self, width: int) -> int:
+        """How wide rows of a width come out."""
+        return width if self.gives is None else self.gives
+
+    def then(self, other: Front) -> Front:
+        """Both, the other behind this one."""
+        first = sum(len(step.place) == 1 for step in self.steps)
+        behind = other._placed(self.out, self._numbers, self.gives, (), first)
+        return Front(
+            self.nodes + behind.nodes,
+            self.tables | behind.tables,
+            behind.out,
+            other.takes if self.takes is None else self.takes,
+            self.gives if other.gives is None else other.gives,
+            self.steps + behind.steps,
+        )
+
+    @property
+    def _numbers(self) -> int:
+        """How many numbers the names have used up; the last is that of the result."""
+        return 0 if self.out == ROW else int(self.out[1:]) + 1
+
+    def _placed(self, row: str, by: int, given: int | None, branch: Place, first: int = 0) -> Front:
+        """The same as a part of another: numbers count on from there, and what does not fit is noted."""
+        front = self._renamed(row, lambda name: _later(name, by))
+        steps = [one._replace(place=(*branch, first + one.place[0], *one.place[1:])) for one in front.steps]
+        if steps and None not in (self.takes, given) and self.takes != given:
+            misfit = f"takes {self.takes} features and is given {given}"
+            steps[0] = steps[0]._replace(problems=(misfit, *steps[0].problems))
+        return replace(front, steps=tuple(steps))
+
+    def reading(self, row: str, prefix: str) -> Front:
+        """The same from a row of another name, its own names behind a prefix."""
+        return self._renamed(row, lambda name: prefix + name)
+
+    def _renamed(self, row: str, rename: Callable[[str], str]) -> Front:
+        names = {name: rename(name) for name in (*(node.out for node in self.nodes), *self.tables)}
+        names[ROW] = row
+        return Front(
+            tuple(renamed(node, names) for node in self.nodes),
+            {names[name]: table for name, table in self.tables.items()},
+            names[self.out],
+            self.takes,
+            self.gives,
+            tuple(step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps),
+        )
+
+    def of_kind(self, kind: type[SomeNode]) -> list[SomeNode]:
+        return [node for node in self.nodes if isinstance(node, kind)]
+
+    def run(self, rows: Array) -> Array:
+        """The rows as the kernel sees them."""
+        if self.out == ROW:
+            return rows
+        return interpret_values(self._program(rows.shape[1]), rows, {self.out})[self.out]
+
+    def _program(self, width: int) -> Program:
+        return Program(Input(width, ROW), self.nodes, (), self.tables, None, NOWHERE)
+
+    def in_float32(self) -> Front:
+        """The same about shifts and centres that float32 holds, which programs must have."""
+        front = self._about(nearest_float32)
+        for node in self.of_kind(ir.Scale):
+            shift, factor = self.tables[node.shift], self.tables[node.factor]
+            front.tables[node.shift], front.tables[node.offset] = split_shift(shift, factor)
+        return front
+
+    def uncentred(self) -> Front:
+        """The same as scikit-learn computes it, which takes means off behind a product: more rounding."""
+        return self._about(np.zeros_like)
+
+    def _about(self, choose: Callable[[Array], Array]) -> Front:
+        """The same, each product about the centre that is chosen for its own."""
+        tables = dict(self.tables)
+        for node in self.of_kind(ir.Affine):
+            tables[node.centre] = choose(self.tables[node.centre])
+            moved = tables[node.weights] @ (tables[node.centre] - self.tables[node.centre])
+            tables[node.bias] = tables[node.bias] + moved
+        return replace(self, tables=tables)
+
+    def source(self, rows: Array) -> Array:
+        """Rows from which the front may have come to these, or nearly: good for probes, no inverse.
+
+        Where branches read one value, it is the sum of what they say: right if they share no column.
+        """
+        width = rows.shape[1] if self.takes is None else self.takes
+        types = infer_types(self.in_float32()._program(width))
+        sources: dict[str, list[Array]] = {self.out: [rows]}
+        for node in reversed(self.nodes):
+            widths = [types[name].width for name in operands(node)]
+            behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
+            before = source(node, behind, self.tables, widths) if source else [behind]
+            for name, part in zip(operands(node), before, strict=True):
+                sources.setdefault(name, []).insert(0, part)
+        return _sum(sources[ROW])
+
+    def problems(self) -> Iterator[str]:
+        """What does not fit, in words."""
+        for step in self.steps:
+            for problem in step.problems:
+                yield f"step {_dotted(step.place)} ({step.kind.lower()}): {problem}"
+
+    def parts(self) -> dict[str, object]:
+        """Everything that decides what the front computes, by name, for a digest."""
+        parts: dict[str, object] = {}
+        for step in self.steps:
+            at = _dotted(step.place)
+            parts |= {f"{_stem(name).removeprefix('map_')}{at}": self.tables[name] for name in step.tables}
+            if step.kind != "Scale":
+                name = step.kind.lower() if step.kind in ("Clip", "Join") else f"{step.kind}Step"
+                parts[f"{name}{at}"] = step.settings
+        return parts
+
+
+IDENTITY = Front()
+
+
+def _stem(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _later(name: str, by: int) -> str:
+    return f"{_stem(name)}{int(name[len(_stem(name)) :]) + by}"
+
+
+def _dotted(place: Place) -> str:
+    return ".".join(map(str, place))
+
+
+def chain(fronts: Iterable[Front]) -> Front:
+    """One behind the other."""
+    return reduce(Front.then, fronts, IDENTITY)
+
+
+def join(branches: Sequence[Front], width: int) -> Front:
+    """Several, each over the whole row, their results side by side."""
+    starts = [0, *accumulate(branch._numbers for branch in branches)]
+    parts = [
+        branch._placed(ROW, start, width, (0, index))
+        for index, (branch, start) in enumerate(zip(branches, starts, strict=False))
+    ]
+    nodes = [node for part in parts for node in part.nodes]
+    out = parts[0].out
+    for number, part in enumerate(parts[1:], starts[-1]):
+        nodes.append(ir.Join(f"z{number}", out, part.out))
+        out = f"z{number}"
+    tables = {name: table for part in parts for name, table in part.tables.items()}
+    steps = [Step((0,), "Join", (), (width, len(parts)), ())]
+    steps += [step for part in parts for step in part.steps]
+    gives = sum(part.width_after(width) for part in parts)
+    return Front(tuple(nodes), tables, out, width, gives, tuple(steps))
+
+
+def scale(shift: Array, factor: Array) -> Front:
     """z = (x - shift) * factor, feature by feature."""
-
-    shift: Array
-    factor: Array
-
-    @property
-    def takes(self) -> int | None:
-        return len(self.factor)
-
-    def apply(self, rows: Array) -> Array:
-        return (rows - self.shift) * self.factor
-
-    def source(self, rows: Array) -> Array:
-        # A factor of zero switches a feature off: any value will do for it.
-        return np.asarray(rows / np.where(self.factor != 0, self.factor, 1.0) + self.shift)
+    width = len(factor)
+    misfit = f"{len(shift)} shifts for {width} factors" if shift.shape != factor.shape else ""
+    node, tables = ir.Scale("z0", ROW, "shift0", "factor0", "offset0"), {"shift0": shift, "factor0": factor}
+    return _front("Scale", [node], tables, (), width, width, misfit, offset0=width)
 
 
-@dataclass(frozen=True, eq=False)
-class ClipStep(Step):
+def clip(low: float, high: float) -> Front:
     """z = min(max(x, low), high)."""
-
-    low: float
-    high: float
-
-    def apply(self, rows: Array) -> Array:
-        return np.clip(rows, self.low, self.high)
+    return _front("Clip", [ir.Clip("z0", ROW, low, high)], {}, (low, high))
 
 
-@dataclass(frozen=True, eq=False)
-class PickStep(Step):
-    """Some of the columns of a row, in an order of its own."""
-
-    columns: NDArray[np.int64]
-    width: int
-
-    @property
-    def takes(self) -> int | None:
-        return self.width
-
-    def gives(self, width: int) -> int:
-        return len(self.columns)
-
-    def apply(self, rows: Array) -> Array:
-        return np.asarray(rows[:, self.columns])
-
-    def source(self, rows: Array) -> Array:
-        spread = np.zeros((len(rows), self.width))
-        spread[:, self.columns] = rows
-        return spread
+def pick(columns: NDArray[np.int64], width: int) -> Front:
+    """Some of the columns of a row, in an order of their own; no node for all in their own order."""
+    if len(columns) == width and np.array_equal(columns, np.arange(width)):
+        return Front(takes=width, gives=width)
+    misfit = "" if _within(columns, width) else f"a column is not among the {width} features"
+    node, tables = ir.Pick("z0", ROW, "columns0"), {"columns0": columns}
+    return _front("Pick", [node], tables, (width,), width, len(columns), misfit)
 
 
-@dataclass(frozen=True, eq=False)
-class ProjectStep(Step):
-    """z = weights (x - centre) + bias."""
-
-    weights: Array  # [m, d]
-    centre: Array  # [d]
-    bias: Array  # [m]
-
-    @property
-    def takes(self) -> int | None:
-        return int(self.weights.shape[1])
-
-    def gives(self, width: int) -> int:
-        return int(self.weights.shape[0])
-
-    def apply(self, rows: Array) -> Array:
-        return np.asarray((rows - self.centre) @ self.weights.T + self.bias)
-
-    def source(self, rows: Array) -> Array:
-        return np.asarray((rows - self.bias) @ np.linalg.pinv(self.weights).T + self.centre)
-
-
-@dataclass(frozen=True, eq=False)
-class NormalizeStep(Step):
+def normalize(norm: Norm, least: float) -> Front:
     """z = x / norm; rows whose norm is below `least` stay as they are."""
-
-    norm: Norm
-    least: float
-
-    def apply(self, rows: Array) -> Array:
-        return normalized(rows, self.norm, self.least)
+    return _front("Normalize", [ir.Normalize("z0", ROW, norm, least)], {}, (norm, least))
 
 
-@dataclass(frozen=True, eq=False)
-class PowersStep(Step):
-    """Products of features: `factors` holds their columns, `width` where a product has fewer."""
-
-    factors: NDArray[np.int64]  # [m, degree]
-    width: int
-
-    @property
-    def takes(self) -> int | None:
-        return self.width
-
-    def gives(self, width: int) -> int:
-        return len(self.factors)
-
-    def apply(self, rows: Array) -> Array:
-        return monomials(rows, self.factors)
-
-    def source(self, rows: Array) -> Array:
-        found = np.ones((len(rows), self.width))
-        for product, columns in enumerate(self.factors):
-            (own,) = np.nonzero(columns < self.width)
-            if len(own) == 1:
-                found[:, columns[own[0]]] = rows[:, product]
-        return found
+def powers(factors: NDArray[np.int64], width: int) -> Front:
+    """Products of features: `factors` [m, degree] holds columns, `width` where a product has fewer."""
+    misfit = "" if _within(factors, width + 1) else f"a factor is not among the {width} features"
+    node, tables = ir.Powers("z0", ROW, "factors0"), {"factors0": factors}
+    return _front("Powers", [node], tables, (width,), width, len(factors), misfit)
 
 
-@dataclass(frozen=True, eq=False)
-class KernelMapStep(Step):
-    """z = weights k(x, vectors): a feature map by kernel values with some points."""
-
-    vectors: Array  # [n, d]
-    weights: Array  # [m, n]
-    kernel: Kernel
-
-    @property
-    def takes(self) -> int | None:
-        return int(self.vectors.shape[1])
-
-    def gives(self, width: int) -> int:
-        return int(self.weights.shape[0])
-
-    def apply(self, rows: Array) -> Array:
-        return np.asarray(self.kernel.values(rows, self.vectors) @ self.weights.T)
-
-    def source(self, rows: Array) -> Array:
-        return self.vectors
-
-
-@dataclass(frozen=True, eq=False)
-class CosineStep(Step):
+def cosine(factor: float) -> Front:
     """z = factor * cos(2 pi x), feature by feature."""
-
-    factor: float
-
-    def apply(self, rows: Array) -> Array:
-        return cosines(rows, self.factor)
-
-    def source(self, rows: Array) -> Array:
-        inside = np.clip(rows / self.factor if self.factor else rows, -1.0, 1.0)
-        return np.asarray(np.arccos(inside) / (2 * np.pi))
+    return _front("Cosine", [ir.Cosine("z0", ROW, factor)], {}, (factor,))
 
 
-@dataclass(frozen=True, eq=False)
-class FillStep(Step):
+def fill(values: Array, nan: bool, marker: float) -> Front:
     """Missing features get values of their own; missing is NaN, or what equals the marker."""
-
-    values: Array
-    nan: bool
-    marker: float
-
-    @property
-    def takes(self) -> int | None:
-        return len(self.values)
-
-    def apply(self, rows: Array) -> Array:
-        return filled(rows, self.values, self.nan, self.marker)
+    node = ir.Fill("z0", ROW, "values0", nan, marker)
+    return _front("Fill", [node], {"values0": values}, (nan, marker), len(values), len(values))
 
 
-@dataclass(frozen=True, eq=False)
-class MissingStep(Step):
+def missing(nan: bool, marker: float) -> Front:
     """1 where a feature is missing, else 0."""
-
-    nan: bool
-    marker: float
-
-    def apply(self, rows: Array) -> Array:
-        return missing(rows, self.nan, self.marker).astype(np.float64)
-
-    def source(self, rows: Array) -> Array:
-        return np.zeros_like(rows)
+    return _front("Missing", [ir.Missing("z0", ROW, nan, marker)], {}, (nan, marker))
 
 
-@dataclass(frozen=True, eq=False)
-class JoinStep(Step):
-    """Several chains of steps, each over the whole row, their results side by side."""
-
-    branches: tuple[Steps, ...]
-    width: int
-
-    @property
-    def takes(self) -> int | None:
-        return self.width
-
-    def gives(self, width: int) -> int:
-        return sum(width_after(branch, width) for branch in self.branches)
-
-    def apply(self, rows: Array) -> Array:
-        return np.hstack([apply_steps(branch, rows) for branch in self.branches])
-
-    def source(self, rows: Array) -> Array:
-        """The sum of what the branches say, which is right where they share no column."""
-        ends = np.cumsum([width_after(branch, self.width) for branch in self.branches])
-        parts = np.split(rows, ends[:-1], axis=1)
-        found = [source_rows(branch, part) for branch, part in zip(self.branches, parts, strict=True)]
-        count = min(len(part) for part in found)
-        return np.asarray(sum(part[:count] for part in found))
+def project(weights: Array, centre: Array, bias: Array) -> Front:
+    """z = weights (x - centre) + bias, for weights [m, d]."""
+    sizes = (len(bias), len(centre))
+    misfit = f"weights have shape {weights.shape}, not {sizes}" if weights.shape != sizes else ""
+    tables = {"map_weights0": weights, "map_bias0": bias, "map_centre0": centre}
+    nodes: list[Node] = [ir.Affine("map0", ROW, *tables), ir.AsFeatures("z0", "map0")]
+    return _front("Project", nodes, tables, (), weights.shape[1], len(weights), misfit)
 
 
-def apply_steps(steps: Steps, rows: Array) -> Array:
-    """Rows after all steps."""
-    for step in steps:
-        rows = step.apply(rows)
-    return rows
+def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
+    """z = weights k(x, vectors), for weights [m, n]: a feature map by kernel values with some points."""
+    sizes = f"weights have shape {weights.shape} for {len(vectors)} vectors"
+    misfit = sizes if weights.shape[1:] != vectors.shape[:1] else ""
+    tables, m = {"map_vectors0": vectors, "map_weights0": weights}, len(weights)
+    sums = ir.KernelSum("map0", ROW, "map_vectors0", "map_weights0", "map_bias0", kernel)
+    nodes: list[Node] = [sums, ir.AsFeatures("z0", "map0")]
+    return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], m, misfit, map_bias0=m)
 
 
-def source_rows(steps: Steps, rows: Array) -> Array:
-    """Rows from which the steps may have come to these."""
-    for step in reversed(steps):
-        rows = step.source(rows)
-    return rows
-
-
-def uncentred(steps: Steps) -> Steps:
-    """The steps as scikit-learn computes them, which takes means off behind a product: more rounding."""
-    return tuple(_uncentred(step) for step in steps)
-
-
-def _uncentred(step: Step) -> Step:
-    if isinstance(step, JoinStep):
-        return JoinStep(tuple(uncentred(branch) for branch in step.branches), step.width)
-    if isinstance(step, ProjectStep):
-        return ProjectStep(step.weights, np.zeros_like(step.centre), step.bias - step.weights @ step.centre)
-    return step
-
-
-def width_before(steps: Steps, after: int) -> int:
-    """How wide the rows are that go in; `after` if no step changes or knows it."""
-    return next((step.takes for step in steps if step.takes is not None), after)
-
-
-def width_after(steps: Steps, width: int) -> int:
-    """How wide rows of the given width come out."""
-    for step in steps:
-        width = step.gives(width)
-    return width
-
-
-def step_problems(steps: Steps, width: int) -> Iterator[str]:
-    """What does not fit, in words, in steps that are given rows of a width."""
-    for number, step in enumerate(steps):
-        name = f"step {number} ({type(step).__name__.removesuffix('Step').lower()})"
-        if step.takes is not None and step.takes != width:
-            yield f"{name} takes {step.takes} features and is given {width}"
-        yield from (f"{name}: {problem}" for problem in _own_problems(step))
-        width = step.gives(width)
-        if width < 1:
-            yield f"{name} leaves no features"
-
-
-def _own_problems(step: Step) -> Iterator[str]:
-    for name, array in step.arrays().items():
-        if not np.isfinite(array).all():
-            yield f"{name} hold a NaN or an infinity"
-    if isinstance(step, ScaleStep) and step.shift.shape != step.factor.shape:
-        yield f"{len(step.shift)} shifts for {len(step.factor)} factors"
-    if isinstance(step, PickStep) and not _within(step.columns, step.width):
-        yield f"a column is not among the {step.width} features"
-    if isinstance(step, PowersStep) and not _within(step.factors, step.width + 1):
-        yield f"a factor is not among the {step.width} features"
-    if isinstance(step, ProjectStep) and step.weights.shape != (len(step.bias), len(step.centre)):
-        yield f"weights have shape {step.weights.shape}, not {(len(step.bias), len(step.centre))}"
-    if isinstance(step, KernelMapStep) and step.weights.shape[1:] != step.vectors.shape[:1]:
-        yield f"weights have shape {step.weights.shape} for {len(step.vectors)} vectors"
-    if isinstance(step, JoinStep):
-        for branch in step.branches:
-            yield from step_problems(branch, step.width)
+def _front(
+    kind: str,
+    nodes: Sequence[Node],
+    tables: Tables,
+    settings: tuple[object, ...],
+    takes: int | None = None,
+    gives: int | None = None,
+    misfit: str = "",
+    **zeros: int,
+) -> Front:
+    """A front of one step, whose names end in its number, 0; `zeros`: sizes of tables that it adds."""
+    problems = [
+        f"{_stem(name).removeprefix('map_')} hold a NaN or an infinity"
+        for name, table in tables.items()
+        if not np.isfinite(table).all()
+    ]
+    problems += [misfit] * bool(misfit) + ["leaves no features"] * (gives == 0)
+    step = Step((0,), kind, tuple(tables), settings, tuple(problems))
+    tables = tables | {name: np.zeros(size) for name, size in zeros.items()}
+    return Front(tuple(nodes), tables, "z0", takes, gives, (step,))
 
 
 def _within(columns: NDArray[np.int64], end: int) -> bool:
     return bool(((columns >= 0) & (columns < end)).all())
 
 
-def step_parts(steps: Steps, prefix: str = "") -> dict[str, object]:
-    """Everything that decides what the steps compute, by name, for a digest."""
-    parts: dict[str, object] = {}
-    for index, step in enumerate(steps):
-        at = f"{prefix}{index}"
-        if isinstance(step, ClipStep):
-            parts[f"clip{at}"] = (step.low, step.high)
-        elif isinstance(step, JoinStep):
-            parts[f"join{at}"] = (step.width, len(step.branches))
-            for number, branch in enumerate(step.branches):
-                parts |= step_parts(branch, f"{at}.{number}.")
-        else:
-            parts |= {f"{name}{at}": array for name, array in step.arrays().items()}
-            parts |= _plain_parts(step, at)
-    return parts
+def _sum(parts: list[Array]) -> Array:
+    """The sum of rows, as many as all parts have."""
+    count = min(map(len, parts))
+    return parts[0] if len(parts) == 1 else np.asarray(sum(part[:count] for part in parts))
 
 
-def _plain_parts(step: Step, at: str) -> dict[str, object]:
-    if isinstance(step, ScaleStep):
-        return {}
-    named = {field.name: getattr(step, field.name) for field in fields(step)}  # type: ignore[arg-type]
-    plain = {name: value for name, value in named.items() if not isinstance(value, np.ndarray)}
-    return {f"{type(step).__name__}{at}": tuple(plain.values())}
+def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> list[Array]:
+    row = np.full((len(z), width), rest)
+    row[:, columns] = z
+    return [row]
+
+
+def _scaled(node: ir.Scale, z: Array, t: Tables, widths: list[int]) -> list[Array]:
+    """A factor of zero switches a feature off: any value will do for it."""
+    return [z / np.where(t[node.factor] != 0, t[node.factor], 1.0) + t[node.shift]]
+
+
+def _multiplied(node: ir.Powers, z: Array, t: Tables, widths: list[int]) -> list[Array]:
+    """Features that stand alone in a product are known."""
+    alone = (t[node.factors] < widths[0]).sum(axis=1) == 1
+    return _spread(t[node.factors][alone].min(axis=1), z[:, alone], widths[0], 1.0)
+
+
+# What each node may have been given, one value for each that it reads; the others keep rows as they are.
+SOURCES: dict[type[Node], Callable[[Any, Array, Tables, list[int]], list[Array]]] = {
+    ir.Scale: _scaled,
+    ir.Pick: lambda node, z, t, widths: _spread(t[node.columns], z, widths[0], 0.0),
+    ir.Affine: lambda node, z, t, widths: [
+        (z - t[node.bias]) @ np.linalg.pinv(t[node.weights]).T + t[node.centre]
+    ],
+    ir.KernelSum: lambda node, z, t, widths: [t[node.vectors]],
+    ir.Powers: _multiplied,
+    ir.Cosine: lambda node, z, t, widths: [
+        np.arccos(np.clip(z / (node.factor or 1.0), -1, 1)) / (2 * np.pi)
+    ],
+    ir.Missing: lambda node, z, t, widths: [np.zeros_like(z)],
+    ir.Join: lambda node, z, t, widths: np.split(z, widths[:1], axis=1),
+}

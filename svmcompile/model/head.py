@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.graph import leading_to
+from svmcompile.ir.node import operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
@@ -71,11 +72,11 @@ class Head:
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """A node that reads values under other names."""
+    """A node with other names for its value, those it reads and its tables."""
+    own = {node.out, *operands(node), *table_names(node)} & names.keys()
+    values = {field.name: getattr(node, field.name) for field in fields(node)}
     changes: dict[str, Any] = {
-        field.name: names[getattr(node, field.name)]
-        for field in fields(node)
-        if field.type in ("Value", "Lazy") and getattr(node, field.name) in names
+        field: names[value] for field, value in values.items() if isinstance(value, str) and value in own
     }
     return replace(node, **changes) if changes else node
 

@@ -10,7 +10,6 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32
-from svmcompile.model.front import source_rows
 from svmcompile.model.svm import SVM
 
 FEW, MANY = 4, 8  # rows, with more than WIDE features or with fewer
@@ -42,7 +41,7 @@ def _candidates(svm: SVM | None, data: Data | None) -> Array:
     if svm.kernel.kind == "precomputed":  # any row of kernel values will do
         return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
     with np.errstate(all="ignore"):
-        return source_rows(svm.steps, svm.vectors)
+        return svm.front.source(svm.vectors)
 
 
 def _spread(rows: Array, count: int) -> Array:

@@ -11,9 +11,7 @@ import numpy as np
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.labels import Labels
-from svmcompile.model.front import ClipStep as ClipStep
-from svmcompile.model.front import ScaleStep as ScaleStep
-from svmcompile.model.front import Steps, apply_steps, step_problems, width_after, width_before
+from svmcompile.model.front import IDENTITY, Front
 from svmcompile.model.head import Head
 
 
@@ -60,7 +58,7 @@ class SVM:
     labels: Labels | None = None
     counts: tuple[int, ...] = ()
     one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
-    steps: Steps = ()  # what a row goes through before the kernel sees it
+    front: Front = IDENTITY  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
     most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
@@ -77,11 +75,11 @@ class SVM:
         """How wide the rows are that the model is given."""
         if self.parts:
             return self.parts[0].n_features
-        return width_before(self.steps, self.kernel_width)
+        return self.kernel_width if self.front.takes is None else self.front.takes
 
     @property
     def kernel_width(self) -> int:
-        """How wide the rows are that the kernel sees, after the preprocessing steps."""
+        """How wide the rows are that the kernel sees, after the preprocessing."""
         return self.training_points or int(self.vectors.shape[1])
 
     @property
@@ -91,7 +89,7 @@ class SVM:
     @property
     def parts_are_alike(self) -> bool:
         """Whether all parts see the same row with the same kernel."""
-        return all(part.kernel == self.kernel and part.steps is self.steps for part in self.parts)
+        return all(part.kernel == self.kernel and part.front is self.front for part in self.parts)
 
     @property
     def has_probabilities(self) -> bool:
@@ -122,8 +120,8 @@ class SVM:
         return pair_weights(self.coefficients, self.counts) if self.counts else self.coefficients
 
     def prepared(self, rows: Array) -> Array:
-        """Rows as the kernel sees them, after the preprocessing steps."""
-        return apply_steps(self.steps, rows)
+        """Rows as the kernel sees them, after the preprocessing."""
+        return self.front.run(rows)
 
     def check(self, where: str) -> SVM:
         """This SVM, if its parts fit together; a `ReadError` that names the misfit otherwise."""
@@ -142,13 +140,13 @@ def _problems(svm: SVM) -> list[str]:
     rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
     if d < 1:
         found.append("the model has no features")
-    given = width_after(svm.steps, d)
-    if svm.steps and given != svm.kernel_width:
+    given = svm.front.width_after(d)
+    if given != svm.kernel_width:
         found.append(f"the steps give {given} features, the kernel takes {svm.kernel_width}")
-    found += step_problems(svm.steps, d)
+    found += svm.front.problems()
     if svm.training_points and not _are_points(svm.vectors, d):
         found.append(f"the support vectors are not numbers of {d} training points")
-    if svm.training_points and svm.steps:
+    if svm.training_points and svm.front.nodes:
         found.append("features are scaled before a precomputed kernel, which has none")
     if svm.coefficients.shape != (rows, n):
         found.append(f"coefficients have shape {svm.coefficients.shape}, expected {(rows, n)}")

@@ -66,7 +66,7 @@ def readings(model: Any, points: Array, rows: Array | None = None, **options: An
     svm, own = sum_of(model)
     found = ordered_basis(own, svm.vectors[:0] if rows is None else rows, AnytimeOptions(**options))
     met = np.concatenate([own.vectors, found.basis.points])
-    error = kernel_error(svm.kernel, met, row_error(svm.steps, svm.n_features))
+    error = kernel_error(svm.kernel, met, row_error(svm.front, svm.n_features))
     errors = Errors.of(found.basis, own.bias, error)
     return own, Readings.of(own, found.basis, errors, points, reach_of(met))
 

@@ -9,11 +9,12 @@ import pytest
 from anytime_cases import KINDS, bounded, compiled, hard_rows, in_float32, machine
 
 from svmcompile.accelerate.bounds.margins import U, kernel_error, row_error
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import split_shift
-from svmcompile.model.svm import ClipStep, ScaleStep
+from svmcompile.model.front import IDENTITY, clip, scale
 
 FORMS: list[dict[str, Any]] = [
     {"block": 1, "r_coords": "all"},
@@ -76,25 +77,27 @@ def test_without_margins_labels_change() -> None:
 def test_rows_are_rounded_as_far_as_stated() -> None:
     random = np.random.default_rng(0)
     shift, factor = random.normal(size=5) * 100, np.exp(random.normal(size=5))
-    steps = (ScaleStep(shift, factor), ClipStep(-3.0, 4.0), ScaleStep(random.normal(size=5), factor))
+    front = scale(shift, factor).then(clip(-3.0, 4.0)).then(scale(random.normal(size=5), factor))
     rows = (random.normal(size=(4000, 5)) * 3 / factor + shift).astype(np.float32)
     exact, narrow = rows.astype(np.float64), rows
-    for step in steps:
-        if isinstance(step, ClipStep):
-            exact, narrow = np.clip(exact, step.low, step.high), np.clip(narrow, step.low, step.high)
+    for node in front.nodes:
+        if isinstance(node, ir.Clip):
+            exact, narrow = np.clip(exact, node.low, node.high), np.clip(narrow, node.low, node.high)
             continue
-        exact = (exact - step.shift) * step.factor
-        parts = (*split_shift(step.shift, step.factor), step.factor)
+        assert isinstance(node, ir.Scale)
+        shift, factor = front.tables[node.shift], front.tables[node.factor]
+        exact = (exact - shift) * factor
+        parts = (*split_shift(shift, factor), factor)
         low, offset, by = (part.astype(np.float32) for part in parts)
         narrow = (narrow - low) * by + offset
     error = np.linalg.norm(narrow - exact, axis=1)
-    bound = row_error(steps, 5)
+    bound = row_error(front, 5)
     assert (error <= bound.relative * np.linalg.norm(exact, axis=1) + bound.constant).all()
     assert error.max() > 0 and bound.relative < 20 * U
 
 
 def test_features_too_large_for_float32_are_told_apart() -> None:
-    row = row_error((), 3)
+    row = row_error(IDENTITY, 3)
     small, large = np.ones((2, 3)), 1e6 * np.ones((2, 3))
     assert kernel_error(Kernel("rbf", 1.0), small, row).usable
     assert not kernel_error(Kernel("rbf", 1.0), large, row).usable

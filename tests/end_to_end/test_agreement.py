@@ -47,13 +47,7 @@ def _scale(case) -> float:
     svm = read(case.model)
     program = sc.compile(case.model)
     rows = rows_for(case, program, len(case.X) + 2_000)[:500]
-    for step in svm.steps:
-        rows = (
-            np.clip(rows, step.low, step.high)
-            if hasattr(step, "low")
-            else (rows - step.shift) * step.factor
-        )
-    largest = max(1.0, float(np.abs(svm.kernel.values(rows, svm.vectors)).max()))
+    largest = max(1.0, float(np.abs(svm.kernel.values(svm.prepared(rows), svm.vectors)).max()))
     return largest * float(np.abs(svm.coefficients).sum(axis=1).max())
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
-from svmcompile.read.sklearn.transformers import TRANSFORMERS
+from svmcompile.read.sklearn.features import TRANSFORMERS
 
 
 @pytest.mark.compile

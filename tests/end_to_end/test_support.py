@@ -8,7 +8,7 @@ import pytest
 
 from svmcompile.commands import support
 from svmcompile.read.sklearn.estimators import MACHINES
-from svmcompile.read.sklearn.transformers import TRANSFORMERS
+from svmcompile.read.sklearn.features import TRANSFORMERS
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -23,7 +23,8 @@ from svmcompile.commands.support import made, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
 from svmcompile.read.sklearn.estimators import MACHINES
-from svmcompile.read.sklearn.transformers import COMBINED, TRANSFORMERS
+from svmcompile.read.sklearn.features import TRANSFORMERS
+from svmcompile.read.sklearn.transformers import COMBINED
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 from svmcompile.read.stored import load_skops
 

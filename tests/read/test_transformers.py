@@ -1,4 +1,4 @@
-"""Transformers: steps make of rows what scikit-learn makes of them, or the transformer is refused."""
+"""Transformers: fronts make of rows what scikit-learn makes of them, or the transformer is refused."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ ALONE = {
 
 
 def prepared_like(transformer, X, y, rows):
-    """The steps of a pipeline with this transformer make of rows what it makes of them itself."""
+    """The front of a pipeline with this transformer makes of rows what it makes of them itself."""
     pipeline = make_pipeline(transformer, SVC()).fit(X, y)
     svm = read(pipeline)
     expected = pipeline[0].transform(rows)

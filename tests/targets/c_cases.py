@@ -14,8 +14,9 @@ from svmcompile.api import compile_svm
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program
+from svmcompile.model.front import clip, scale
 from svmcompile.model.probes import probe_rows
-from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep, Source
+from svmcompile.model.svm import SVM, LabelRule, Source
 
 FEATURES = 5  # not a multiple of four, so that products have a remainder
 VECTORS = 40  # more than a block of kernel values
@@ -25,7 +26,7 @@ POLY2 = Kernel("poly", 0.5, 1.0, 2)
 POLY3 = Kernel("poly", 0.4, 0.5, 3)
 SIGMOID = Kernel("sigmoid", 0.2, -0.1)
 LINEAR = Kernel("linear")
-SCALE = ScaleStep(np.array([0.1, -2.0, 0.0, 30.0, 1.0]), np.array([1.5, 0.7, 1.0, 0.1, 2.0]))
+SCALE = scale(np.array([0.1, -2.0, 0.0, 30.0, 1.0]), np.array([1.5, 0.7, 1.0, 0.1, 2.0]))
 
 THREE_WORDS = Labels(("un", "deux", "trois"), "<U5")
 LARGE_INTS = Labels((-(1 << 63), -(1 << 31), 7, (1 << 63) - 1), "<i8")
@@ -87,8 +88,8 @@ MAKERS: dict[str, Callable[[], Program]] = {
     "rbf_argmax": lambda: optimised(dense(RBF, ARGMAX, THREE_WORDS, 3)),
     "rbf_one_class": lambda: optimised(dense(RBF, LabelRule.POSITIVE_SECOND, INLIERS)),
     "rbf_value": lambda: optimised(dense(RBF, NONE, None)),
-    "rbf_scaled": lambda: optimised(dense(RBF, LabelRule.POSITIVE_FIRST, BOOLS, steps=(SCALE,))),
-    "rbf_clipped": lambda: optimised(dense(RBF, NONE, None, steps=(SCALE, ClipStep(-1.0, 1.5)))),
+    "rbf_scaled": lambda: optimised(dense(RBF, LabelRule.POSITIVE_FIRST, BOOLS, front=SCALE)),
+    "rbf_clipped": lambda: optimised(dense(RBF, NONE, None, front=SCALE.then(clip(-1.0, 1.5)))),
     "rbf_sparse": lambda: optimised(mostly_zeros(pairs(RBF, VOTE, THREE_WORDS))),
     "sigmoid_sparse": lambda: optimised(mostly_zeros(dense(SIGMOID, NONE, None))),
     "poly_ovo": lambda: optimised(pairs(POLY3, VOTE, THREE_WORDS)),
@@ -98,9 +99,9 @@ MAKERS: dict[str, Callable[[], Program]] = {
     "sigmoid_ovr": lambda: optimised(pairs(SIGMOID, VOTE, THREE_WORDS, one_vs_rest_scores=True)),
     "sigmoid_two": lambda: optimised(dense(SIGMOID, LabelRule.POSITIVE_SECOND, BOOLS)),
     "affine": lambda: optimised(dense(LINEAR, ARGMAX, THREE_WORDS, 3)),
-    "affine_two": lambda: optimised(dense(LINEAR, LabelRule.POSITIVE_SECOND, NEGATIVE, steps=(SCALE,))),
+    "affine_two": lambda: optimised(dense(LINEAR, LabelRule.POSITIVE_SECOND, NEGATIVE, front=SCALE)),
     "linear_ovo": lambda: as_it_is(pairs(LINEAR, VOTE, THREE_WORDS)),
-    "linear_scaled": lambda: as_it_is(dense(LINEAR, NONE, None, steps=(SCALE, ClipStep(-1.0, 1.0)))),
+    "linear_scaled": lambda: as_it_is(dense(LINEAR, NONE, None, front=SCALE.then(clip(-1.0, 1.0)))),
 }
 CASES = tuple(MAKERS)
 

@@ -39,7 +39,7 @@ def front_before_exact(
     """Polynomials, and the exact sum in double for rows they are not sure of."""
     svm = read(model)
     builder, kernel = Builder(svm), svm.kernel
-    error = RowError(1e-6, 0.0) if svm.steps else RowError(0.0, 0.0)
+    error = RowError(1e-6, 0.0) if svm.front.nodes else RowError(0.0, 0.0)
     whole = whole_sum(Sum(kernel, svm.vectors, svm.coefficients[0], float(svm.intercepts[0])), error)
     exact, x = builder.exact_in_double(), builder.preprocess()
     seen = _seen(builder, svm, x, X)

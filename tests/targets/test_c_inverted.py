@@ -27,7 +27,8 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.storage import LAYOUTS, Layout
-from svmcompile.model.svm import SVM, LabelRule, ScaleStep, Source
+from svmcompile.model.front import scale
+from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise
 from svmcompile.targets.c.scratch import scratch_bytes
 
@@ -132,8 +133,8 @@ def test_several_segments(profile: Any, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("profile", ["host", "portable"])
 def test_factors_by_feature(profile: Any, tmp_path: Path) -> None:
     """A scaling without a shift stays with the row, its numbers in a table."""
-    steps = (ScaleStep(np.zeros(90), np.linspace(0.5, 2.0, 90)),)
-    program = compile_svm(value_model(90, 40, steps=steps), "exact", None, {})
+    scaling = scale(np.zeros(90), np.linspace(0.5, 2.0, 90))
+    program = compile_svm(value_model(90, 40, front=scaling), "exact", None, {})
     machine = lower(program, "f32", profile, storage="sparse")
     assert machine.tables[sparse_node(machine).factor].shape == (90,)
     sc.write(sc.emit(program, "c", "model", "f32", profile, "sparse"), tmp_path)
@@ -144,8 +145,8 @@ def test_factors_by_feature(profile: Any, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_shifted_cannot_be_sparse() -> None:
-    steps = (ScaleStep(np.ones(90), np.ones(90)),)
-    program = compile_svm(value_model(90, 40, steps=steps), "exact", None, {})
+    scaling = scale(np.ones(90), np.ones(90))
+    program = compile_svm(value_model(90, 40, front=scaling), "exact", None, {})
     assert sc.emit(program, "c", "model")
     with pytest.raises(EmitError, match="--tables"):
         sc.emit(program, "c", "model", tables="sparse")

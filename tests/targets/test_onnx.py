@@ -17,7 +17,8 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep, Source
+from svmcompile.model.front import clip, scale
+from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise.centre import centre_kernels
 from svmcompile.runtime.onnx import OnnxModel, load_onnx
 from svmcompile.targets.onnx.model import emit
@@ -205,8 +206,8 @@ def test_scaling_by_numbers_that_float_cannot_hold() -> None:
     rows = (X * spread + mean).astype(np.float32).astype(np.float64)
     scaled = (rows - mean) / spread
     model = SVC(gamma=0.2).fit(scaled, y)
-    steps = (ScaleStep(mean, np.full(6, 1 / spread)), ClipStep(-50.0, 50.0))
-    program = exact(replace(svm_of(model), steps=steps))
+    front = scale(mean, np.full(6, 1 / spread)).then(clip(-50.0, 50.0))
+    program = exact(replace(svm_of(model), front=front))
     assert (
         np.abs(run(program, "f32").decision_function(rows) - model.decision_function(scaled)).max() < 1e-4
     )

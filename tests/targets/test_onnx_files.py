@@ -21,7 +21,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel, KernelKind
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.model.svm import SVM, ClipStep, LabelRule, ScaleStep, Source
+from svmcompile.model.front import clip, scale
+from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.model import emit
 
@@ -53,7 +54,7 @@ def svm(kind: KernelKind = "rbf", labels: tuple[Any, ...] = (1, 2, 3), per_class
         labels=Labels.of(np.array(labels), "test") if labels else None,
         counts=counts,
         one_vs_rest_scores=bool(counts),
-        steps=(ScaleStep(rng.normal(size=d), np.full(d, 0.7)), ClipStep(-2.0, 2.0)),
+        front=scale(rng.normal(size=d), np.full(d, 0.7)).then(clip(-2.0, 2.0)),
     ).check("test")
 
 

@@ -104,7 +104,9 @@ def _exact_width(svm: SVM) -> float:
     """How many features a vector of the exact sum costs: zeros need not be met, bounded sums meet them."""
     width = svm.kernel_width
     zeros = float((svm.vectors == 0).mean())
-    return width if svm.steps or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
+    return (
+        width if svm.front.nodes or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
+    )
 
 
 def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:

@@ -39,10 +39,12 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
 from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.shift import split_shift
-from svmcompile.model.front import ClipStep, FillStep, JoinStep, MissingStep, PickStep, ScaleStep, Steps
+from svmcompile.model.front import ROW, Front, Tables
 
 U = ARITHMETIC["f32"].u
 U64 = ARITHMETIC["f64"].u
@@ -63,36 +65,39 @@ class RowError:
     constant: float
 
 
-def row_error(steps: Steps, n_features: int) -> RowError:
+def row_error(front: Front, n_features: int) -> RowError:
     """What float32 preprocessing does to a row; feature by feature, then as lengths."""
-    relative, constant = _errors_after(steps, 0.0, np.zeros(n_features))
+    errors: dict[str, tuple[float, Array]] = {ROW: (0.0, np.zeros(n_features))}
+    for node in front.nodes:
+        relative, constant = _error_after(node, front.tables, [errors[name] for name in operands(node)])
+        if relative == math.inf:
+            return RowError(relative, math.inf)
+        errors[node.out] = relative, constant
+    relative, constant = errors[front.out]
     return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
 
 
-def _errors_after(steps: Steps, relative: float, constant: Array) -> tuple[float, Array]:
-    """|dx_j| <= relative |x'_j| + constant_j behind the steps; infinite where there is no such bound."""
-    for step in steps:
-        if isinstance(step, ClipStep):
-            relative += U
-        elif isinstance(step, ScaleStep):
-            shift, offset = split_shift(step.shift, step.factor)
-            factor, offset = np.abs(step.factor), np.abs(offset)
+def _error_after(node: Node, tables: Tables, given: list[tuple[float, Array]]) -> tuple[float, Array]:
+    """|dx_j| <= relative |x'_j| + constant_j behind a node; infinite where there is no such bound."""
+    relative, constant = given[0]
+    match node:
+        case ir.Clip():
+            return relative + U, constant
+        case ir.Scale():
+            shift, offset = split_shift(tables[node.shift], tables[node.factor])
+            factor, offset = np.abs(tables[node.factor]), np.abs(offset)
             moved = factor * np.abs(shift)
             constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
-            relative += 4 * U
-        elif isinstance(step, PickStep):
-            constant = constant[step.columns]
-        elif isinstance(step, FillStep) and step.nan:
-            constant = constant + U * np.abs(step.values)
-        elif isinstance(step, MissingStep) and step.nan:
-            constant = np.zeros_like(constant)
-        elif isinstance(step, JoinStep):
-            parts = [_errors_after(branch, relative, constant) for branch in step.branches]
-            relative = max(part[0] for part in parts)
-            constant = np.concatenate([part[1] for part in parts])
-        else:  # sums of features may cancel, and what is left of them may be all error
-            return math.inf, constant
-    return relative, constant
+            return relative + 4 * U, constant
+        case ir.Pick():
+            return relative, constant[tables[node.columns]]
+        case ir.Fill(nan=True):
+            return relative, constant + U * np.abs(tables[node.values])
+        case ir.Missing(nan=True):
+            return relative, np.zeros_like(constant)
+        case ir.Join():
+            return max(part[0] for part in given), np.concatenate([part[1] for part in given])
+    return math.inf, constant  # sums of features may cancel, and what is left of them may be all error
 
 
 @dataclass(frozen=True, slots=True)

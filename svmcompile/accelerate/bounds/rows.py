@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from svmcompile.accelerate.bounds.sums import reach_of
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.shift import nearest_float32
-from svmcompile.model.front import Steps
-from svmcompile.model.svm import SVM, ScaleStep
+from svmcompile.model.front import Front, scale
+from svmcompile.model.svm import SVM
 
 WORTH = 0.5  # vectors must get so much shorter
 
@@ -23,17 +24,18 @@ def centred(svm: SVM) -> SVM:
     if svm.kernel.kind != "rbf" or not svm.n_vectors:
         return svm
     centre = nearest_float32(svm.vectors.mean(axis=0))
-    last = svm.steps[-1] if svm.steps else None
-    if isinstance(last, ScaleStep):
-        centre = np.where(last.factor != 0, centre, 0.0)
+    last = next((node for node in svm.front.of_kind(ir.Scale) if node.out == svm.front.out), None)
+    if last:
+        centre = np.where(svm.front.tables[last.factor] != 0, centre, 0.0)
     vectors = svm.vectors - centre
     if reach_of(vectors) > WORTH * reach_of(svm.vectors):
         return svm
-    return replace(svm, vectors=vectors, steps=_shifted(svm, last, centre))
+    return replace(svm, vectors=vectors, front=_shifted(svm.front, last, centre))
 
 
-def _shifted(svm: SVM, last: object, centre: Array) -> Steps:
-    if not isinstance(last, ScaleStep):
-        return (*svm.steps, ScaleStep(centre, np.ones(len(centre))))
-    moved = last.shift + centre / np.where(last.factor != 0, last.factor, 1.0)
-    return (*svm.steps[:-1], ScaleStep(moved, last.factor))
+def _shifted(front: Front, last: ir.Scale | None, centre: Array) -> Front:
+    if last is None:
+        return front.then(scale(centre, np.ones(len(centre))))
+    shift, factor = front.tables[last.shift], front.tables[last.factor]
+    moved = shift + centre / np.where(factor != 0, factor, 1.0)
+    return replace(front, tables=front.tables | {last.shift: moved})

@@ -29,7 +29,7 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptio
     basis = ordered_basis(one, rows, options)
     met = np.concatenate([one.vectors, basis.basis.points])
     chain = longest_chain(own.kernel, met.shape[1])
-    error = kernel_error(own.kernel, met, row_error(own.steps, own.n_features), chain)
+    error = kernel_error(own.kernel, met, row_error(own.front, own.n_features), chain)
     if not error.usable or not len(basis.basis):
         return Instead(ROUNDING)
     errors = Errors.of(basis.basis, one.bias, error)
@@ -57,7 +57,7 @@ def _program(
     """Exact sum in double, bounded sum, and the original's head."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", steps=own.steps)
+    x = builder.preprocess("bounded_", front=own.front)
     vectors, weights = _basis_first(one, basis, choice.form.k_max)
     builder.body.append(
         ir.BoundedSum(

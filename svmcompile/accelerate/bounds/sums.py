@@ -63,4 +63,4 @@ def each_once(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
 
 def mostly_zeros(svm: SVM) -> bool:
     """Whether rows come as they are and vectors are mostly zeros, which the exact sum then passes over."""
-    return not svm.steps and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
+    return not svm.front.nodes and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS

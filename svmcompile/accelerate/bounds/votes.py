@@ -68,7 +68,7 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
     chain = longest_chain(own.kernel, own.vectors.shape[1])
-    error = kernel_error(own.kernel, own.vectors, row_error(own.steps, own.n_features), chain)
+    error = kernel_error(own.kernel, own.vectors, row_error(own.front, own.n_features), chain)
     if not error.usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:
@@ -177,7 +177,7 @@ def _program(
     builder, k = Builder(svm), len(svm.counts)
     exact = builder.exact_in_double("exact_sums")
     builder.body.append(ir.Vote("exact_label", exact, k))
-    x = builder.preprocess("bounded_", steps=maker.own.steps)
+    x = builder.preprocess("bounded_", front=maker.own.front)
     builder.body.extend(maker.nodes(x, "exact_label", choice.form, builder))
     notes = remarks(choice, options)
     details = {"emitted": "bounded", **details}

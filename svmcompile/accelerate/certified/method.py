@@ -100,7 +100,7 @@ def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
 def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
-    row = row_error(own.steps, own.n_features)
+    row = row_error(own.front, own.n_features)
     if not math.isfinite(row.relative + row.constant):
         return Instead(ROUNDING)
     whole = whole_sum(one, row)
@@ -109,7 +109,7 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
     width = guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
-    filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.steps else 0.0
+    filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.front.nodes else 0.0
     rest = direct_cost(price, own)
     rest = min(rest, guarded_cost(price, svm)) if filled else rest
     tried = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
@@ -163,7 +163,7 @@ def _finished(
     gates = best_gates(choice, taylor, behind.cost)
     front = (choice.whole, choice.grown.tree, choice.expansions, gates)
     if behind.program is None:
-        program = front_alone(svm, own.steps, *front)
+        program = front_alone(svm, own.front, *front)
     else:
         program = insert_front(svm, behind.program, *front)
     early = early_front(choice, gates, taylor, behind.cost, options.max_bytes - choice.bytes)

@@ -31,7 +31,7 @@ CELLS = 16
 def made_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) -> Jets | None:
     """Jets between so many parts of the vectors; None where float32 could not be sure of any."""
     chain = longest_chain(own.kernel, whole.vectors.shape[1])
-    error = kernel_error(own.kernel, whole.vectors, row_error(own.steps, own.n_features), chain)
+    error = kernel_error(own.kernel, whole.vectors, row_error(own.front, own.n_features), chain)
     return jets(whole, rows, parts, CELLS, sharpen, error) if error.usable else None
 
 
@@ -114,7 +114,7 @@ def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", steps=own.steps)
+    x = builder.preprocess("bounded_", front=own.front)
     node, tables = jet_node(tail.found, x, exact, tail.gate)
     for name, table in tables.items():
         (builder.indices if name == node.ends else builder.table)(name, table)

@@ -11,18 +11,17 @@ import numpy as np
 
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.labels import Labels
-from svmcompile.model.svm import SVM, LabelRule, ScaleStep, Source, digest
+from svmcompile.model.front import IDENTITY, scale
+from svmcompile.model.svm import SVM, LabelRule, Source, digest
 
 
 def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: float, sha256: str) -> SVM:
     """An RBF machine behind the scaling that lists are looked for with; gamma 0: one over the features."""
     from sklearn.svm import SVC
 
-    shift = np.zeros(points.shape[1]) if factor is None else points.mean(axis=0)
-    step = ScaleStep(shift, np.ones(points.shape[1]) if factor is None else factor)
-    rows = (points - step.shift) * step.factor
+    front = IDENTITY if factor is None else scale(points.mean(axis=0), factor)
     kernel = Kernel("rbf", gamma or 1 / points.shape[1])
-    model = SVC(C=C, gamma=kernel.gamma, cache_size=500).fit(rows, y)
+    model = SVC(C=C, gamma=kernel.gamma, cache_size=500).fit(front.run(points), y)
     several = len(model.classes_) > 2
     return SVM(
         kernel=kernel,
@@ -33,7 +32,7 @@ def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: fl
         source=Source("labelled rows", digest({"rows": sha256, "C": C, "gamma": kernel.gamma})),
         labels=Labels.of(model.classes_, "the data"),
         counts=tuple(int(n) for n in model.n_support_) if several else (),
-        steps=() if factor is None else (step,),
+        front=front,
     ).check("the SVM at the end")
 
 

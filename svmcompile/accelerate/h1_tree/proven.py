@@ -43,7 +43,7 @@ def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
     held = np.arange(len(rows)) % round(1 / HELD) == 0
     seen = interpret_values(behind, rows[~held][:ROWS], {node.x})[node.x]
     own = centred(merged(svm))
-    program = with_front(svm, behind, row_error(own.steps, own.n_features), seen, centres, order=1)
+    program = with_front(svm, behind, row_error(own.front, own.n_features), seen, centres, order=1)
     figures = _figures(program, listed, rows[held])
     note = f"{figures['rows']:.1%} of held-out rows exit by proof; the claim covers every row"
     origin = replace(

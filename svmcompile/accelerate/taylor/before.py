@@ -18,7 +18,7 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.model.front import Steps
+from svmcompile.model.front import Front
 from svmcompile.model.svm import SVM
 
 
@@ -72,16 +72,16 @@ def insert_front(
 
 def front_alone(
     svm: SVM,
-    steps: Steps,
+    before: Front,
     whole: AnySum,
     tree: Centres,
     found: Sequence[Expansion],
     gates: tuple[float, ...] = (),
 ) -> Program:
-    """These expansions before the original's own sum in double; `steps` lead to rows as they see them."""
+    """These expansions before the original's own sum in double; `before` leads to rows as they see them."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", steps=steps)
+    x = builder.preprocess("bounded_", front=before)
     builder.body.extend(head_nodes(svm, add_front(builder, whole, x, exact, tree, found, gates)))
     return builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)
 

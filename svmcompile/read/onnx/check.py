@@ -18,7 +18,6 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.node import run
 from svmcompile.ir.pairs import pair_weights
-from svmcompile.model.front import ScaleStep, source_rows
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.onnx.graph import ML, Graph, GraphInput
 from svmcompile.read.onnx.tail import Tail
@@ -70,7 +69,7 @@ def _rows(svm: SVM) -> Array:
     spread = svm.vectors.std(axis=0) + 0.1 * np.abs(svm.vectors).mean() + 1e-3
     picked = svm.vectors[random.integers(len(svm.vectors), size=count)]
     rows: Array = picked + spread * random.normal(size=picked.shape)
-    return source_rows(svm.steps, rows)
+    return svm.front.source(rows)
 
 
 def _feed(inputs: list[GraphInput], rows: Array) -> Outputs:
@@ -206,8 +205,9 @@ def _kernel_sizes(kernel: Kernel, rows: Array, vectors: Array) -> Array:
 
 def _loss_before(svm: SVM) -> float:
     """Scalings that subtract large numbers lose as many digits as these have."""
-    scales = [step for step in svm.steps if isinstance(step, ScaleStep)]
-    return 1.0 + max((float(np.abs(step.shift * step.factor).max()) for step in scales), default=0.0)
+    tables = svm.front.tables
+    products = [tables[node.shift] * tables[node.factor] for node in svm.front.of_kind(ir.Scale)]
+    return 1.0 + max((float(np.abs(product).max()) for product in products), default=0.0)
 
 
 def _difference(expected: _Expected, found: Outputs, svm: SVM) -> str:

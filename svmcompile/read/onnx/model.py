@@ -18,9 +18,9 @@ import numpy as np
 from svmcompile.ir.labels import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.onnx.check import Parts, check_by_running
+from svmcompile.read.onnx.front import read_front
 from svmcompile.read.onnx.graph import Graph
 from svmcompile.read.onnx.machines import ONNX_MACHINES
-from svmcompile.read.onnx.steps import read_steps
 from svmcompile.read.onnx.tail import Tail, read_tail
 
 SHAPE_UNKNOWN = (
@@ -37,13 +37,13 @@ def read_onnx(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     svm = ONNX_MACHINES[machine.op_type](graph, machine)
     if len(machine.input) != 1:
         raise graph.damaged(f"{machine.op_type} has {len(machine.input)} inputs")
-    steps = read_steps(graph, machine.input[0], int(svm.vectors.shape[1]))
+    front = read_front(graph, machine.input[0], int(svm.vectors.shape[1]))
     before = _nodes_before(graph, machine)
     tail = read_tail(graph, machine, before, _n_outputs(svm), svm.labels is not None)
     kind = "OneClassSVM" if tail.sign else machine.op_type
     svm = replace(
         _with_tail(graph, svm, tail),
-        steps=steps,
+        front=front,
         feature_names=_names(graph),
         source=Source(f"ONNX {kind}", hashlib.sha256(content).hexdigest()),
     ).check(where)

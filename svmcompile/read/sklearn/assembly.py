@@ -14,7 +14,7 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Output
-from svmcompile.model.front import Steps
+from svmcompile.model.front import Front
 from svmcompile.model.head import SUMS, Head, HeadMaker, machine_chances, machine_scores, renamed
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.sklearn.merge import merged
@@ -41,7 +41,7 @@ class Answer:
 class Assembly:
     """Machines and the head over them, as wrappers make them."""
 
-    read: Callable[[object, Steps], Answer]  # what an estimator gives, behind some steps
+    read: Callable[[object, Front], Answer]  # what an estimator gives, behind a front
     maker: HeadMaker = field(default_factory=HeadMaker)
     machines: list[SVM] = field(default_factory=list)
     picks: dict[str, Columns] = field(default_factory=dict)

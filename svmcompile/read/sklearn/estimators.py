@@ -8,20 +8,14 @@ from dataclasses import fields, replace
 import numpy as np
 
 from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.model.front import Steps, step_parts
+from svmcompile.model.front import IDENTITY, Front, chain
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn import kernel_machines, linear_machines
 from svmcompile.read.sklearn.assembly import Answer, Assembly
+from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.roles import from_sklearn, role
-from svmcompile.read.sklearn.transformers import (
-    COMBINED,
-    MAX_DEPTH,
-    PIPELINE,
-    TRANSFORMERS,
-    is_idle,
-    steps_of,
-)
+from svmcompile.read.sklearn.transformers import COMBINED, MAX_DEPTH, PIPELINE, front_of, is_idle
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
 MACHINES = kernel_machines.MACHINES | linear_machines.MACHINES
@@ -40,7 +34,7 @@ def read_estimator(estimator: object, where: str) -> SVM:
     if last.role in WRAPPERS:
         svm, kind = _assembled(estimator, where)
     else:
-        svm = replace(MACHINES[last.role](last), steps=_steps(before))
+        svm = replace(MACHINES[last.role](last), front=_front(before))
         kind = _kind(estimator, [*before, last])
     svm = replace(
         svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
@@ -53,24 +47,24 @@ def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
     """The SVM of a wrapper, and what it is."""
     depth = MAX_DEPTH
 
-    def read(inner: object, steps: Steps) -> Answer:
+    def read(inner: object, front: Front) -> Answer:
         nonlocal depth
         if depth == 0:
             raise ReadError(f"{where}: estimators are nested too deep")
         depth -= 1
         members, before = _opened(inner, where)
         last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
-        behind = (*steps, *_steps(before)) if before else steps
+        front = front.then(_front(before)) if before else front
         if last.role in WRAPPERS:
-            answer = WRAPPERS[last.role](last, behind, assembly)
+            answer = WRAPPERS[last.role](last, front, assembly)
         else:
-            machine = replace(MACHINES[last.role](last), steps=behind).check(where)
+            machine = replace(MACHINES[last.role](last), front=front).check(where)
             answer = assembly.machine(machine, last.role)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
 
     assembly = Assembly(read)
-    answer = read(estimator, ())
+    answer = read(estimator, IDENTITY)
     return assembly.finish(answer), answer.kind
 
 
@@ -84,8 +78,8 @@ def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
     return members, [_transformer(member, where) for member in members[:-1]]
 
 
-def _steps(before: list[Fitted]) -> Steps:
-    return tuple(step for member in before for step in steps_of(member.estimator, member.where))
+def _front(before: list[Fitted]) -> Front:
+    return chain(front_of(member.estimator, member.where) for member in before)
 
 
 def _nested(kind: str, before: list[Fitted]) -> str:
@@ -179,12 +173,12 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "steps", "platt", "head", "parts"):
+    for name in ("source", "notes", "front", "platt", "head", "parts"):
         del parts[name]
     for name in LATER:  # so that models without them keep their digest
         if parts[name] is None or parts[name] is False:
             del parts[name]
-    parts |= step_parts(svm.steps)
+    parts |= svm.front.parts()
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
     if svm.head:

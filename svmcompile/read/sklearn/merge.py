@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.work import kernel_sum_flops
-from svmcompile.model.front import step_parts
 from svmcompile.model.svm import SVM, LabelRule, digest
 
 
 def merged(machines: list[SVM]) -> tuple[list[SVM], list[int]]:
     """Fewer machines, and where each sum of the given ones, taken in a row, is among theirs."""
-    machines = _with_shared_steps(machines)
+    machines = _with_shared_fronts(machines)
     starts = np.cumsum([0, *(machine.n_sums for machine in machines)])
     made: list[SVM] = []
     order: list[int] = []  # of the given sums, as the new machines have them
@@ -32,12 +31,12 @@ def merged(machines: list[SVM]) -> tuple[list[SVM], list[int]]:
     return made, place.tolist()
 
 
-def _with_shared_steps(machines: list[SVM]) -> list[SVM]:
-    """Steps that are alike become one object, which tells that rows need preparing once."""
+def _with_shared_fronts(machines: list[SVM]) -> list[SVM]:
+    """Fronts that are alike become one object, which tells that rows need preparing once."""
     known: dict[str, SVM] = {}
-    keys = [digest(step_parts(machine.steps)) for machine in machines]
+    keys = [digest(machine.front.parts()) for machine in machines]
     return [
-        replace(machine, steps=known.setdefault(key, machine).steps)
+        replace(machine, front=known.setdefault(key, machine).front)
         for key, machine in zip(keys, machines, strict=True)
     ]
 
@@ -46,7 +45,7 @@ def _groups(machines: list[SVM]) -> list[list[int]]:
     """The machines by what their kernel sees and is, in the order they come in."""
     groups: dict[object, list[int]] = {}
     for index, machine in enumerate(machines):
-        key = (machine.kernel, id(machine.steps), machine.kernel_width, machine.training_points)
+        key = (machine.kernel, id(machine.front), machine.kernel_width, machine.training_points)
         groups.setdefault(key, []).append(index)
     return list(groups.values())
 

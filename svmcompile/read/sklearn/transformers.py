@@ -1,7 +1,4 @@
-"""Preprocessing: fitted transformers, alone or combined, in; steps of the SVM out.
-
-A new transformer is one function and one line in the table of its kind.
-"""
+"""Preprocessing: fitted transformers, alone or combined, in; the front of an SVM out."""
 
 from __future__ import annotations
 
@@ -12,36 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.model.front import JoinStep, PickStep, ScaleStep, Steps, width_after, width_before
+from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
+from svmcompile.read.sklearn.features import TRANSFORMERS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted
-from svmcompile.read.sklearn.imputers import IMPUTERS
-from svmcompile.read.sklearn.maps import MAPS
 from svmcompile.read.sklearn.roles import role
-from svmcompile.read.sklearn.scalers import SCALERS
-from svmcompile.read.sklearn.selectors import SELECTORS
 
 PIPELINE = "Pipeline"
 MAX_DEPTH = 16  # of transformers within transformers
-
-
-def function_transformer(fitted: Fitted) -> Steps:
-    """The one that passes rows on."""
-    if fitted.get("func") is not None:
-        raise UnsupportedError(
-            f"{fitted.place}: runs a Python function, which cannot be compiled; {WAY_OUT}"
-        )
-    return ()
-
-
-TRANSFORMERS: dict[str, Callable[[Fitted], Steps]] = {
-    **SCALERS,
-    **MAPS,
-    **SELECTORS,
-    **IMPUTERS,
-    "FunctionTransformer": function_transformer,
-}
 COMBINED = (PIPELINE, "ColumnTransformer", "FeatureUnion")
-WAY_OUT = "apply it to the rows yourself, and compile the steps behind it, trained on such rows"
 
 
 def is_idle(step: object) -> bool:
@@ -49,10 +24,10 @@ def is_idle(step: object) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def steps_of(estimator: object, where: str, depth: int = MAX_DEPTH) -> Steps:
-    """The steps of one transformer, whatever it is made of."""
+def front_of(estimator: object, where: str, depth: int = MAX_DEPTH) -> Front:
+    """The front of one transformer, whatever it is made of."""
     if is_idle(estimator):
-        return ()
+        return IDENTITY
     if depth == 0:
         raise ReadError(f"{where}: transformers are nested too deep")
     combined = role(estimator, COMBINED)
@@ -84,30 +59,29 @@ def _named(fitted: Fitted, attribute: str, size: int) -> list[tuple[Any, ...]]:
     return [tuple(item) for item in found]
 
 
-def _pipeline(fitted: Fitted, depth: int) -> Steps:
+def _pipeline(fitted: Fitted, depth: int) -> Front:
     members = [member for _, member in _named(fitted, "steps", 2)]
-    return tuple(step for member in members for step in steps_of(member, fitted.where, depth))
+    return chain(front_of(member, fitted.where, depth) for member in members)
 
 
-def _feature_union(fitted: Fitted, depth: int) -> Steps:
+def _feature_union(fitted: Fitted, depth: int) -> Front:
     """Every transformer over all columns."""
     members = [(name, one) for name, one in _named(fitted, "transformer_list", 2) if not _is_dropped(one)]
-    branches = [(name, steps_of(one, fitted.where, depth)) for name, one in members]
-    width = _union_width(fitted, members, branches)
-    return _joined(fitted, branches, width)
+    branches = [(name, front_of(one, fitted.where, depth)) for name, one in members]
+    return _joined(fitted, branches, _union_width(fitted, members, branches))
 
 
-def _union_width(fitted: Fitted, members: list[tuple[Any, Any]], branches: list[tuple[Any, Steps]]) -> int:
+def _union_width(fitted: Fitted, members: list[tuple[Any, Any]], branches: list[tuple[Any, Front]]) -> int:
     """How many features go in, as any member remembers it."""
     known = [Fitted(one, "", fitted.where).optional("n_features_in_") for _, one in members]
-    known += [width_before(steps, 0) for _, steps in branches]
+    known += [branch.takes for _, branch in branches]
     found = next((one for one in known if isinstance(one, (int, np.integer)) and one > 0), None)
     if found is None:
         raise fitted.damaged("no transformer in it tells how many features it takes")
     return int(found)
 
 
-def _column_transformer(fitted: Fitted, depth: int) -> Steps:
+def _column_transformer(fitted: Fitted, depth: int) -> Front:
     """Every transformer over columns of its own; what no transformer takes is dropped."""
     fitted.require("transformers_")
     width = fitted.count("n_features_in_")
@@ -116,8 +90,7 @@ def _column_transformer(fitted: Fitted, depth: int) -> Steps:
         columns = _columns(fitted, spec, width)
         if _is_dropped(member) or not len(columns):
             continue
-        picks = () if np.array_equal(columns, np.arange(width)) else (PickStep(columns, width),)
-        branches.append((name, (*picks, *steps_of(member, fitted.where, depth))))
+        branches.append((name, pick(columns, width).then(front_of(member, fitted.where, depth))))
     return _joined(fitted, branches, width)
 
 
@@ -125,24 +98,24 @@ def _is_dropped(member: object) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
-def _joined(fitted: Fitted, branches: list[tuple[Any, Steps]], width: int) -> Steps:
+def _joined(fitted: Fitted, branches: list[tuple[Any, Front]], width: int) -> Front:
     """The branches side by side, each times its weight."""
     if not branches:
         raise UnsupportedError(f"{fitted.place}: drops every feature; give it a transformer")
     weights = fitted.optional("transformer_weights") or {}
     if not isinstance(weights, Mapping):
         raise fitted.damaged("transformer_weights is not a dictionary")
-    weighted = [_weighted(fitted, steps, width, weights.get(name)) for name, steps in branches]
-    return weighted[0] if len(weighted) == 1 else (JoinStep(tuple(weighted), width),)
+    weighted = [_weighted(fitted, branch, width, weights.get(name)) for name, branch in branches]
+    return weighted[0] if len(weighted) == 1 else join(weighted, width)
 
 
-def _weighted(fitted: Fitted, steps: Steps, width: int, weight: object) -> Steps:
+def _weighted(fitted: Fitted, branch: Front, width: int, weight: object) -> Front:
     if weight is None:
-        return steps
+        return branch
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
         raise fitted.damaged(f"transformer_weights holds {weight!r:.40}, not a number")
-    after = width_after(steps, width)
-    return (*steps, ScaleStep(np.zeros(after), np.full(after, float(weight))))
+    after = branch.width_after(width)
+    return branch.then(scale(np.zeros(after), np.full(after, float(weight))))
 
 
 def _columns(fitted: Fitted, spec: Any, width: int) -> NDArray[np.int64]:
@@ -175,7 +148,7 @@ def _names(fitted: Fitted) -> list[str]:
     return [str(name) for name in np.asarray(fitted.get("feature_names_in_")).tolist()]
 
 
-_COMBINERS: dict[str, Callable[[Fitted, int], Steps]] = {
+_COMBINERS: dict[str, Callable[[Fitted, int], Front]] = {
     PIPELINE: _pipeline,
     "ColumnTransformer": _column_transformer,
     "FeatureUnion": _feature_union,

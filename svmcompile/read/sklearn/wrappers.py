@@ -14,7 +14,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.model.front import Steps
+from svmcompile.model.front import Front
 from svmcompile.model.svm import LabelRule
 from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
 from svmcompile.read.sklearn.calibrators import calibrated
@@ -35,12 +35,12 @@ def held(fitted: Fitted) -> object:
     return found
 
 
-def one_vs_rest(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+def one_vs_rest(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     """Every class against all others: the largest response wins."""
     fitted.require("estimators_")
     _refuse_many_labels(fitted)
     labels = fitted.labels()
-    answers = _answers(fitted, steps, assembly, 1 if len(labels) == 2 else len(labels))
+    answers = _answers(fitted, front, assembly, 1 if len(labels) == 2 else len(labels))
     kind = _kind(fitted, answers)
     chances, response = _rest_chances(assembly, answers)
     if any(answer.scores is None for answer in answers):
@@ -73,7 +73,7 @@ def _decided(assembly: Assembly, scores: Scores, rule: LabelRule) -> str:
     return maker.add(ir.Threshold(maker.name("label"), value, True, 1, 0))
 
 
-def one_vs_one(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+def one_vs_one(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     """Every pair of classes on its own: votes, and a share below one from the scores."""
     fitted.require("estimators_")
     if fitted.optional("pairwise_indices_") is not None:
@@ -83,7 +83,7 @@ def one_vs_one(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
         )
     labels = fitted.labels()
     k = len(labels)
-    answers = _answers(fitted, steps, assembly, k * (k - 1) // 2)
+    answers = _answers(fitted, front, assembly, k * (k - 1) // 2)
     if len({answer.zero_is_second for answer in answers}) != 1:
         raise fitted.damaged("its estimators are not of one class")
     columns = [column for answer in answers for column in _raw(fitted, answer)]
@@ -123,12 +123,12 @@ def _votes_of_second(assembly: Assembly, columns: Sequence[int], k: int) -> str:
     return maker.columns("scores", scores, np.arange(k)[::-1])
 
 
-def _answers(fitted: Fitted, steps: Steps, assembly: Assembly, count: int) -> list[Answer]:
+def _answers(fitted: Fitted, front: Front, assembly: Assembly, count: int) -> list[Answer]:
     """The answers of a wrapper's estimators, each of two classes."""
     estimators = fitted.get("estimators_")
     if not isinstance(estimators, (list, tuple)) or len(estimators) != count:
         raise fitted.damaged(f"estimators_ is not a list of {count}")
-    answers = [assembly.read(estimator, steps) for estimator in estimators]
+    answers = [assembly.read(estimator, front) for estimator in estimators]
     for answer in answers:
         if answer.labels is None or len(answer.labels) != 2 or answer.rule is LabelRule.NONE:
             raise UnsupportedError(
@@ -151,7 +151,7 @@ def _refuse_many_labels(fitted: Fitted) -> None:
         )
 
 
-def calibrated_classifier(fitted: Fitted, steps: Steps, assembly: Assembly) -> Answer:
+def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     """The mean of calibrated estimators; the most probable class wins."""
     fitted.require("calibrated_classifiers_")
     members = fitted.get("calibrated_classifiers_")
@@ -159,7 +159,7 @@ def calibrated_classifier(fitted: Fitted, steps: Steps, assembly: Assembly) -> A
         raise fitted.damaged("calibrated_classifiers_ is not a list of estimators")
     labels, maker = fitted.labels(), assembly.maker
     parts = [Fitted(member, "_CalibratedClassifier", fitted.where) for member in members]
-    answers = [assembly.read(part.get("estimator"), steps) for part in parts]
+    answers = [assembly.read(part.get("estimator"), front) for part in parts]
     responses = [_response(fitted, answer, labels, assembly) for answer in answers]
     chances = calibrated(parts, assembly.value(assembly.beside(responses)), len(labels), maker)
     if len(labels) == 2:
@@ -188,7 +188,7 @@ def _response(fitted: Fitted, answer: Answer, labels: Labels, assembly: Assembly
     return assembly.some(answer.chances, [1]) if wanted == 1 else answer.chances
 
 
-WRAPPERS: dict[str, Callable[[Fitted, Steps, Assembly], Answer]] = {
+WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "OneVsRestClassifier": one_vs_rest,
     "OneVsOneClassifier": one_vs_one,
     "CalibratedClassifierCV": calibrated_classifier,

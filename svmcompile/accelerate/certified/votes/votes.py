@@ -49,7 +49,7 @@ def certified_votes(
     """`own` is the SVM as its pairs see it: one-vs-one, merged and centred; `force` asks no price."""
     if own.kernel.kind != "rbf":
         return Instead("only RBF kernels have these polynomials")
-    row = row_error(own.steps, own.n_features)
+    row = row_error(own.front, own.n_features)
     error = kernel_error(own.kernel, own.vectors, row, longest_chain(own.kernel, own.vectors.shape[1]))
     if not error.usable:
         return Instead(ROUNDING)
@@ -127,7 +127,7 @@ def _program(
     exact = builder.exact_in_double("exact_sums")
     voted = ir.Vote("exact_label", exact, pairs.classes) if svm.counts else ir.ArgMax("exact_label", exact)
     builder.body.append(voted)
-    x = builder.preprocess("bounded_", steps=pairs.own.steps)
+    x = builder.preprocess("bounded_", front=pairs.own.front)
     builder.body.append(
         vote_node(builder, pairs, chooser.guess, chooser.rounding, choice.layout, x, "exact_label")
     )

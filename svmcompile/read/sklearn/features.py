@@ -1,0 +1,317 @@
+"""Preprocessing: a fitted transformer in, the front of an SVM out.
+
+A new transformer is one function and one line in TRANSFORMERS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import chain, combinations, combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.model import front
+from svmcompile.model.front import IDENTITY, Front
+from svmcompile.read.kernels import make_kernel
+from svmcompile.read.limits import check_dense_size
+from svmcompile.read.sklearn.fitted import Fitted
+
+KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+SELECTORS = (
+    "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
+    "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV", "SequentialFeatureSelector",
+)  # fmt: skip
+WAY_OUT = "apply it to the rows yourself, and compile the steps behind it, trained on such rows"
+
+
+def standard_scaler(fitted: Fitted) -> Front:
+    """(x - mean) / scale, either part optional; `mean_` is also kept by scalers that do not use it."""
+    fitted.require("n_features_in_")
+    with_mean, with_std = fitted.flag("with_mean"), fitted.flag("with_std")
+    mean = fitted.numbers("mean_", 1) if with_mean else None
+    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if with_std else None
+    return _scaled(mean, factor)
+
+
+def robust_scaler(fitted: Fitted) -> Front:
+    """(x - center) / scale, either part optional."""
+    fitted.require("n_features_in_")
+    centre = fitted.numbers("center_", 1) if fitted.flag("with_centering") else None
+    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if fitted.flag("with_scaling") else None
+    return _scaled(centre, factor)
+
+
+def _scaled(mean: Array | None, factor: Array | None) -> Front:
+    if mean is not None and factor is not None:
+        return front.scale(mean, factor)
+    if mean is not None:
+        return front.scale(mean, np.ones_like(mean))
+    return front.scale(np.zeros_like(factor), factor) if factor is not None else IDENTITY
+
+
+def min_max_scaler(fitted: Fitted) -> Front:
+    """x * scale + min, as a shift before the factor, then a clip if the scaler asks for one."""
+    fitted.require("scale_")
+    factor, minimum = fitted.numbers("scale_", 1), fitted.numbers("min_", 1)
+    if factor.shape != minimum.shape:
+        raise fitted.damaged("scale_ and min_ have different lengths")
+    with np.errstate(all="ignore"):  # the check below names the feature
+        shift = -minimum / factor
+    _refuse_unless_finite(fitted, shift, factor)
+    scaling = front.scale(shift, factor)
+    return scaling.then(_range(fitted)) if fitted.flag("clip") else scaling
+
+
+def max_abs_scaler(fitted: Fitted) -> Front:
+    """x / scale, then a clip to -1..1 if the scaler asks for one."""
+    fitted.require("scale_")
+    scaling = _scaled(None, _reciprocal(fitted, fitted.numbers("scale_", 1)))
+    return scaling.then(front.clip(-1.0, 1.0)) if fitted.optional("clip") else scaling
+
+
+def normalizer(fitted: Fitted) -> Front:
+    """x / norm, row by row; scikit-learn takes a norm below ten roundings of one for zero."""
+    norm = fitted.get("norm")
+    if norm not in ("l1", "l2", "max"):
+        raise fitted.damaged(f"norm is {norm!r:.40}, none of l1, l2 and max")
+    return front.normalize(norm, 10 * float(np.finfo(np.float64).eps))
+
+
+def _range(fitted: Fitted) -> Front:
+    try:
+        low, high = (float(np.asarray(bound).item()) for bound in fitted.get("feature_range"))
+    except (TypeError, ValueError):
+        raise fitted.damaged("feature_range is not a pair of numbers") from None
+    if not (np.isfinite([low, high]).all() and low <= high):
+        raise fitted.damaged(f"feature_range is ({low}, {high})")
+    return front.clip(low, high)
+
+
+def _reciprocal(fitted: Fitted, divisor: Array) -> Array:
+    with np.errstate(all="ignore"):
+        inverse = 1.0 / divisor
+    _refuse_unless_finite(fitted, inverse, divisor)
+    return inverse
+
+
+def _refuse_unless_finite(fitted: Fitted, result: Array, given: Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(result))
+    if bad.size:
+        raise UnsupportedError(
+            f"{fitted.place}: feature {bad[0]} has the scale {given[bad[0]]}, which no float64 "
+            "factor can express; drop the feature or rescale it before training"
+        )
+
+
+def pca(fitted: Fitted) -> Front:
+    """components (x - mean), divided by the deviations if they are to be whitened."""
+    fitted.require("components_")
+    weights, mean = fitted.numbers("components_", 2), fitted.numbers("mean_", 1)
+    if weights.shape[1:] != mean.shape:
+        raise fitted.damaged("components_ and mean_ have different widths")
+    if fitted.flag("whiten"):
+        deviations = np.sqrt(fitted.numbers("explained_variance_", 1))
+        if deviations.shape != weights.shape[:1]:
+            raise fitted.damaged("explained_variance_ and components_ have different lengths")
+        weights = weights / np.maximum(deviations, np.finfo(np.float64).eps)[:, None]
+    return front.project(weights, mean, np.zeros(len(weights)))
+
+
+def truncated_svd(fitted: Fitted) -> Front:
+    """components x."""
+    fitted.require("components_")
+    weights = fitted.numbers("components_", 2)
+    return front.project(weights, np.zeros(weights.shape[1]), np.zeros(len(weights)))
+
+
+def rbf_sampler(fitted: Fitted) -> Front:
+    """sqrt(2 / m) cos(w x + offset), the angles counted in turns."""
+    fitted.require("random_weights_")
+    weights, offset = fitted.numbers("random_weights_", 2), fitted.numbers("random_offset_", 1)
+    if weights.shape[1:] != offset.shape or not offset.size:
+        raise fitted.damaged("random_weights_ and random_offset_ have different widths")
+    turn = 2 * math.pi
+    angles = front.project(np.ascontiguousarray(weights.T) / turn, np.zeros(len(weights)), offset / turn)
+    return angles.then(front.cosine(math.sqrt(2.0 / len(offset))))
+
+
+def nystroem(fitted: Fitted) -> Front:
+    """Kernel values with some rows, times a matrix."""
+    fitted.require("components_")
+    vectors, weights = fitted.numbers("components_", 2), fitted.numbers("normalization_", 2)
+    return front.kernel_map(vectors, weights, _nystroem_kernel(fitted, vectors))
+
+
+def _nystroem_kernel(fitted: Fitted, vectors: Array) -> Kernel:
+    name = fitted.get("kernel")
+    if not isinstance(name, str) or name not in KERNELS:
+        raise UnsupportedError(
+            f"{fitted.place}: kernel {name!r:.60} cannot be compiled; fit it with {', '.join(KERNELS)}"
+        )
+    degree = _parameter(fitted, "degree", 3.0)
+    if not degree.is_integer():
+        raise UnsupportedError(
+            f"{fitted.place}: degree {degree} is not a whole number; fit it with one that is"
+        )
+    gamma = _parameter(fitted, "gamma", 1.0 / max(1, vectors.shape[1]))
+    coef0 = _parameter(fitted, "coef0", 1.0)
+    return make_kernel(KERNELS[name], gamma, coef0, int(degree), fitted.place)
+
+
+def _parameter(fitted: Fitted, name: str, default: float) -> float:
+    """The attribute, else what `kernel_params` says, else scikit-learn's default."""
+    if fitted.get(name) is not None:
+        return fitted.number(name)
+    given: Any = fitted.optional("kernel_params") or {}
+    value = given.get(name) if isinstance(given, dict) else None
+    if value is None:
+        return default
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise fitted.damaged(f"kernel_params has {name}={value!r:.40}") from None
+
+
+def polynomial_features(fitted: Fitted) -> Front:
+    """All products of features up to a degree, in scikit-learn's order."""
+    fitted.require("n_features_in_")
+    width, count = fitted.count("n_features_in_"), fitted.count("n_output_features_")
+    low, high = _degrees(fitted)
+    check_dense_size(max(1, high), count, fitted.place)
+    products = list(_products(fitted, width, low, high))
+    if len(products) != count:
+        raise fitted.damaged(f"{count} output features are announced, {len(products)} come out")
+    factors = np.full((count, max(1, high)), width, dtype=np.int64)
+    for row, product in enumerate(products):
+        factors[row, : len(product)] = product
+    return front.powers(factors, width)
+
+
+def _products(fitted: Fitted, width: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
+    choose = combinations if fitted.flag("interaction_only") else combinations_with_replacement
+    found = chain.from_iterable(choose(range(width), degree) for degree in range(max(1, low), high + 1))
+    return chain([()], found) if fitted.flag("include_bias") else found
+
+
+def _degrees(fitted: Fitted) -> tuple[int, int]:
+    """The least and the largest degree of a product."""
+    value = fitted.get("degree")
+    try:
+        low, high = value if isinstance(value, (tuple, list)) else (0, value)
+        low, high = int(low), int(high)
+    except (TypeError, ValueError):
+        raise fitted.damaged(f"degree is {value!r:.40}") from None
+    if not 0 <= low <= high:
+        raise fitted.damaged(f"degree is {value!r:.40}")
+    return low, high
+
+
+def selector(fitted: Fitted) -> Front:
+    """The columns `get_support` names; every selector of scikit-learn has it."""
+    fitted.require("n_features_in_")
+    width = fitted.count("n_features_in_")
+    try:
+        support = np.asarray(fitted.get("get_support")(), dtype=bool)
+    except Exception as error:  # it may look into an estimator within, and run any code
+        raise fitted.damaged(f"get_support fails ({error})") from None
+    if support.shape != (width,):
+        raise fitted.damaged(f"get_support gives {support.shape}, expected ({width},)")
+    return front.pick(np.flatnonzero(support), width)
+
+
+def simple_imputer(fitted: Fitted) -> Front:
+    """A value per feature; features without one are dropped, as scikit-learn does."""
+    fitted.require("statistics_")
+    nan, marker = _marker(fitted)
+    values = _statistics(fitted)
+    width = len(values)
+    keeps_empty = fitted.optional("keep_empty_features")
+    kept = np.arange(width) if keeps_empty else np.flatnonzero(~np.isnan(values))
+    filled = front.pick(kept, width).then(front.fill(values[kept], nan, marker))
+    indicator = fitted.optional("indicator_")
+    if not fitted.flag("add_indicator") or indicator is None:
+        return filled
+    marks = _indicated(Fitted(indicator, "MissingIndicator", fitted.where), width, nan, marker)
+    return front.join([filled, marks], width) if marks else filled
+
+
+def _statistics(fitted: Fitted) -> Array:
+    """What is filled in; scikit-learn keeps a constant among objects."""
+    found = fitted.get("statistics_")
+    try:
+        values = np.asarray(found).astype(np.float64)
+    except (TypeError, ValueError):
+        raise UnsupportedError(
+            f"{fitted.place}: fills in {found!r:.60}, which are not all numbers; encode such features first"
+        ) from None
+    if values.ndim != 1:
+        raise fitted.damaged(f"statistics_ has {values.ndim} dimension(s), expected 1")
+    return values
+
+
+def missing_indicator(fitted: Fitted) -> Front:
+    """1 where a feature is missing. It is no error if the feature never was before."""
+    fitted.require("features_")
+    width = fitted.count("n_features_in_")
+    marks = _indicated(fitted, width, *_marker(fitted))
+    if not marks:
+        raise UnsupportedError(f"{fitted.place}: no feature was missing, so it gives none; leave it out")
+    return marks
+
+
+def _indicated(fitted: Fitted, width: int, nan: bool, marker: float) -> Front | None:
+    columns = fitted.numbers("features_", 1).astype(np.int64)
+    if not len(columns):
+        return None
+    return front.pick(columns, width).then(front.missing(nan, marker))
+
+
+def _marker(fitted: Fitted) -> tuple[bool, float]:
+    """What stands for a missing feature: NaN, or a number."""
+    value = fitted.get("missing_values")
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)):
+        raise UnsupportedError(
+            f"{fitted.place}: missing_values={value!r} is not a number; mark missing features by NaN"
+        )
+    if np.isnan(value):
+        return True, 0.0
+    with np.errstate(over="ignore"):
+        same = np.isfinite(value) and float(np.float32(value)) == float(value)
+    if not same:
+        raise UnsupportedError(
+            f"{fitted.place}: missing_values={value!r} is no float32 number, so float code could not tell "
+            "it from its neighbours; mark missing features by NaN"
+        )
+    return False, float(value)
+
+
+def function_transformer(fitted: Fitted) -> Front:
+    """The one that passes rows on."""
+    if fitted.get("func") is not None:
+        raise UnsupportedError(
+            f"{fitted.place}: runs a Python function, which cannot be compiled; {WAY_OUT}"
+        )
+    return IDENTITY
+
+
+TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
+    "StandardScaler": standard_scaler,
+    "MinMaxScaler": min_max_scaler,
+    "MaxAbsScaler": max_abs_scaler,
+    "RobustScaler": robust_scaler,
+    "Normalizer": normalizer,
+    "PCA": pca,
+    "IncrementalPCA": pca,
+    "TruncatedSVD": truncated_svd,
+    "PolynomialFeatures": polynomial_features,
+    "Nystroem": nystroem,
+    "RBFSampler": rbf_sampler,
+    **dict.fromkeys(SELECTORS, selector),
+    "SimpleImputer": simple_imputer,
+    "MissingIndicator": missing_indicator,
+    "FunctionTransformer": function_transformer,
+}
