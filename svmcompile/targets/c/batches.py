@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmcompile.targets.c.api import Body, Function, Result, body, item, real_of, results
-from svmcompile.targets.c.nodes import CNode, Code
+from svmcompile.targets.c.nodes import CFile, CNode
 from svmcompile.targets.c.nodes.sums import goes_alone
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
@@ -50,35 +50,35 @@ class Tiled:
         return goal.each.format(sums="sums", row=row)
 
 
-def tiled(code: Code) -> Tiled | None:
+def tiled(file: CFile) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
-    node = _batched(code)
+    node = _batched(file)
     if node is None or not (node.chunk or node.takes_sparse_rows):
         return None
-    bodies, goals = _goals(code, node)
+    bodies, goals = _goals(file, node)
     return Tiled(
         bodies=bodies,
         goals=goals,
         rows=node.chunk,
         width=node.out_width,
-        n_features=code.program.n_features,
+        n_features=file.program.n_features,
         function=node.function,
         sparse=node.takes_sparse_rows,
-        real=real_of(code.program),
+        real=real_of(file.program),
     )
 
 
-def _batched(code: Code) -> CNode[Any] | None:
+def _batched(file: CFile) -> CNode[Any] | None:
     """The node that takes many rows at once: the one sum there is, or what stands before all others."""
-    fronts = [node for node in code.nodes.values() if node.in_front]
+    fronts = [node for node in file.nodes.values() if node.in_front]
     if len(fronts) == 1:
         return fronts[0]
-    sums = [node for node in code.nodes.values() if node.in_batches]
-    return None if len(sums) != 1 or goes_alone(code.program) else sums[0]
+    sums = [node for node in file.nodes.values() if node.in_batches]
+    return None if len(sums) != 1 or goes_alone(file.program) else sums[0]
 
 
-def _goals(code: Code, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
-    program, types, symbols, real = code.program, code.types, code.symbols, real_of(code.program)
+def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
+    program, types, symbols, real = file.program, file.types, file.symbols, real_of(file.program)
     given, start = f"const {real} sums[{node.out_width}]", (node.node.out, "sums")
     label, value = (program.output(key) for key in ("label", "value"))
     bodies, goals = [], []

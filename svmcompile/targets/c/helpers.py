@@ -8,36 +8,36 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.nodes import operands
 from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import c_real
-from svmcompile.targets.c.node import WHOLE_TABLES, Code
+from svmcompile.targets.c.node import WHOLE_TABLES, CFile
 from svmcompile.targets.c.numbers import NUMBERS
 
 HELPERS = "sum row dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
 
 
-def helpers(code: Code) -> list[dict[str, Any]]:
+def helpers(file: CFile) -> list[dict[str, Any]]:
     """The helper functions of each number type, in the order of the nodes."""
-    numbers = [float_number(code.program), *(node.number for node in code.nodes.values())]
-    return [_helpers(code, number) for number in dict.fromkeys(numbers) if number in NUMBERS]
+    numbers = [float_number(file.program), *(node.number for node in file.nodes.values())]
+    return [_helpers(file, number) for number in dict.fromkeys(numbers) if number in NUMBERS]
 
 
-def _helpers(code: Code, number: Number) -> dict[str, Any]:
+def _helpers(file: CFile, number: Number) -> dict[str, Any]:
     called: set[str] = set()
-    for node in code.nodes.values():
+    for node in file.nodes.values():
         called |= node.helpers() if node.number == number else set()
         called |= node.helpers_in_double if number == "f64" else set()
     return {
-        "prefix": code.prefix(number),
+        "prefix": file.prefix(number),
         "real": c_real(number),
         "numbers": NUMBERS[number],
         "uses": {helper: helper in called for helper in HELPERS},
     }
 
 
-def fixed_dots(code: Code) -> list[dict[str, Any]]:
+def fixed_dots(file: CFile) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
     functions = {}
-    for node in code.nodes.values():
-        row = code.types[operands(node.node)[0]].whole
+    for node in file.nodes.values():
+        row = file.types[operands(node.node)[0]].whole
         if row and node.dots_with:
             own, function = WHOLE_TABLES[node.dot_table], node.dot_function
             functions[function] = {

@@ -21,7 +21,7 @@ from svmcompile.targets.c.device import FAR, Style
 from svmcompile.targets.c.device import RESERVED as OF_DEVICES
 from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.targets.c.helpers import fixed_dots, helpers
-from svmcompile.targets.c.nodes import Code
+from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
 from svmcompile.targets.c.scratch import stack_bytes
@@ -45,7 +45,7 @@ def emit(
 ) -> dict[str, str]:
     """The two files of a machine program; `self_test` holds rows with their expected results.
 
-    Code for a device has no double unless the program is in double, or `soft_double` allows it.
+    CFile for a device has no double unless the program is in double, or `soft_double` allows it.
     """
     check_name(name)
     assert program.number, "lower the program first"
@@ -79,12 +79,12 @@ def _context(
     style = Style(name, profile == "device")
     made = style.adapt(program)
     program, types = made.program, infer_types(made.program)
-    code = Code(program, types, name, symbols, style, made.units, made.folded)
-    tables, nodes = _tables(code), code.nodes.values()
-    around = tiled(code)
+    file = CFile(program, types, name, symbols, style, made.units, made.folded)
+    tables, nodes = _tables(file), file.nodes.values()
+    around = tiled(file)
     asked = points(program)
-    quantised = quantised_functions(code)
-    api = _api(code, around, quantised)
+    quantised = quantised_functions(file)
+    api = _api(file, around, quantised)
     labels = _labels(program.labels)
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
@@ -105,45 +105,45 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(code),
-        **_device_fields(code),
+        "helpers": helpers(file),
+        **_device_fields(file),
         "nodes": [node.context() for node in nodes],
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
         "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
-        "fixed_dots": fixed_dots(code),
+        "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
     }
 
 
-def _device_fields(code: Code) -> dict[str, Any]:
+def _device_fields(file: CFile) -> dict[str, Any]:
     """What the two files read of the profile, beside their nodes."""
-    program, style, nodes = code.program, code.style, code.nodes.values()
-    has_double = program.number == "f64" or any(known.wide for known in code.types.values())
-    has_double = has_double or (style.device and needs_double(code))
+    program, style, nodes = file.program, file.style, file.nodes.values()
+    has_double = program.number == "f64" or any(known.wide for known in file.types.values())
+    has_double = has_double or (style.device and needs_double(file))
     return {
         "has_double": has_double,
         "flash": style.flash,
         "placement": f" {style.name.upper()}_TABLE" if style.device else "",
         "far": literals.real(FAR, float_number(program)),
         "no_avr": has_double or any(node.reads_two_tables for node in nodes),
-        "stack": stack_bytes(code, has_double) if style.device else 0,
+        "stack": stack_bytes(file, has_double) if style.device else 0,
     }
 
 
-def needs_double(code: Code) -> bool:
+def needs_double(file: CFile) -> bool:
     """Whether a float program computes something in double all the same."""
-    wide = any(known.wide for known in code.types.values())
-    return code.program.number == "f32" and (wide or any(node.in_double for node in code.nodes.values()))
+    wide = any(known.wide for known in file.types.values())
+    return file.program.number == "f32" and (wide or any(node.in_double for node in file.nodes.values()))
 
 
 def _check_double(program: Program, soft_double: bool) -> None:
     """A device program in float has no double, unless it was asked for."""
-    code, origin = Code.of(program), program.origin
-    if soft_double or not needs_double(code):
+    file, origin = CFile.of(program), program.origin
+    if soft_double or not needs_double(file):
         return
-    couples = any(node.in_double == "coupling" for node in code.nodes.values())
+    couples = any(node.in_double == "coupling" for node in file.nodes.values())
     what = (
         "the coupling of probabilities" if couples else f"the claim {origin.claim.value} of {origin.method}"
     )
@@ -154,14 +154,14 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(code: Code, around: Tiled | None, quantised: Quantised) -> list[Function]:
+def _api(file: CFile, around: Tiled | None, quantised: Quantised) -> list[Function]:
     """All functions of the header, the self-test last."""
-    api = public_functions(code.program, code.types, code.name)
-    self_test = code.style.self_test(api.pop())
-    if points(code.program):
-        api += kernel_functions(code.program, code.types, code.name)
+    api = public_functions(file.program, file.types, file.name)
+    self_test = file.style.self_test(api.pop())
+    if points(file.program):
+        api += kernel_functions(file.program, file.types, file.name)
     if around:
-        api += sparse_functions(around, code.name)
+        api += sparse_functions(around, file.name)
     return [*api, *quantised.api, self_test]
 
 
@@ -243,10 +243,10 @@ def _c_type(table: NDArray[Any]) -> str:
     return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
-def _tables(code: Code) -> list[dict[str, Any]]:
-    tables, program, symbols = [], code.program, code.symbols
+def _tables(file: CFile) -> list[dict[str, Any]]:
+    tables, program, symbols = [], file.program, file.symbols
     for name in emitted_tables(program):
-        if name in code.folded:
+        if name in file.folded:
             continue
         table = program.tables[name]
         if not table.size and program.number in FIXED:  # leaves without vectors

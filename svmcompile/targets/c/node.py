@@ -33,8 +33,8 @@ WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", 
 
 
 @dataclass(frozen=True)
-class Code:
-    """A machine program on its way to C, and what its nodes are written with."""
+class CFile:
+    """The C file of a machine program: what its nodes are written with."""
 
     program: Program
     types: Types
@@ -45,8 +45,8 @@ class Code:
     folded: frozenset[str] = frozenset()  # tables that have gone into others
 
     @classmethod
-    def of(cls, program: Program) -> Code:
-        """The code of a program as far as its sizes go, without names."""
+    def of(cls, program: Program) -> CFile:
+        """The file of a program as far as its sizes go, without names."""
         return cls(program, infer_types(program))
 
     @cached_property
@@ -87,14 +87,14 @@ class CNode(Generic[N]):
     def __init_subclass__(cls) -> None:
         CLASSES[cls.__name__] = cls
 
-    def __init__(self, node: N, code: Code) -> None:
-        self.node, self.code, self.name = node, code, code.name
-        self.program, self.types, self.tables = code.program, code.types, code.program.tables
-        self.number = node_number(node, code.program, code.types)
+    def __init__(self, node: N, file: CFile) -> None:
+        self.node, self.file, self.name = node, file, file.name
+        self.program, self.types, self.tables = file.program, file.types, file.program.tables
+        self.number = node_number(node, file.program, file.types)
         self.width = self.types[operands(node)[0]].width  # of the first value it reads
         self.out_width = self.types[node.out].width
         self.lazy = next(iter(lazy_operands(node)), "")  # the value that only some rows need
-        self.helper = code.prefix(self.number)  # what names of its helper functions start with
+        self.helper = file.prefix(self.number)  # what names of its helper functions start with
 
     @property
     def template(self) -> str:
@@ -104,7 +104,7 @@ class CNode(Generic[N]):
     @property
     def function(self) -> str:
         """The name of its function."""
-        return self.code.symbols(f"%{self.node.out}", self.node.out)
+        return self.file.symbols(f"%{self.node.out}", self.node.out)
 
     @property
     def size(self) -> int:
@@ -114,7 +114,7 @@ class CNode(Generic[N]):
     @property
     def is_narrow(self) -> bool:
         """Whether it adds up in two floats what the other profiles add up in a double."""
-        return self.code.style.fades(self.number) and not self.in_double
+        return self.file.style.fades(self.number) and not self.in_double
 
     @property
     def has_intrinsics(self) -> bool:
@@ -166,20 +166,20 @@ class CNode(Generic[N]):
         value = self.lazy
         if not value or value == self.program.input.name:  # of a sum that never needs the exact one
             return []
-        function, target = f"{self.code.lazy(value)}({row_parameters(self.program, self.name)}", ""
+        function, target = f"{self.file.lazy(value)}({row_parameters(self.program, self.name)}", ""
         declaration = f"static int {function})"
         if self.types[value].kind is not Kind.LABEL:
             real, target = c_real(value_number(value, self.program, self.types)), "out"
             declaration = f"static void {function}, {real} out[{self.types[value].width}])"
-        return [body(self.program, self.types, self.code.symbols, value, declaration, target)]
+        return [body(self.program, self.types, self.file.symbols, value, declaration, target)]
 
     def part(self, name: str) -> str:
         """The name of a function or table of its own."""
-        return self.code.symbols(f"%{self.node.out} {name}", f"{self.node.out}_{name}")
+        return self.file.symbols(f"%{self.node.out} {name}", f"{self.node.out}_{name}")
 
     def table(self, name: str) -> str:
         """The name of a table in the code."""
-        return self.code.symbols(f"@{name}", name)
+        return self.file.symbols(f"@{name}", name)
 
     def literal(self, value: float) -> str:
         """A number in the node's type."""
@@ -196,7 +196,7 @@ class CNode(Generic[N]):
         x = operands(self.node)[0]
         if whole := self.types[x].whole:
             return f"{self.name}_dot_{whole}_{WHOLE_TABLES[self.dot_table]}"
-        prefix = self.code.prefix(value_number(x, self.program, self.types))
+        prefix = self.file.prefix(value_number(x, self.program, self.types))
         return f"{prefix}_{DOTS.get(self.dot_table, 'dot')}"
 
     def context(self) -> SimpleNamespace:
@@ -225,14 +225,14 @@ class CNode(Generic[N]):
             "zero": self.literal(0.0),
             "one": self.literal(1.0),
             "three": self.literal(3.0),
-            **self.code.style.fields(self.is_narrow, self.number, self.helper),
+            **self.file.style.fields(self.is_narrow, self.number, self.helper),
         }
         for one in fields(node):
             table = getattr(node, one.name)
-            if one.type in ("Table", "IndexTable") and table not in self.code.inlined:
+            if one.type in ("Table", "IndexTable") and table not in self.file.inlined:
                 known[one.name] = self.table(table)
         if self.lazy:
-            known["lazy"] = self.code.lazy(self.lazy)
+            known["lazy"] = self.file.lazy(self.lazy)
         known |= {part: self.part(part) for part in self.parts}
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 

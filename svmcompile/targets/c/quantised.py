@@ -9,7 +9,7 @@ from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, Function, body, c_real, needed
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.nodes import Code
+from svmcompile.targets.c.nodes import CFile
 
 MOST_RANGES = 16  # that a file lists
 
@@ -22,10 +22,10 @@ def quantiser(program: Program) -> Node | None:
     return readers[0] if len(readers) == 1 and readers[0].quantises else None
 
 
-def whole_scores(code: Code) -> tuple[str, float] | None:
+def whole_scores(file: CFile) -> tuple[str, float] | None:
     """The value in whole numbers behind the scores or the value, and its unit."""
-    value = code.program.output("scores") or code.program.output("value")
-    return code.nodes[value].whole_score if value in code.nodes else None
+    value = file.program.output("scores") or file.program.output("value")
+    return file.nodes[value].whole_score if value in file.nodes else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +36,43 @@ class Quantised:
     bodies: list[Body]
 
 
-def quantised_functions(code: Code) -> Quantised:
+def quantised_functions(file: CFile) -> Quantised:
     """Functions for rows in whole numbers, where the row is needed for nothing else."""
-    program, types, name = code.program, code.types, code.name
-    scores, found = whole_scores(code), Quantised([], [])
+    program, types, name = file.program, file.types, file.name
+    scores, found = whole_scores(file), Quantised([], [])
     if program.input.number:
         row = f"const {c_real(program.input.number)} x[{program.n_features}]"
         if scores:
-            _add_scores(found, code, scores, row)
+            _add_scores(found, file, scores, row)
     elif node := quantiser(program):
         d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
         row, start = f"const {kind} x[{d}]", (node.out, "x")
         declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
         found.api.append(Function("The row in whole numbers, as the next functions take it.", declaration))
-        found.bodies.append(Body(declaration, [], [f"{code.nodes[node.out].function}(x, q)"]))
+        found.bodies.append(Body(declaration, [], [f"{file.nodes[node.out].function}(x, q)"]))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
             found.api.append(Function(f"{name}_predict for such a row.", declaration))
-            found.bodies.append(body(program, types, code.symbols, label, declaration, start=start))
+            found.bodies.append(body(program, types, file.symbols, label, declaration, start=start))
         if scores and node in needed(program, scores[0], set()):
-            _add_scores(found, code, scores, row, start)
+            _add_scores(found, file, scores, row, start)
     return found
 
 
 def _add_scores(
-    found: Quantised, code: Code, scores: tuple[str, float], row: str, start: tuple[str, str] | None = None
+    found: Quantised, file: CFile, scores: tuple[str, float], row: str, start: tuple[str, str] | None = None
 ) -> None:
     """The function that gives scores, or the value, in whole numbers; from one that is there already."""
-    (value, unit), target = scores, "scores" if code.program.labels else ""
+    (value, unit), target = scores, "scores" if file.program.labels else ""
     what = "The value for such a row" if start else "The value of one row"
-    declaration = f"int32_t {code.name}_predict_q({row})"
+    declaration = f"int32_t {file.name}_predict_q({row})"
     if target:
-        result = f"int32_t scores[{code.types[value].width}]"
+        result = f"int32_t scores[{file.types[value].width}]"
         what = f"The decision values of {'such a' if start else 'one'} row"
-        declaration = f"void {code.name}_decision_function_q({row}, {result})"
+        declaration = f"void {file.name}_decision_function_q({row}, {result})"
     text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; no float is touched'}."
     found.api.append(Function(text, declaration))
-    found.bodies.append(body(code.program, code.types, code.symbols, value, declaration, target, start))
+    found.bodies.append(body(file.program, file.types, file.symbols, value, declaration, target, start))
 
 
 def fixed_banner(program: Program) -> list[str]:

@@ -1,8 +1,8 @@
 """How each machine node is written in C: one class per node, by family; see `node.py`."""
 
 from svmcompile.targets.c.node import CLASSES as CLASSES
+from svmcompile.targets.c.node import CFile as CFile
 from svmcompile.targets.c.node import CNode as CNode
-from svmcompile.targets.c.node import Code as Code
 from svmcompile.targets.c.node import c_class as c_class
 from svmcompile.targets.c.nodes import (  # noqa: F401  register their classes
     bounded,
@@ -15,7 +15,6 @@ from svmcompile.targets.c.nodes import (  # noqa: F401  register their classes
     lists,
     paths,
     probabilities,
-    sparse,
     sums,
     taylor,
     taylor_host,

@@ -218,7 +218,7 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
         if not self.chunk:
             return []
         leaf = f"static size_t {self.part('leaf_of')}(const {real_of(self.program)} *x)"
-        leaf_of = body(self.program, self.types, self.code.symbols, self.node.leaf, leaf)
+        leaf_of = body(self.program, self.types, self.file.symbols, self.node.leaf, leaf)
         return [input_body(self, self.node.x), leaf_of]
 
     def scratch(self) -> int:

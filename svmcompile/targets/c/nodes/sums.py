@@ -1,4 +1,4 @@
-"""What the macros of `host.j2` need to know of a sum: blocks, classes and chunks."""
+"""Kernel sums in C: vector after vector, in tiles for vector instructions, or by the features of a row."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
 COLUMN_SPILL = 8  # blocks after which column sums do
+PICKS = 64  # features of a row that are collected before their entries are looked up
+SKIP_BYTES = 64  # of a row, passed over at once where all are zero
 
 
 def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[str, Any]:
@@ -127,6 +129,28 @@ def _prepare(node: ir.TiledSum, program: Program) -> ir.Prepare:
     return cast(ir.Prepare, next(item for item in program.body if item.out == node.x))
 
 
+def is_sparse_host(node: ir.SparseSum, program: Program) -> bool:
+    """Whether weights lie for vector instructions."""
+    return vectors_and_lanes(program.tables[node.weights])[1] > 1
+
+
+def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[str, Any]:
+    """Segments and features of one sparse sum, and its blocks."""
+    vectors, _ = vectors_and_lanes(program.tables[node.weights])
+    segments, ends = program.tables[node.starts].shape
+    return {
+        **blocked_layout(node, program, number),
+        "host": is_sparse_host(node, program),
+        "halves": False,
+        "vectors": vectors,
+        "segment": min(node.segment, vectors),
+        "segments": segments,
+        "stride": ends,
+        "picks": PICKS,
+        "skip": SKIP_BYTES // BYTES[number],
+    }
+
+
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 BLOCK_BYTES = 64
 SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
@@ -173,13 +197,13 @@ class KernelValues(Shaped[V]):
     adds_up = True
 
     def fields(self) -> dict[str, Any]:
-        given, unit = self.node.shape == "given", self.code.units.get(self.node.out, 1.0)
+        given, unit = self.node.shape == "given", self.file.units.get(self.node.out, 1.0)
         return super().fields() | {
             "given": given,
             "values": "kernel, query" if given else "x, row",
             "vector_count": self.tables[self.node.vectors].shape[0],
             "single": False,
-            "folded": self.node.offsets in self.code.folded,
+            "folded": self.node.offsets in self.file.folded,
             "times_unit": "" if unit == 1.0 else f" * {self.literal(unit)}",
             "half_unit": self.literal(0.5 * unit * unit),
             "row_norm": f"{self.helper}_row",
@@ -191,7 +215,7 @@ class KernelValues(Shaped[V]):
     def helpers(self) -> set[str]:
         called = super().helpers() | ({"dot"} if self.node.shape != "given" else set())
         if self.node.shape == "exp2" and self.is_narrow:  # norms have gone into weights, or not
-            return called | {"row", "raise" if self.node.offsets in self.code.folded else "fade"}
+            return called | {"row", "raise" if self.node.offsets in self.file.folded else "fade"}
         return called | self.shape_helpers()
 
 
@@ -291,4 +315,42 @@ def input_body(of: CNode[Any], x: str) -> Body:
     real = real_of(of.program)
     inline = "static inline __attribute__((always_inline)) void"
     declaration = f"{inline} {of.part('input')}(const {real} *x, {real} *z)"
-    return body(of.program, of.types, of.code.symbols, x, declaration, "z")
+    return body(of.program, of.types, of.file.symbols, x, declaration, "z")
+
+
+class SparseSum(Shaped[ir.SparseSum]):
+    """Features of the row that are not zero look up who has them, segment by segment."""
+
+    parts = ("ends",)
+    in_vectors = in_batches = by_feature = takes_sparse_rows = True
+    template = "sparse"
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return is_sparse_host(self.node, self.program) and self.node.shape in ("exp2", "tanh")
+
+    def fields(self) -> dict[str, Any]:
+        node, program, factor = self.node, self.program, self.tables[self.node.factor]
+        known = super().fields() | {
+            "one_factor": self.literal(factor[0]) if factor.size == 1 else "",
+            "limit": self.literal(node.limit),
+            "numbers": NUMBERS[self.number],
+            **sparse_layout(node, program, self.number),
+        }
+        if is_sparse_host(node, program):
+            known["isas"] = instruction_sets(node, program, self.number, self.function, self.name)
+        return known
+
+    def idle(self) -> set[str]:
+        alone = {self.node.factor} if self.tables[self.node.factor].size == 1 else set()
+        return super().idle() | alone
+
+    def helpers(self) -> set[str]:
+        return set() if is_sparse_host(self.node, self.program) else self.shape_helpers()
+
+    def scratch(self) -> int:
+        weights, host = self.tables[self.node.weights], is_sparse_host(self.node, self.program)
+        vectors, _ = vectors_and_lanes(weights)
+        gathered = self.gathered() if host else self.size * int(weights.shape[1])
+        collected = PICKS * (INT + self.size) + self.size * min(self.node.segment, vectors)
+        return DOUBLE * self.out_width + collected + gathered

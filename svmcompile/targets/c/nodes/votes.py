@@ -145,7 +145,7 @@ class TaylorVote(Bounded[ir.TaylorVote]):
     reads_two_tables = False
 
     def fields(self) -> dict[str, Any]:
-        own = {"lowest": LOWEST[self.number], "wide_exp2": f"{self.code.prefix('f64')}_exp2"}
+        own = {"lowest": LOWEST[self.number], "wide_exp2": f"{self.file.prefix('f64')}_exp2"}
         vote = taylor_vote_context(self.node, self.program, self.number, self.helper)
         return super().fields() | vote | own
 
