@@ -13,8 +13,8 @@ from svmcompile.ir.check import check
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import to_bytes
 from svmcompile.lower import lower
-from svmcompile.lower.reduced import round_vectors
-from svmcompile.optimise.uncentre import uncentre
+from svmcompile.lower.sums import round_vectors
+from svmcompile.optimise.centre import uncentre
 from svmcompile.outputs import Files, emit_kits, emit_wasm
 from svmcompile.report import describe, rounding_notes, stored_vectors
 from svmcompile.targets.names import check_name, name_from
@@ -119,7 +119,7 @@ def quantise(
     of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
     as it is.
     """
-    from svmcompile.lower.fixed import fix, given_range, range_of_rows, widened
+    from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
 
     number = checked_precision(precision)
     if program.number == number:

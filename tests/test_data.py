@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from programs.data_cases import X, every_format, npy_header, parquet_file, text_file
 
 from svmcompile.data import Data, count_rows, iter_data, read_data
-from svmcompile.data.limits import MAX_FEATURES
+from svmcompile.data.table import MAX_FEATURES
 from svmcompile.errors import ReadError
 
 

@@ -9,7 +9,7 @@ import pytest
 from programs.data_cases import every_format, parquet_file, text_file
 
 from svmcompile.data import iter_data, read_data
-from svmcompile.data.limits import MAX_FEATURES
+from svmcompile.data.table import MAX_FEATURES
 from svmcompile.errors import OptionError, ReadError
 
 # csv

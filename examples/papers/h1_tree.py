@@ -25,9 +25,9 @@ from metric_tree import progress
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.list_walk import walk_lists
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
+from svmcompile.ir.walks import walk_lists
 from svmcompile.progress import showing
 
 RUNS = 6

@@ -26,7 +26,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 
 TEST_ROWS = 12_000
 HALVES = 5  # random halves a row is averaged over

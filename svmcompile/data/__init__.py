@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svmcompile.data.partitions import partition_files, read_partitions
 from svmcompile.data.predictions import PredictionWriter
-from svmcompile.data.reading import count_rows, iter_data, read_data
+from svmcompile.data.reading import count_rows, iter_data, partition_files, read_data, read_partitions
 from svmcompile.data.table import Data
 
 __all__ = [

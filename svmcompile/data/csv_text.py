@@ -15,10 +15,17 @@ from typing import NoReturn
 
 import numpy as np
 
-from svmcompile.data.columns import Columns, Wanted, choose_columns, column_index
-from svmcompile.data.labels import number
-from svmcompile.data.limits import check_label_length, reading, rows_per_chunk
 from svmcompile.data.parts import Part
+from svmcompile.data.table import (
+    Columns,
+    Wanted,
+    check_label_length,
+    choose_columns,
+    column_index,
+    number,
+    reading,
+    rows_per_chunk,
+)
 from svmcompile.errors import OptionError, ReadError
 
 Row = tuple[int, list[str]]  # line number, fields

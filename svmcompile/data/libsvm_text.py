@@ -15,9 +15,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from svmcompile.data.columns import Wanted
-from svmcompile.data.limits import MAX_FEATURES, check_label_length, reading, rows_per_chunk
 from svmcompile.data.parts import Part
+from svmcompile.data.table import MAX_FEATURES, Wanted, check_label_length, reading, rows_per_chunk
 from svmcompile.errors import OptionError, ReadError
 
 BOM = b"\xef\xbb\xbf"

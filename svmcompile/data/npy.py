@@ -17,11 +17,17 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.columns import Columns, Wanted, choose_columns
-from svmcompile.data.labels import whole_numbers
-from svmcompile.data.limits import check_growth, reading, rows_per_chunk
 from svmcompile.data.parts import Part, float_matrix
-from svmcompile.data.table import Data
+from svmcompile.data.table import (
+    Columns,
+    Data,
+    Wanted,
+    check_growth,
+    choose_columns,
+    reading,
+    rows_per_chunk,
+    whole_numbers,
+)
 from svmcompile.errors import ReadError
 
 # what numpy's header parser and the zip module are known to raise on broken input

@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.columns import Columns, Wanted, choose_columns
-from svmcompile.data.limits import check_label_length, reading, rows_per_chunk
 from svmcompile.data.parts import Part
+from svmcompile.data.table import (
+    Columns,
+    Wanted,
+    check_label_length,
+    choose_columns,
+    reading,
+    rows_per_chunk,
+)
 from svmcompile.errors import ReadError, ToolchainError
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, not a feature

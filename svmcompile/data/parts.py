@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.labels import typed_labels
-from svmcompile.data.limits import check_growth
-from svmcompile.data.table import Data
+from svmcompile.data.table import Data, check_growth, typed_labels
 from svmcompile.errors import ReadError
 
 Matrix = NDArray[np.floating[Any]]

@@ -1,23 +1,35 @@
-"""read_data, iter_data, count_rows: one door for every data format."""
+"""Reading data files: which format, rows in chunks, and folders of files that belong together."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Literal
 
-from svmcompile.data.columns import Wanted
+import numpy as np
+
 from svmcompile.data.csv_text import csv_parts
-from svmcompile.data.detection import Format, detect
 from svmcompile.data.libsvm_text import libsvm_parts
 from svmcompile.data.npy import count_npy, count_npz, npy_parts, read_npz
 from svmcompile.data.parquet import count_parquet, parquet_parts
 from svmcompile.data.parts import Part, as_data, join, some_rows
-from svmcompile.data.table import Data
-from svmcompile.errors import OptionError
+from svmcompile.data.table import Data, Wanted, reading
+from svmcompile.errors import OptionError, ReadError
 
+Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]
+SUFFIXES: dict[str, Format] = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".csv": "csv",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".parquet": "parquet",
+}
+KNOWN = ", ".join(SUFFIXES)
+SNIFFED = 1 << 16  # bytes looked at for the first line of a file with another suffix
 Parts = Callable[[Path, Wanted, int], Iterator[Part]]
 CHUNK_ROWS = 65536
-
 PARTS: dict[Format, Parts] = {
     "npy": npy_parts,
     "csv": csv_parts,
@@ -29,6 +41,58 @@ COUNTS: dict[Format, Callable[[Path], int]] = {
     "npz": count_npz,
     "parquet": count_parquet,
 }
+
+
+def detect(path: Path) -> Format:
+    """The format, or a `ReadError` that lists the known ones."""
+    with reading(path):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ReadError(f"{path}: is not a plain file")
+        head, tail = _ends(path)
+    if not head:
+        raise ReadError(f"{path}: is empty")
+    suffix = SUFFIXES.get(path.suffix.lower())
+    found = _by_content(head, tail, suffix)
+    if found:
+        return found
+    if suffix in ("npy", "npz", "parquet"):
+        raise ReadError(f"{path}: is not a {path.suffix.lower()} file: its first bytes are wrong")
+    return suffix or _by_first_line(path, head)
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    with path.open("rb") as stream:
+        head = stream.read(SNIFFED)
+        stream.seek(max(0, path.stat().st_size - 4))
+        return head, stream.read(4)
+
+
+def _by_content(head: bytes, tail: bytes, suffix: Format | None) -> Format | None:
+    if head.startswith(b"\x93NUMPY"):
+        return "npy"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "npz"
+    # a CSV header may well start with PAR1, so text files need the closing mark as well
+    if head.startswith(b"PAR1") and (tail == b"PAR1" or suffix == "parquet"):
+        return "parquet"
+    return None
+
+
+def _by_first_line(path: Path, head: bytes) -> Format:
+    """LIBSVM text is a label and `index:value` pairs; a comma makes it CSV."""
+    lines = (line.split(b"#")[0] for line in head.splitlines())
+    line = next((line for line in lines if line.strip()), b"")
+    tokens = line.split()
+    if (
+        len(tokens) > 1
+        and b":" not in tokens[0]
+        and all(b":" in token for token in tokens[1:-1] or tokens[1:])
+    ):
+        return "libsvm"
+    if b"," in line and b"\0" not in head:
+        return "csv"
+    raise ReadError(f"{path}: the format cannot be told; use one of {KNOWN} and name the file so")
 
 
 def read_data(
@@ -90,3 +154,46 @@ def count_rows(path: Path | str) -> int | None:
     path = Path(path)
     count = COUNTS.get(detect(path))
     return count(path) if count else None
+
+
+def partition_files(path: Path | str) -> list[Path]:
+    """The data files of a folder, by name; a file is its own only partition."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    files = sorted(item for item in path.iterdir() if item.suffix.lower() in SUFFIXES and item.is_file())
+    if not files:
+        raise ReadError(f"{path}: the folder holds no data files; expected {KNOWN}")
+    return files
+
+
+def read_partitions(path: Path | str, *, label: str | None = None) -> Data:
+    """All files of a folder as one; where joblib is set up for many processes, each reads some."""
+    from joblib import Parallel, delayed
+
+    files = [file.resolve() for file in partition_files(path)]
+    return joined(files, list(Parallel()(delayed(_read)(file, label) for file in files)))
+
+
+def _read(path: Path, label: str | None) -> Data:
+    return read_data(path, label=label)
+
+
+def joined(files: list[Path], parts: list[Data]) -> Data:
+    """One below the other; files of the LIBSVM format may end in features that are zero throughout."""
+    for file, part in zip(files, parts, strict=True):
+        if part.feature_names != parts[0].feature_names:
+            raise ReadError(f"{file}: has other columns than {files[0].name}")
+        if (part.y is None) != (parts[0].y is None):
+            raise ReadError(f"{file}: has labels and {files[0].name} has not, or the other way round")
+    width = max(part.X.shape[1] for part in parts)
+    for file, part in zip(files, parts, strict=True):
+        if part.X.shape[1] < width and SUFFIXES.get(file.suffix.lower()) != "libsvm":
+            raise ReadError(f"{file}: has {part.X.shape[1]} features, other files have {width}")
+    X = np.concatenate([_widened(part.X, width) for part in parts])
+    labels = [part.y for part in parts if part.y is not None]
+    return Data(X, np.concatenate(labels) if labels else None, parts[0].feature_names)
+
+
+def _widened(X: Any, width: int) -> Any:
+    return X if X.shape[1] == width else np.pad(X, ((0, 0), (0, width - X.shape[1])))

@@ -1,12 +1,26 @@
-"""Data: rows and, where known, labels."""
+"""Tables of rows: limits, names of columns, labels."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from svmcompile.errors import OptionError, ReadError
+
+MAX_FEATURES = 1 << 24
+CHUNK_BYTES = 1 << 27
+FREE_BYTES = 1 << 28
+GROWTH = 1100  # just above the best ratio deflate can reach, so no honest .npz is refused
+MAX_LABEL = 256
+EXACT = 2.0**53  # whole floats below this are exact integers
+BOOLEANS = {"true": True, "false": False}
+SHOWN = 10  # names listed in a message before it is cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,3 +30,174 @@ class Data:
     X: NDArray[np.floating[Any]]
     y: NDArray[Any] | None = None
     feature_names: tuple[str, ...] = ()
+
+
+def check_growth(path: Path, n_bytes: int) -> None:
+    """Refuse an array out of all proportion to its file."""
+    if n_bytes > max(FREE_BYTES, GROWTH * path.stat().st_size):
+        raise ReadError(
+            f"{path}: would take {n_bytes / 1e9:.1f} GB in memory, far more than its size on disk allows; "
+            "check the sizes and feature indices in it"
+        )
+
+
+def rows_per_chunk(chunk_rows: int, width: int) -> int:
+    """How many rows of that many float64 features a chunk may have."""
+    return max(1, min(chunk_rows, CHUNK_BYTES // (8 * max(width, 1))))
+
+
+def check_label_length(where: str, label: str) -> str:
+    """The label, if it is not absurdly long."""
+    if len(label) > MAX_LABEL:
+        raise ReadError(f"{where}: a label of {len(label)} characters; at most {MAX_LABEL} are allowed")
+    return label
+
+
+@contextmanager
+def reading(path: Path, *faults: type[Exception]) -> Iterator[None]:
+    """Turn what the system (or a format's own `faults`) reports into a `ReadError` with the path."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ReadError(f"{path}: is not UTF-8 text") from None
+    except MemoryError:
+        raise ReadError(f"{path}: does not fit into memory") from None
+    except faults as error:
+        raise ReadError(f"{path}: cannot be read: {str(error).strip() or type(error).__name__}") from None
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror or str(error).strip()}") from None
+
+
+def typed_labels(raw: list[str]) -> NDArray[Any]:
+    """Whole numbers as int64, other numbers as float64, true/false as bool, anything else as text."""
+    for convert in (_integers, _numbers, _booleans):
+        try:
+            return convert(raw)
+        except (ValueError, OverflowError, KeyError):
+            continue
+    return np.array(raw, dtype=np.str_)
+
+
+def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Floats as int64 if all are whole; other arrays as they are."""
+    if values.dtype.kind != "f" or not values.size:
+        return values
+    with np.errstate(invalid="ignore"):
+        whole = (np.abs(values) < EXACT) & (values == np.floor(values))
+    return values.astype(np.int64) if whole.all() else values
+
+
+def number(text: str) -> float:
+    """A float from plain ASCII; Python alone would also take `1_000` and other scripts' digits."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
+def _integers(raw: list[str]) -> NDArray[Any]:
+    if any("_" in text or not text.isascii() for text in raw):
+        raise ValueError("not plain numbers")
+    return np.array([int(text) for text in raw], dtype=np.int64)
+
+
+def _numbers(raw: list[str]) -> NDArray[Any]:
+    return whole_numbers(np.array([number(text) for text in raw], dtype=np.float64))
+
+
+def _booleans(raw: list[str]) -> NDArray[Any]:
+    return np.array([BOOLEANS[text.strip().lower()] for text in raw], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the caller knows: the label column, and the model's features."""
+
+    label: str | None = None
+    n_features: int | None = None
+    feature_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.n_features is not None and not 1 <= self.n_features <= MAX_FEATURES:
+            raise OptionError(f"n_features must be between 1 and {MAX_FEATURES}, got {self.n_features}")
+        if self.feature_names and self.n_features not in (None, len(self.feature_names)):
+            raise OptionError(f"{len(self.feature_names)} feature names for {self.n_features} features")
+
+    @property
+    def width(self) -> int | None:
+        """The number of features, where known."""
+        return len(self.feature_names) or self.n_features
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Positions in the file: features in the model's order, and the label."""
+
+    features: tuple[int, ...]
+    label: int | None
+    names: tuple[str, ...] = ()
+
+
+def choose_columns(path: Path, width: int, names: tuple[str, ...], wanted: Wanted) -> Columns:
+    """The columns to read; `names` is empty where the file has none."""
+    label = None if wanted.label is None else find_label(path, width, names, wanted.label)
+    features = [column for column in range(width) if column != label]
+    if not features:
+        raise ReadError(f"{path}: has no feature columns")
+    if names and wanted.feature_names:
+        features = _in_model_order(path, names, features, wanted)
+    elif wanted.width is not None and len(features) != wanted.width:
+        raise ReadError(_misfit(path, len(features), wanted))
+    return Columns(tuple(features), label, tuple(names[column] for column in features) if names else ())
+
+
+def find_label(path: Path, width: int, names: tuple[str, ...], label: str) -> int:
+    """The label column's position, by name first, then by 0-based index (negative from the end)."""
+    if names.count(label) > 1:
+        raise OptionError(f"{path}: column {label!r} appears twice; give the label by its index")
+    if label in names:
+        return names.index(label)
+    index = column_index(label)
+    if index is not None and -width <= index < width:
+        return index % width
+    known = f"columns: {_listed(names)}" if names else "it has no column names"
+    raise OptionError(
+        f"{path}: no column {label!r} for the label; {known}, indices run from 0 to {width - 1}"
+    )
+
+
+def column_index(label: str) -> int | None:
+    """The label option as an index, if it is one."""
+    digits = label[1:] if label.startswith("-") else label
+    return int(label) if digits.isdecimal() and len(digits) < 10 else None
+
+
+def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wanted: Wanted) -> list[int]:
+    present = [names[column] for column in features]
+    missing = [name for name in wanted.feature_names if name not in present]
+    unknown = [name for name in present if name not in wanted.feature_names]
+    twice = [name for name in wanted.feature_names if present.count(name) > 1]
+    problems = [f"missing {_listed(missing)}"] if missing else []
+    problems += [f"unknown {_listed(unknown)}"] if unknown else []
+    problems += [f"twice {_listed(twice)}"] if twice else []
+    if problems:
+        hint = (
+            f"; if it holds the labels, add --label {unknown[0]}" if _may_be_label(unknown, wanted) else ""
+        )
+        raise ReadError(f"{path}: columns do not match the model's features: {', '.join(problems)}{hint}")
+    return [features[present.index(name)] for name in wanted.feature_names]
+
+
+def _may_be_label(unknown: list[str], wanted: Wanted) -> bool:
+    return len(unknown) == 1 and wanted.label is None
+
+
+def _misfit(path: Path, width: int, wanted: Wanted) -> str:
+    message = f"{path}: has {width} feature columns, the model has {wanted.width} features"
+    if wanted.label is None and width - 1 == wanted.width:
+        message += "; if one column holds the labels, name it with --label"
+    return message
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

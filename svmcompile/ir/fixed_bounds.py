@@ -1,8 +1,4 @@
-"""fixed_bounds: how far a program in whole numbers may be from the one it was made of, row by row.
-
-The bound on sums is stated by the program; it holds for rows within range and any path through a tree
-that rounding cannot change.
-"""
+"""How far a program in whole numbers may be from its origin, and which rows it may send another way."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import INPUT_LIMITS
 from svmcompile.ir.bounds import Bounds
-from svmcompile.ir.fixed_near import near_tests
 from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.node import At
@@ -73,3 +68,14 @@ def _of_input_type(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
         return np.ones(len(rows), dtype=bool)
     low, high = INPUT_LIMITS[program.input.number]
     return np.asarray(((rows >= low) & (rows <= high) & (rows == np.rint(rows))).all(axis=1))
+
+
+def near_tests(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows may take another way."""
+    slacks = program.origin.details["fixed"].get("slacks", {})
+    found = np.zeros(len(rows), dtype=bool)
+    for node in program.body:
+        if node.out in slacks:
+            read = interpret_values(program, rows, set(ir.operands(node)))
+            found |= node.near(At(node, program.tables, read), np.asarray(slacks[node.out]))
+    return found

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.kernel_values import packed_values
 from svmcompile.ir.kinds import Floats
 from svmcompile.ir.node import At
-from svmcompile.ir.packed import packed_values
 from svmcompile.ir.pairs import pair_indices, pair_sums
 from svmcompile.ir.whole_numbers import Wholes, whole
 

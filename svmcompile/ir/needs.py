@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Kind, Type
 from svmcompile.ir.node import At
-from svmcompile.ir.trees import leaf_depths, node_depths
+from svmcompile.ir.walks import leaf_depths, node_depths
 
 MAX_DEGREE = 1 << 16
 

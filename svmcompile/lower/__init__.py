@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
-from svmcompile.ir.graph import leading_to, own_tables
+from svmcompile.ir.graph import leading_to, node_number, own_tables, settled_in_double
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
@@ -30,18 +30,12 @@ from svmcompile.ir.nodes import (
     table_names,
 )
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import node_number, settled_in_double
-from svmcompile.lower.inverted import invert
-from svmcompile.lower.jets import lay_out_jets
+from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
-from svmcompile.lower.packed import Sum, pack
-from svmcompile.lower.picked import pick_taylor
-from svmcompile.lower.staged import stage
-from svmcompile.lower.storage import Storage
-from svmcompile.lower.taylor import tile_taylor
-from svmcompile.lower.taylor_vote import lay_out_vote
-from svmcompile.lower.tiled import tile
+from svmcompile.lower.sparse import Storage, invert
+from svmcompile.lower.sums import Sum, pack, tile
+from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
 Tables = dict[str, NDArray[Any]]
 Profile = Literal["portable", "host", "device"]

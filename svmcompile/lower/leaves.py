@@ -14,8 +14,7 @@ from svmcompile.ir.node import At
 from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PackedLeaves, PackedSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import whole
-from svmcompile.lower.packed import pack
-from svmcompile.lower.tiled import FAR, LANES, picked
+from svmcompile.lower.sums import FAR, LANES, pack, picked
 
 Tables = dict[str, NDArray[Any]]
 Indices = NDArray[np.int64]

@@ -1,7 +1,10 @@
-"""tile_taylor: a scaling, a route and Taylor polynomials become one node, for vector instructions."""
+"""Taylor polynomials for C: tiled, by feature for rows that are mostly zeros, votes in lanes."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +14,28 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.graph import fresh, maker
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.layout import ROWS, cube_rows, cube_size, filled_up, sides_of, square_rows, square_size
+from svmcompile.ir.layout import (
+    LAST,
+    ROWS,
+    column_lanes,
+    cube_rows,
+    cube_size,
+    filled_up,
+    pyramid_rows,
+    pyramid_size,
+    sides_of,
+    square_rows,
+    square_size,
+    triangle_places,
+    triangle_rows,
+    triangle_size,
+)
+from svmcompile.ir.nodes import Node, TaylorVote, table_names
 from svmcompile.ir.program import Program
+from svmcompile.lower.bounded import class_order, in_lanes, lost_of, prepare_for, upwards
+from svmcompile.lower.sums import LANES, picked
 
 Tables = dict[str, NDArray[Any]]
-
 SIZES: dict[Number, int] = {"f32": 4, "f64": 8}
 FEW_BYTES, MANY_BYTES = 32, 64  # of a vector, for rows of few and of many features
 MANY_FEATURES = 48
@@ -143,3 +163,93 @@ def _cubes(cubes: NDArray[Any], width: int, lanes: int) -> Array:
     for packed, lie in cube_rows(width, lanes):
         made[:, lie] = cubes[:, packed]
     return made
+
+
+def pick_taylor(
+    program: Program, node: ir.TaylorSum, number: Number, profile: str
+) -> tuple[ir.PickedTaylor, Tables]:
+    """The node and its tables."""
+    tables = program.tables
+    lanes, orders = LANES[number] if profile == "host" else 1, len(tables[node.margins])
+    axes = tables[node.axes][0].T if orders > 1 else np.zeros((len(tables[node.centres][0]), 0))
+    rank = axes.shape[1]
+    names = fresh(node.out, "columns", [*tables]), fresh(node.out, "starts", [*tables])
+    columns = np.column_stack([axes, tables[node.centres][0], tables[node.slopes][0]])
+    columns = np.pad(columns, ((0, 0), (0, -(rank + LAST) % column_lanes(lanes))))
+    made: Tables = {names[0]: columns, names[1]: tables[node.centres][0] @ columns}
+    kept = (node.constants, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias)
+    made |= {name: tables[name] for name in kept}
+    made[node.squares] = made[node.cubes] = np.zeros(1)
+    if orders > 1:
+        rows = triangle_rows(rank, lanes)
+        made[node.squares] = _filled_triangles(tables[node.squares], rows, triangle_size(rank, lanes))
+    if orders > 2:
+        rows = pyramid_rows(rank, lanes)
+        made[node.cubes] = _filled_triangles(tables[node.cubes], rows, pyramid_size(rank, lanes))
+    return ir.PickedTaylor(
+        node.out, node.x, node.exact, *names, node.constants, node.squares, node.cubes, node.middles,
+        node.loose, node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack,
+        rank, lanes,
+    ), made  # fmt: skip
+
+
+def _filled_triangles(table: NDArray[Any], rows: Iterator[tuple[slice, slice]], size: int) -> Array:
+    made = np.zeros((1, size))
+    for packed, lie in rows:
+        made[:, lie] = table[:, packed]
+    return made
+
+
+def lay_out_vote(
+    program: Program, node: TaylorVote, number: Number, profile: str
+) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables of a vote; bounds are rounded upwards."""
+    prepare, made, _ = prepare_for(program, node, number, moves=False)
+    tables = {name: program.tables[name] for name in table_names(node)}
+    lost = np.array([0.0, lost_of(tables[node.bias], number)])
+    for name in (node.rounding, node.closer):
+        tables[name] = tables[name] + lost
+    for name in (node.gaps, node.margins, node.loose, node.rounding, node.closer):
+        tables[name] = upwards(tables[name], number)
+    vote = replace(node, x=prepare.out)
+    if profile == "host":
+        vote = _in_blocks(vote, tables, LANES[number])
+    return [prepare, vote], made | tables
+
+
+def _in_blocks(node: TaylorVote, tables: Tables, lanes: int) -> TaylorVote:
+    """The vote with its tables in blocks of lanes."""
+    order = class_order(node.counts, lanes)
+    tables[node.vectors] = in_lanes(picked(tables[node.vectors][:, :, 0], order), lanes)
+    tables[node.weights] = picked(tables[node.weights].T, order).T
+    if tables[node.norms].any():
+        tables[node.norms] = picked(tables[node.norms][:, None], order)[:, 0]
+    tables[node.guess_weights] = _filled_lanes(tables[node.guess_weights].T, lanes)
+    for name in (node.guess_bias, node.offsets, node.constants, node.margins, node.gaps):
+        tables[name] = _filled_lanes(tables[name], lanes)
+    if tables[node.starts].ndim > 1:
+        others = len(node.counts) - 1
+        parts = tables[node.starts][:, :others], tables[node.starts][:, others:]
+        tables[node.starts] = np.concatenate([_filled_lanes(part, lanes) for part in parts], axis=1)
+    tables[node.slopes] = _filled_lanes(tables[node.slopes].swapaxes(1, 2), lanes)
+    if node.rank:
+        tables[node.axes] = _filled_lanes(tables[node.axes].swapaxes(1, 2), lanes)
+        for name in (node.middles, node.loose):
+            tables[name] = _filled_lanes(tables[name], lanes)
+    if tables[node.squares].ndim > 1:
+        tables[node.squares] = _filled_rows_of_vote(tables[node.squares], lanes)
+    return replace(node, counts=tuple(count + -count % lanes for count in node.counts))
+
+
+def _filled_lanes(table: Array, lanes: int) -> Array:
+    """Zeros up to whole lanes, after the last index."""
+    after = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % lanes)]
+    return np.pad(table, after)
+
+
+def _filled_rows_of_vote(triangles: Array, lanes: int) -> Array:
+    """Lower triangles with every row filled up to whole lanes."""
+    size = (math.isqrt(8 * triangles.shape[-1] + 1) - 1) // 2
+    found = np.zeros((*triangles.shape[:-1], sum(row + -row % lanes for row in range(1, size + 1))))
+    found[..., triangle_places(size, lanes)] = triangles
+    return found

@@ -20,7 +20,7 @@ from svmcompile.ir.nodes import Affine, KernelSum, Node, PairSum, Quadratic, tab
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32
-from svmcompile.optimise.rewrite import all_finite, rewrite
+from svmcompile.optimise.fold import all_finite, rewrite
 
 Sum = KernelSum | PairSum
 Tables = dict[str, NDArray[Any]]

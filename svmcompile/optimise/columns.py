@@ -1,8 +1,4 @@
-"""fold_columns: columns are picked as early as can be, and what was picked apart is put together again.
-
-A ColumnTransformer picks columns, scales each lot and joins them. Scalings commute with both,
-so one pick and one scaling remain, and the scaling can go on into the model. All is exact.
-"""
+"""Columns are picked as early as can be, put together again, and change places in the tables."""
 
 from __future__ import annotations
 
@@ -26,18 +22,20 @@ from svmcompile.ir.nodes import (
     KernelSum,
     Missing,
     Node,
+    PairSum,
+    PathSum,
     Pick,
     Powers,
     Scale,
     table_names,
 )
 from svmcompile.ir.program import Program
-from svmcompile.optimise.fold import into_scale
-from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
+from svmcompile.optimise.fold import all_finite, into_scale, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
 BY_FEATURE = (Scale, Clip, Cosine, Fill, Missing)  # each feature alone, with tables [d] at most
+Sum = KernelSum | PairSum | PathSum | Affine
 
 
 def fold_columns(program: Program) -> Program:
@@ -194,6 +192,43 @@ def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
     for name, end in zip(names, ends, strict=True):
         tables[name] = np.concatenate([part.table(program, end) for part in (left, right)])
     return [picked, Scale(node.out, picked.out, *names)], tables
+
+
+def place_columns(program: Program) -> Program:
+    """Sums behind a pick of all features in another order have the order in their tables; exact."""
+    if not any(isinstance(node, Pick) for node in program.body):
+        return program
+    types = infer_types(program)
+    for node in program.body:
+        if isinstance(node, Affine) or (
+            isinstance(node, (KernelSum, PairSum, PathSum)) and node.kernel.kind != "precomputed"
+        ):
+            program = _placed(program, types, node)
+    return program
+
+
+def _placed(program: Program, types: Types, node: Sum) -> Program:
+    scale = own_scale(program, node.x)
+    pick = maker(program, scale.x if scale else node.x)
+    if not isinstance(pick, Pick) or pick.x not in types:
+        return program
+    columns, width = program.tables[pick.columns], types[pick.x].width
+    if not np.array_equal(np.sort(columns), np.arange(width)):
+        return program
+    order = np.argsort(columns)  # feature j stands at place order[j]
+    replaced: dict[str, Node] = {node.out: node if scale else replace(node, x=pick.x)}
+    tables = _ordered(program, node, order)
+    if scale:
+        replaced[scale.out] = replace(scale, x=pick.x)
+        tables |= {name: program.tables[name][order] for name in table_names(scale)}
+    return rewrite(program, [replaced.get(item.out, item) for item in program.body], tables)
+
+
+def _ordered(program: Program, node: Sum, order: NDArray[np.intp]) -> Tables:
+    t = program.tables
+    if isinstance(node, Affine):
+        return {node.weights: t[node.weights][:, order], node.centre: t[node.centre][order]}
+    return {node.vectors: t[node.vectors][:, order]}
 
 
 RULES: dict[type[Any], tuple[Callable[[Program, Types, Any], Folded | None], ...]] = {

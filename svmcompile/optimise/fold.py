@@ -1,41 +1,67 @@
-"""fold_scales: a scaling goes into the scaling, affine function or tree that reads it.
-
-Scalings and affine functions take the scaling in if they alone read it. Trees take it in
-anyway, for then the way to a leaf does without it; another reader keeps it.
-"""
+"""Scalings and linear maps go into what reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.graph import maker
-from svmcompile.ir.nodes import Affine, AxisRoute, LeafAffine, Node, PlaneLists, PlaneRoute, Scale
+from svmcompile.ir.cost import flops
+from svmcompile.ir.graph import leading_to, maker, only_maker
+from svmcompile.ir.nodes import (
+    Affine,
+    AsFeatures,
+    AxisRoute,
+    KernelSum,
+    LeafAffine,
+    Node,
+    PlaneLists,
+    PlaneRoute,
+    Scale,
+    table_names,
+)
 from svmcompile.ir.program import Program
 from svmcompile.ir.shift import nearest_float32, split_shift
-from svmcompile.optimise.rewrite import all_finite, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[Node, Tables]
-
 TREES = (AxisRoute, PlaneRoute, PlaneLists, LeafAffine)
 MOST_MOVED = 1e-6  # a folded threshold may move by this share of its size, in scaled units
+Map = Affine | KernelSum
+
+
+def rewrite(program: Program, body: Sequence[Node], tables: Mapping[str, NDArray[Any]]) -> Program:
+    """The program with another body; new tables are added, nodes and tables nobody needs are dropped."""
+    kept = leading_to(body, (output.value for output in program.outputs))
+    names = {name for node in kept for name in table_names(node)}
+    merged = {**program.tables, **tables}
+    return program.replace(body=kept, tables={name: merged[name] for name in merged if name in names})
+
+
+def all_finite(tables: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether new tables can stand in a program; products of extreme numbers may not."""
+    return all(bool(np.isfinite(table).all()) for table in tables.values())
+
+
+def own_scale(program: Program, value: str) -> Scale | None:
+    """The `Scale` that makes a value, if nothing else reads that value."""
+    node = only_maker(program, value)
+    return node if isinstance(node, Scale) else None
 
 
 def fold_scales(program: Program) -> Program:
     """Fold until nothing folds; the meaning is kept up to float64 rounding, barring overflow."""
     while True:
-        folded = _fold_one(program)
+        folded = _fold_one_scale(program)
         if folded is program:
             return program
         program = folded
 
 
-def _fold_one(program: Program) -> Program:
+def _fold_one_scale(program: Program) -> Program:
     for index, node in enumerate(program.body):
         fold = FOLDS.get(type(node))
         inner = _scale_of(program, node) if fold else None
@@ -118,6 +144,53 @@ def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | 
     np.add.at(bias, (leaf, t[outer.sums]), moved)
     weights = t[outer.weights] * t[inner.factor]
     return replace(outer, x=inner.x), {outer.weights: weights, outer.bias: bias, outer.centre: centre}
+
+
+def fold_maps(program: Program) -> Program:
+    """Fold until nothing folds; the meaning is kept up to float64 rounding, barring overflow."""
+    while True:
+        folded = _fold_one_map(program)
+        if folded is program:
+            return program
+        program = folded
+
+
+def _fold_one_map(program: Program) -> Program:
+    for index, node in enumerate(program.body):
+        if not isinstance(node, (Affine, Scale)):
+            continue
+        features = only_maker(program, node.x)
+        made = only_maker(program, features.scores) if isinstance(features, AsFeatures) else None
+        if not isinstance(features, AsFeatures) or not isinstance(made, (Affine, KernelSum)):
+            continue
+        with np.errstate(all="ignore"):
+            nodes, tables = _folded(program, made, features, node)
+        if not all_finite(tables):
+            continue
+        body = [*program.body[:index], *nodes, *program.body[index + 1 :]]
+        candidate = rewrite(program, body, tables)
+        if flops(candidate) < flops(program):
+            return candidate
+    return program
+
+
+def _folded(
+    program: Program, made: Map, features: AsFeatures, node: Affine | Scale
+) -> tuple[list[Node], Tables]:
+    """A (W f(x) + b - c) + d = (A W) f(x) + A (b - c) + d; a scaling is a diagonal A."""
+    t = program.tables
+    weights, bias = t[made.weights], t[made.bias]
+    if isinstance(node, Affine):
+        slopes = t[node.weights]
+        tables = {
+            made.weights: slopes @ weights,
+            made.bias: slopes @ (bias - t[node.centre]) + t[node.bias],
+        }
+        return [replace(made, out=node.out)], tables
+    factor = t[node.factor]
+    moved = (bias - t[node.shift]) * factor + t[node.offset]
+    tables = {made.weights: factor[:, None] * weights, made.bias: moved}
+    return [made, replace(features, out=node.out)], tables
 
 
 FOLDS: dict[type[Any], Callable[[Program, Scale, Any], Folded | None]] = {

@@ -12,9 +12,8 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.jet_blocks import jet_blocks
 from svmcompile.ir.node import At
-from svmcompile.ir.polynomials import taylor_orders
+from svmcompile.ir.polynomials import jet_blocks, taylor_orders
 from svmcompile.ir.program import Program
 
 ROOM = 3000

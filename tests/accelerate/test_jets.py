@@ -16,9 +16,9 @@ from svmcompile.accelerate.taylor import jets as making
 from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.jets import greedy, jet_node
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.jet_blocks import jet_blocks
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import jet_blocks
 from svmcompile.ir.program import Program
 
 single = np.float32

@@ -14,7 +14,7 @@ from svmcompile.accelerate.sv_tree.grow import Growth, grow
 from svmcompile.accelerate.sv_tree.matrix import MOST_DOUBLES, kernel_matrix
 from svmcompile.accelerate.sv_tree.split import Split, best_column, best_split, fit_term, possible_cuts
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.paths import path_evaluations, path_nodes
+from svmcompile.ir.walks import path_evaluations, path_nodes
 
 PLAIN = Growth(max_depth=100, min_rows=5, affine=False, refit=False, cache=False)
 GROWTHS = {

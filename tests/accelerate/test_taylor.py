@@ -103,7 +103,7 @@ def _climbed(points: Array, weights: Array, starts: Array, n: int) -> Array:
 
 
 def test_a_tree_of_centres_takes_rows_to_the_leaf_that_holds_them() -> None:
-    from svmcompile.ir.trees import walk
+    from svmcompile.ir.walks import walk
 
     X, _ = make_moons(300, noise=0.2, random_state=0)
     tree = grow(X, 7)

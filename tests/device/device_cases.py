@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
-from svmcompile.optimise.uncentre import uncentre
+from svmcompile.optimise.centre import uncentre
 
 NAME = "model"
 

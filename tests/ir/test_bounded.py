@@ -10,9 +10,8 @@ from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.ir.champions import UNSURE, champions
 from svmcompile.ir.check import check, infer_types
-from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.pairs import UNSURE, champions, pair_indices
 from svmcompile.ir.program import Output
 from svmcompile.ir.store import from_bytes, to_bytes
 from tests.programs.bounded import bounded_program, vote_program

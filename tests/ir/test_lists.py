@@ -15,10 +15,10 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
-from svmcompile.ir.list_walk import most_tests, plane_rows, walk_lists
 from svmcompile.ir.node import At, run
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
+from svmcompile.ir.walks import most_tests, plane_rows, walk_lists
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

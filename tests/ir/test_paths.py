@@ -14,8 +14,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.paths import path_evaluations, path_nodes
 from svmcompile.ir.store import from_bytes, to_bytes
+from svmcompile.ir.walks import path_evaluations, path_nodes
 from svmcompile.lower import lower
 
 

@@ -16,7 +16,7 @@ from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.trees import leaf_depths, walk
+from svmcompile.ir.walks import leaf_depths, walk
 
 # x0 > 0 ? (x1 > 1 ? leaf 2 : leaf 1) : leaf 0
 TABLES: dict[str, NDArray[Any]] = {

@@ -23,11 +23,10 @@ import svmcompile as sc
 from svmcompile.cli import app
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
-from svmcompile.ir.fixed_bounds import within_range
-from svmcompile.ir.fixed_near import near_tests
+from svmcompile.ir.fixed_bounds import near_tests, within_range
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.whole_numbers import on_curve
-from svmcompile.lower.fixed_curve import TOP, falling, rising
+from svmcompile.lower.fixed.sums import TOP, falling, rising
 
 NUMBERS = ("q7", "q15")
 X, Y = load_iris(return_X_y=True)

@@ -12,8 +12,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.paths import path_nodes
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.walks import path_nodes
 from svmcompile.optimise import optimise
 
 FEATURES = 6

@@ -42,7 +42,7 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.model.svm import LabelRule
-from svmcompile.optimise.uncentre import uncentre
+from svmcompile.optimise.centre import uncentre
 from svmcompile.targets.names import name_from
 
 pytestmark = pytest.mark.compile

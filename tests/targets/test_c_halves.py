@@ -17,7 +17,7 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import TiledSum
 from svmcompile.lower import lower
-from svmcompile.lower.reduced import round_vectors
+from svmcompile.lower.sums import round_vectors
 
 pytestmark = pytest.mark.compile
 

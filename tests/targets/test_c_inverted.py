@@ -26,7 +26,7 @@ from svmcompile.ir.nodes import SparseSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
-from svmcompile.lower.storage import LAYOUTS, Layout
+from svmcompile.lower.sparse import LAYOUTS, Layout
 from svmcompile.model.front import scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise

@@ -29,8 +29,8 @@ import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.jet_blocks import jet_blocks
 from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import jet_blocks
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise

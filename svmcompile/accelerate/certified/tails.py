@@ -17,9 +17,9 @@ from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
-from svmcompile.ir.jet_blocks import Blocks, jet_blocks, met_and_tried
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM

@@ -26,7 +26,7 @@ from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.leaf_layout import columns_of
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.ir.work import kernel_sum_flops
 
 LEAST_CEILING = 100

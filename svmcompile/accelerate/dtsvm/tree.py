@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Indices
-from svmcompile.ir.trees import walk
+from svmcompile.ir.walks import walk
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
 from svmcompile.ir.kinds import Order
-from svmcompile.ir.list_walk import Walk, walk_hits
 from svmcompile.ir.node import At
 from svmcompile.ir.shift import nearest_float32
+from svmcompile.ir.walks import Walk, walk_hits
 
 OUT = "lists"
 SOME_ROWS = 1000  # tell whether rows are mostly zeros

@@ -18,7 +18,7 @@ from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.accelerate.metric_tree.splits import AxisSplitter, PlaneSplitter
 from svmcompile.accelerate.metric_tree.tree import Tree, arranged
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 
 Indices = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Indices
-from svmcompile.ir.paths import Paths, path_evaluations, path_sums, paths
+from svmcompile.ir.walks import Paths, path_evaluations, path_sums, paths
 
 
 @dataclass(frozen=True, eq=False)

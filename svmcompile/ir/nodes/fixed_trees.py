@@ -16,8 +16,7 @@ from svmcompile.ir.leaf_layout import Leaf, columns_of, leaves, running, sums_of
 from svmcompile.ir.needs import links_of, need, rising, shapes, sound_path, within
 from svmcompile.ir.node import At, Node
 from svmcompile.ir.nodes.leaves import sound_leaves
-from svmcompile.ir.paths import Paths, path_evaluations, paths
-from svmcompile.ir.trees import leaf_functions
+from svmcompile.ir.walks import Paths, leaf_functions, path_evaluations, paths
 from svmcompile.ir.whole_numbers import (
     INT32,
     INT64,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic, Bounded
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_errors import kernel_errors, summing_error
+from svmcompile.ir.kernel_values import kernel_errors, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
 from svmcompile.ir.leaf_layout import (
     Leaf,

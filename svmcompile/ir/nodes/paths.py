@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_errors import kernel_errors
+from svmcompile.ir.kernel_values import kernel_errors, packed_values
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
 from svmcompile.ir.needs import (
     features,
@@ -24,10 +24,8 @@ from svmcompile.ir.needs import (
     vector_width,
 )
 from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.packed import packed_values
-from svmcompile.ir.paths import Paths, path_evaluations, path_sums, paths
 from svmcompile.ir.row_functions import chunks, poisoned
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import Paths, leaf_depths, path_evaluations, path_sums, paths
 from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
 
 

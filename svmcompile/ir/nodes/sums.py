@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.inverted import inverted_problems, stored_vectors, vectors_and_lanes
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_errors import kernel_errors, summing_error
+from svmcompile.ir.kernel_values import kernel_errors, packed_values, shaped, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
+from svmcompile.ir.layout import inverted_problems, stored_vectors, vectors_and_lanes
 from svmcompile.ir.needs import (
     class_counts,
     features,
@@ -27,7 +27,6 @@ from svmcompile.ir.needs import (
     vector_width,
 )
 from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.packed import packed_values, shaped
 from svmcompile.ir.pairs import pair_sums
 from svmcompile.ir.row_functions import poisoned
 from svmcompile.ir.work import Work, kernel_sum_flops, shape_flops

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import value_number
 from svmcompile.targets.names import KEYWORDS, Names
 
 # Programs in whole numbers speak float with their callers.

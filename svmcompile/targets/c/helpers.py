@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.nodes import operands
-from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.node import WHOLE_TABLES, CFile
 from svmcompile.targets.c.numbers import NUMBERS

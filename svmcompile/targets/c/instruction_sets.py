@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmcompile.ir.arithmetic import BYTES, Number
-from svmcompile.ir.inverted import vectors_and_lanes
+from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import SparseSum, TiledSum
 from svmcompile.ir.program import Program
 

@@ -11,9 +11,9 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
 from svmcompile.targets.c.batches import Tiled, sparse_functions, tiled

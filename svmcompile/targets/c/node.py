@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from svmcompile.ir.arithmetic import BYTES, LONG, Number
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number, node_number, value_number
 from svmcompile.targets.c.api import Body, body, c_real, row_argument, row_parameters
 from svmcompile.targets.c.device import Style
 from svmcompile.targets.c.literals import real

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from svmcompile.ir.arithmetic import BYTES, FIXED
+from svmcompile.ir.graph import value_number
 from svmcompile.ir.nodes import Kind
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import value_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.nodes import CFile
 

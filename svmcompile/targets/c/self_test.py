@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.interpret import entering, interpret
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import float_number
 from svmcompile.targets.c.api import row_type
 from svmcompile.targets.c.literals import real, wrap
 

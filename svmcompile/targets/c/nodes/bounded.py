@@ -9,8 +9,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
+from svmcompile.ir.graph import value_number
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import value_number
 from svmcompile.targets.c.api import c_real, row_parameters
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, plain_instruction_sets
 from svmcompile.targets.c.literals import real

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real

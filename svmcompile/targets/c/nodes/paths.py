@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.trees import leaf_depths
+from svmcompile.ir.walks import leaf_depths
 from svmcompile.targets.c.node import DOUBLE
 from svmcompile.targets.c.nodes.sums import KernelValues
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
-from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.kernel import SPARSE_ZEROS
+from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, needed, real_of

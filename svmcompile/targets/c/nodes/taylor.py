@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.wide import value_number
+from svmcompile.ir.graph import value_number
 from svmcompile.targets.c.api import c_real, row_argument, row_parameters
 from svmcompile.targets.c.node import DOUBLE, CNode
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, Number
+from svmcompile.ir.graph import node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.layout import BITS, ROWS, cube_size, filled_up, fours, square_size
 from svmcompile.ir.nodes import operands
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.api import needed
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
 from svmcompile.targets.c.literals import real

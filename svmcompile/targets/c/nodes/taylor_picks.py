@@ -6,10 +6,10 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, SEGMENT, Number
+from svmcompile.ir.graph import node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.layout import FEW_LANES, filled_up
 from svmcompile.ir.program import Program
-from svmcompile.ir.wide import node_number
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, vector_names
 from svmcompile.targets.c.node import INT
 from svmcompile.targets.c.nodes.taylor import Expansion

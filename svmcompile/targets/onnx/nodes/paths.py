@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.paths import path_nodes
+from svmcompile.ir.walks import path_nodes
 from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.nodes.sums import kernel_values, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut

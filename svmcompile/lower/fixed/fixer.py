@@ -17,8 +17,7 @@ from svmcompile.ir.graph import fresh
 from svmcompile.ir.nodes import Node, operands, table_names
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.lower import cast_tables
-from svmcompile.lower.fixed_quadratic import fixed_quadratic
-from svmcompile.lower.fixed_rows import (
+from svmcompile.lower.fixed.rows import (
     INT32,
     Row,
     Span,
@@ -29,8 +28,14 @@ from svmcompile.lower.fixed_rows import (
     own_row,
     view_of,
 )
-from svmcompile.lower.fixed_sums import Fixed, fixed_affine, fixed_sum
-from svmcompile.lower.fixed_trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
+from svmcompile.lower.fixed.sums import Fixed, fixed_affine, fixed_quadratic, fixed_sum
+from svmcompile.lower.fixed.trees import (
+    fixed_axes,
+    fixed_leaf_sums,
+    fixed_leaves,
+    fixed_path,
+    fixed_planes,
+)
 
 SUMS = (ir.KernelSum, ir.PairSum)
 WITH_KERNEL = (*SUMS, ir.PathSum, ir.LeafSums)

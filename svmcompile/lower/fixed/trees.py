@@ -1,8 +1,4 @@
-"""Trees in whole numbers: routes, functions of leaves, tests by kernel values, sums of leaves.
-
-What leaves beside a node and its tables: for scores their unit and a bound on their error, which holds
-for rows that take the same way; for tests how close to its threshold a row may take another (`slack`).
-"""
+"""Trees in whole numbers: routes, functions of leaves, tests by kernel values, sums of leaves."""
 
 from __future__ import annotations
 
@@ -19,8 +15,8 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
 from svmcompile.ir.whole_numbers import whole
-from svmcompile.lower.fixed_rows import INT32, Row, View
-from svmcompile.lower.fixed_sums import (
+from svmcompile.lower.fixed.rows import INT32, Row, View
+from svmcompile.lower.fixed.sums import (
     SCORE_TOP,
     UNIT_ROUNDING,
     WEIGHT_TOP,

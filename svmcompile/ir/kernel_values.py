@@ -1,4 +1,4 @@
-"""Kernel values and bounds on their rounding errors; the formulas are in `bounds`."""
+"""Kernel values: from folded tables, and with bounds on their rounding; the formulas are in `bounds`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
-from svmcompile.ir.kernel import Array, Kernel, squared_distances
+from svmcompile.ir.kernel import Array, Kernel, power, squared_distances
+from svmcompile.ir.kinds import Floats
+from svmcompile.ir.node import At
 from svmcompile.ir.row_functions import row_dots
+
+
+def packed_values(at: At, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
+    """Kernel values [rows, n] of a packed sum."""
+    if at.shape == "given":
+        return x[:, vectors[:, 0]].astype(np.float64)
+    return shaped(at, x, x @ vectors.T + offsets)
+
+
+def shaped(at: At, x: Floats, t: Any) -> Floats:
+    """Kernel values [rows, n] from dot products."""
+    if at.shape == "exp2":
+        half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
+        t = np.exp2(np.minimum(t - half.astype(x.dtype), 0))  # above zero only by rounding
+    elif at.shape == "power":
+        t = power(t, at.degree)
+    elif at.shape == "tanh":
+        t = np.tanh(t)
+    return np.asarray(t, dtype=np.float64)
 
 
 def summing_error(

@@ -1,13 +1,8 @@
-"""Bounded sums as `StagedSum` and `StagedVote`: stages, vectors and triangles in blocks of lanes.
-
-A stage may come later than the math node asks, never earlier. What a row keeps
-of the kernel's space only shrinks with more coordinates, and rounding only
-grows; so a stage at a block's end takes the residual of the stage before it and
-the slack and margin of the one after it. Bounds are rounded upwards.
-"""
+"""Bounded sums and votes for C: stages, vectors and triangles in blocks of lanes; jets where they pay."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,21 +19,21 @@ from svmcompile.ir.node import At
 from svmcompile.ir.nodes import (
     BoundedSum,
     BoundedVote,
+    JetSum,
     Node,
     Prepare,
     Scale,
     StagedSum,
     StagedVote,
     TaylorVote,
+    table_names,
 )
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of
-from svmcompile.lower.packed import LIMITS
-from svmcompile.lower.tiled import LANES, LARGEST, picked
+from svmcompile.lower.sums import LANES, LARGEST, LIMITS, picked
 
 Tables = dict[str, NDArray[Any]]
 Bounded = BoundedSum | BoundedVote
-
 UNIT = 1.01 * 2.0**-24
 MOST_COPIES, NEAR_NUMBERS = 2, 1 << 18  # of vectors in the bases of pairs; numbers that a near cache holds
 # More than what a comparison of a score with its error adds to the rounding of each.
@@ -47,6 +42,7 @@ SMALLEST: dict[Number, float] = {
     "f32": float(np.finfo(np.float32).tiny),
     "f64": float(np.finfo(np.float64).tiny),
 }
+NEVER = 1e30  # a margin that no score is above
 
 
 def stage(program: Program, node: Bounded, number: Number, profile: str) -> tuple[list[Node], Tables]:
@@ -290,3 +286,33 @@ def in_lanes(vectors: Array, lanes: int) -> Array:
     """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
     filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
     return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
+
+
+def lay_out_jets(program: Program, node: JetSum, number: Number, profile: str) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables; a host meets so many vectors at once that jets would save it little."""
+    if profile == "host":
+        plain, made = without_jets(node, program.tables)
+        return stage(program.replace(tables={**program.tables, **made}), plain, number, profile)
+    if np.abs(program.tables[node.vectors]).max() > LIMITS[number] / 10:
+        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+    return [node], {name: program.tables[name] for name in table_names(node)}
+
+
+def without_jets(node: JetSum, tables: Mapping[str, NDArray[Any]]) -> tuple[BoundedSum, Tables]:
+    """The same sum with one stage that is never sure: every row meets all vectors."""
+    taken, made = [*tables], dict[str, NDArray[Any]]()
+
+    def own(end: str, table: NDArray[Any]) -> str:
+        taken.append(fresh(node.out, end, taken))
+        made[taken[-1]] = table
+        return taken[-1]
+
+    made |= {name: tables[name] for name in (node.vectors, node.weights, node.bias, node.rounding)}
+    found = BoundedSum(
+        node.out, node.x, node.exact, node.vectors, node.weights, node.bias,
+        own("stages", np.ones(1, dtype=np.int32)), own("coordinates", np.zeros(1)),
+        own("projection", np.zeros(0)), own("estimates", np.zeros(1)), own("residuals", np.ones(1)),
+        own("slacks", np.zeros(1)), own("never", np.full(1, NEVER)), node.rounding,
+        float(np.linalg.norm(tables[node.vectors], axis=1).max()), -1.0, node.kernel,
+    )  # fmt: skip
+    return found, made

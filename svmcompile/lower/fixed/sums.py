@@ -1,12 +1,9 @@
-"""Kernel sums and affine functions in whole numbers, each with a bound on its error.
-
-What enters is a math node and the quantised row it reads; what leaves is the node in whole numbers, its
-tables, the unit of its scores and how far a score can be from the original's, for any row within range.
-"""
+"""Kernel sums, their curves, affine and quadratic functions in whole numbers, with bounds on errors."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +13,18 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Shape
-from svmcompile.ir.nodes import Affine, FixedAffine, FixedSum, KernelSum, Node, PairSum
+from svmcompile.ir.nodes import (
+    Affine,
+    FixedAffine,
+    FixedQuadratic,
+    FixedSum,
+    KernelSum,
+    Node,
+    PairSum,
+    Quadratic,
+)
 from svmcompile.ir.whole_numbers import UNIT_BITS, weighted
-from svmcompile.lower.fixed_curve import CELLS, TOP, Curve, falling, rising
-from svmcompile.lower.fixed_rows import INT32, Row, View
+from svmcompile.lower.fixed.rows import INT32, Row, View
 
 Tables = dict[str, NDArray[Any]]
 WEIGHT_TOP = 32767
@@ -28,7 +33,12 @@ LEAST_WEIGHT_TOP: dict[Number, int] = {"q7": 256, "q15": 8192}
 SCORE_TOP = 1 << 30
 # Of converting a score to float and multiplying it with a unit that is a float.
 UNIT_ROUNDING = 2.0**-22
-NO_CURVE = Curve(np.zeros(1, np.int16), 0, 0.0)
+TOP = 32767  # the point that stands for one
+CELLS = {"q7": 70, "q15": 256}  # at most; each takes two bytes
+# Off the straight line by rounding of two points and of the place between them, in units of 1 / TOP.
+ROUNDING = 2.5 / TOP
+STEEPEST_TURN = 4 / (3 * math.sqrt(3))  # largest second derivative of tanh
+BITS = range(31)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,3 +259,103 @@ def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: flo
     names = f"{node.out}_weights", f"{node.out}_bias"
     fixed = FixedAffine(node.out, row.value, names[0], names[1], shift)
     return Fixed(fixed, dict(zip(names, (whole, whole_bias), strict=True)), unit, float(error.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A table of points, their distance and how far the curve can be off, as a share of one."""
+
+    points: NDArray[Any]
+    cell_bits: int
+    error: float
+
+
+def falling(rate: float, cells: int, reach: int) -> Curve:
+    """exp(-rate t) for t from 0 to `reach`; behind the last cell it is zero."""
+    return _best(_falling(rate, bits, min(cells, _cells_to(reach, bits)), reach) for bits in BITS)
+
+
+def _cells_to(reach: int, bits: int) -> int:
+    """Cells up to `reach`, and one behind it."""
+    return (reach >> bits) + 2
+
+
+def _best(curves: Iterable[Curve]) -> Curve:
+    return min(curves, key=lambda curve: (curve.error, len(curve.points)))
+
+
+def _falling(rate: float, bits: int, count: int, reach: int) -> Curve:
+    step = rate * (1 << bits)
+    bend = min(step * step / 16, 0.5)  # points lie this share below, so that the line is off to both sides
+    points = np.round(TOP * np.exp(-step * np.arange(count + 1)) * (1 - bend)).astype(np.int16)
+    points[-1] = 0
+    # In the last cell, which goes down to zero, and behind it curve and function are within this.
+    last = 0.0 if (count - 1) << bits > reach else math.exp(-step * (count - 1))
+    between = max(bend, step * step / 8 - bend * math.exp(-step)) if step < 1 else 1.0
+    return Curve(points, bits, max(between, last) + ROUNDING)
+
+
+@dataclass(frozen=True, eq=False)
+class Rising:
+    """tanh as middle + amplitude * curve."""
+
+    curve: Curve
+    middle: float
+    amplitude: float
+
+
+def rising(unit: float, cells: int, low: int, reach: int) -> Rising:
+    """tanh(unit (low + t)) for t from 0 to `reach`: what is met of it fills the range of points."""
+    found = (_rising(unit, bits, min(cells, _cells_to(reach, bits)), low, reach) for bits in BITS)
+    return min(found, key=lambda one: (one.amplitude * one.curve.error, len(one.curve.points)))
+
+
+def _rising(unit: float, bits: int, count: int, low: int, reach: int) -> Rising:
+    step = unit * (1 << bits)
+    values = np.tanh(unit * low + step * np.arange(count + 1))
+    top = math.tanh(unit * (low + reach))  # the largest value that is met
+    middle = float(values[0] + values[-1]) / 2
+    amplitude = max(float(values[-1] - values[0]) / 2, 1e-9)
+    points = np.round(TOP * (values - middle) / amplitude).astype(np.int16)
+    bend = min(2.0, step * step / 8 * STEEPEST_TURN)
+    behind = max(0.0, top - float(values[-1]))  # the curve stays at its last point
+    return Rising(Curve(points, bits, (bend + behind) / amplitude + ROUNDING), middle, amplitude)
+
+
+def fixed_quadratic(node: Quadratic, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
+    """Forms of h = slope q + begin as forms of q: squares of 16 bits, slopes of 32, sums of 64."""
+    slopes, start = row.seen(view)
+    slope, begin = (
+        np.broadcast_to(slopes, row.shape),
+        np.broadcast_to(start - tables[node.centre], row.shape),
+    )
+    first, second = np.triu_indices(len(slope))
+    squares = tables[node.squares] * (slope[first] * slope[second])
+    linear = tables[node.weights] * slope
+    mixed = tables[node.squares] * begin[second], tables[node.squares] * begin[first]
+    np.add.at(linear.T, first, (mixed[0] * slope[first]).T)
+    np.add.at(linear.T, second, (mixed[1] * slope[second]).T)
+    constant = tables[node.squares] @ (begin[first] * begin[second]) + tables[node.weights] @ begin
+    return _whole(node, row, squares, linear, constant + tables[node.bias], wanted)
+
+
+def _whole(node: Quadratic, row: Row, squares: Array, linear: Array, bias: Array, wanted: float) -> Fixed:
+    limit, sizes, slopes = row.limit, np.abs(squares).sum(axis=1), np.abs(linear).sum(axis=1)
+    steepest = np.abs(linear).max() + limit * sizes.max()
+    own = max(float(np.abs(squares).max()) / WEIGHT_TOP, float(steepest) / (INT32 // 2), 1e-30)
+    reach = limit**2 * sizes + limit * slopes + np.abs(bias)
+    unit = float(np.float32(wanted or max(float(reach.max()) / SCORE_TOP, own)))
+    shift = max(0, min(30, math.floor(math.log2(unit / own))))
+    scale = unit / 2.0**shift
+    whole = np.round(squares / scale), np.round(linear / scale), np.round(bias / unit)
+    error = sizes * (2 * limit * row.error + row.error**2) + slopes * row.error
+    error += limit**2 * np.abs(whole[0] * scale - squares).sum(axis=1)
+    error += limit * np.abs(whole[1] * scale - linear).sum(axis=1) + 2 * unit + UNIT_ROUNDING * reach
+    names = f"{node.out}_squares", f"{node.out}_weights", f"{node.out}_bias"
+    kinds = np.int16, np.int32, np.int32
+    stored = {name: table.astype(kind) for name, table, kind in zip(names, whole, kinds, strict=True)}
+    fixed = FixedQuadratic(node.out, row.value, *names, shift)
+    return Fixed(fixed, stored, unit, float(error.max()))
+
+
+NO_CURVE = Curve(np.zeros(1, np.int16), 0, 0.0)

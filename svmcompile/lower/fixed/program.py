@@ -1,9 +1,4 @@
-"""fix: a math program becomes one in whole numbers, "q15" or "q7".
-
-Sums over kernels, affine functions and trees are computed in whole numbers, from a row that is quantised
-once. What comes before (preprocessing beyond scaling) and after (decision values as the caller sees them)
-stays in float. Scales are chosen by the range of each feature and tried out on the rows given.
-"""
+"""fix: a math program becomes one in whole numbers, "q15" or "q7"."""
 
 from __future__ import annotations
 
@@ -20,12 +15,8 @@ from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
-from svmcompile.lower.fixed_rows import (
-    Span,
-    has_grid,
-    view_of,
-)
-from svmcompile.lower.fixer import Fixer, by_distance, fixable, needed, reading
+from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable, needed, reading
+from svmcompile.lower.fixed.rows import Span, has_grid, view_of
 
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 # Rows to come may go this share of a range beyond those seen, on either side.

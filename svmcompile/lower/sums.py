@@ -1,0 +1,229 @@
+"""Kernel sums for C: kernels folded into the tables, vectors in blocks of lanes, or in half precision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.check import in_double, infer_types
+from svmcompile.ir.graph import fresh, maker, settled_in_double
+from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Shape
+from svmcompile.ir.nodes import (
+    KernelSum,
+    Node,
+    PackedPath,
+    PackedSum,
+    PairSum,
+    PathSum,
+    Prepare,
+    Scale,
+    TiledSum,
+    operands,
+    table_names,
+)
+from svmcompile.ir.program import Claim, Program
+
+Tables = dict[str, NDArray[Any]]
+Sum = KernelSum | PairSum | PathSum
+# Prepared features are held within these limits, so that squares stay finite;
+# a row that far from every vector has kernel values of zero all the same.
+LIMITS: dict[Number, float] = {"f32": 1e15, "f64": 1e120}
+SHAPES: dict[str, Shape] = {"poly": "power", "sigmoid": "tanh", "linear": "identity"}
+LANES: dict[Number, int] = {"f32": 16, "f64": 8}  # vectors that fill 64 bytes, feature by feature
+# Up to so many weights per vector a lane keeps its own sums, which are added up at the end of
+# each class; with more of them it is cheaper to take the vectors one by one.
+MAX_LANE_COLUMNS = 4
+FAR = -1e4  # exponent of the vectors that fill up a block: their kernel value is zero
+LARGEST: dict[Number, float] = {
+    "f32": float(np.finfo(np.float32).max),
+    "f64": float(np.finfo(np.float64).max),
+}
+
+
+def vector_unit(kernel: Kernel) -> float:
+    """What support vectors are multiplied by in packed tables."""
+    if kernel.kind == "rbf":
+        return math.sqrt(2 * kernel.gamma * math.log2(math.e))
+    return 1.0 if kernel.kind == "linear" else kernel.gamma
+
+
+def pack(program: Program, node: Sum, number: Number) -> tuple[list[Node], Tables]:
+    """The machine nodes and tables of one kernel sum."""
+    tables: Tables = {name: program.tables[name] for name in table_names(node)}
+    if not isinstance(node, PathSum):
+        tables[node.weights] = tables[node.weights].T
+    if node.kernel.kind == "rbf":
+        return _pack_rbf(program, node, number, tables)
+    kernel = node.kernel
+    if kernel.kind == "precomputed":
+        return _pack_given(program, node, tables)
+    constant = 0.0 if kernel.kind == "linear" else kernel.coef0
+    offsets = fresh(node.out, "offset", program.tables)
+    tables |= {
+        node.vectors: program.tables[node.vectors] * vector_unit(kernel),
+        offsets: np.array([constant]),
+    }
+    shape = SHAPES[kernel.kind]
+    return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
+
+
+def _pack_given(program: Program, node: Sum, tables: Tables) -> tuple[list[Node], Tables]:
+    """Kernel values that the caller computes; vectors are the numbers of its points."""
+    offsets = fresh(node.out, "offset", program.tables)
+    tables |= {node.vectors: program.tables[node.vectors].astype(np.int32), offsets: np.zeros(1)}
+    return [_packed(node, node.x, offsets, "given", 1)], tables
+
+
+def _packed(node: Sum, x: str, offsets: str, shape: Shape, degree: int) -> Node:
+    if isinstance(node, PathSum):
+        tree = (node.picks, node.thresholds, node.children, node.starts)
+        leaves = (node.weights, node.bias, shape, degree)
+        return PackedPath(node.out, x, node.vectors, offsets, *tree, *leaves)
+    counts = node.counts if isinstance(node, PairSum) else ()
+    return PackedSum(node.out, x, node.vectors, offsets, node.weights, node.bias, counts, shape, degree)
+
+
+def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tuple[list[Node], Tables]:
+    """exp(-g |x - s|^2) = 2^(x'.s' - |x'|^2/2 - |s'|^2/2), with x' = x sqrt(2 g log2 e)."""
+    scale = maker(program, node.x)
+    if not isinstance(scale, Scale) or program.tables[scale.offset].any():
+        raise EmitError(
+            f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"
+        )
+    if node.kernel.gamma < 0:
+        raise EmitError(f"an RBF kernel with negative gamma ({node.kernel.gamma}) cannot be emitted")
+    unit = vector_unit(node.kernel)
+    vectors = program.tables[node.vectors] * unit
+    limit = LIMITS[number]
+    if vectors.size and np.abs(vectors).max() > limit / 10:
+        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+    prepared = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
+    shift, factor, offsets = (
+        fresh(node.out, end, _taken(program, scale)) for end in ("shift", "factor", "norms")
+    )
+    tables |= {
+        shift: program.tables[scale.shift],
+        factor: program.tables[scale.factor] * unit,
+        node.vectors: vectors,
+        offsets: _half_norms(vectors, number),
+    }
+    prepare = Prepare(prepared, scale.x, shift, factor, limit)
+    return [prepare, _packed(node, prepared, offsets, "exp2", 1)], tables
+
+
+def _taken(program: Program, scale: Scale) -> set[str]:
+    """Names of tables that stay; a scaling read by one sum alone goes, and its tables with it."""
+    readers = sum(operands(item).count(scale.out) for item in program.body)
+    return set(program.tables) - (set(table_names(scale)) if readers == 1 else set())
+
+
+def _half_norms(vectors: Array, number: Number) -> Array:
+    """-|s|^2/2 of the vectors as the machine holds them, so that k(s, s) is 1."""
+    held = vectors.astype(np.float32).astype(np.float64) if number == "f32" else vectors
+    return np.asarray(-0.5 * np.square(held).sum(axis=1))
+
+
+def tile(nodes: list[Node], tables: Tables, number: Number, width: int) -> tuple[list[Node], Tables]:
+    """The nodes of one packed sum in tiled form; kernels but RBF get a `Prepare` that marks bad rows."""
+    node = nodes[-1]
+    assert isinstance(node, PackedSum)
+    lanes, x = LANES[number], node.x
+    body, made = nodes[:-1], dict(tables)
+    if node.shape != "exp2":
+        x = f"{node.out}_z"
+        names = (f"{node.out}_shift", f"{node.out}_factor")
+        made |= {names[0]: np.zeros(width), names[1]: np.ones(width)}
+        body.append(Prepare(x, node.x, *names, LARGEST[number]))
+    order, by_lane = block_order(node, tables, lanes)
+    made |= block_weights(node, tables, order, lanes, by_lane)
+    vectors = picked(tables[node.vectors], order).reshape(len(order) // lanes, lanes, -1)
+    made[node.vectors] = vectors.transpose(0, 2, 1)
+    counts = node.counts or (len(tables[node.vectors]),)
+    tables_of = (node.vectors, node.offsets, node.weights, node.bias)
+    body.append(TiledSum(node.out, x, *tables_of, counts, node.shape, node.degree))
+    return body, made
+
+
+def block_order(node: PackedSum, tables: Tables, lanes: int) -> tuple[NDArray[np.intp], bool]:
+    """The vectors in the order of the blocks, -1 for what fills up, and whether weights go by lane."""
+    by_lane = tables[node.weights].shape[1] <= MAX_LANE_COLUMNS
+    order = (
+        _by_class(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
+    )
+    return _filled(order, 2 * lanes), by_lane
+
+
+def _by_class(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
+    """Vector numbers with each class filled up to whole blocks by -1."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return np.concatenate([_filled(np.arange(a, b), lanes) for a, b in pairwise(starts)])
+
+
+def _filled(order: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
+    return np.concatenate([order, np.full(-len(order) % multiple, -1, dtype=np.intp)])
+
+
+def block_weights(
+    node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool
+) -> Tables:
+    """Weights, offsets and bias in blocks; number -1 stands for a vector that adds nothing."""
+    weights = picked(tables[node.weights], order)
+    blocks, columns = len(order) // lanes, weights.shape[1]
+    if by_lane:
+        weights = weights.reshape(blocks, lanes, columns).transpose(0, 2, 1)
+    else:
+        weights = np.pad(weights, ((0, 0), (0, -columns % lanes)))
+    offsets = tables[node.offsets]
+    if node.shape == "exp2":
+        offsets = np.where(order < 0, FAR, offsets[order])
+    return {node.weights: weights, node.offsets: offsets, node.bias: tables[node.bias]}
+
+
+def picked(table: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
+    """Rows of a table in an order; number -1 stands for a row of zeros."""
+    return np.asarray(np.where(order[:, None] < 0, 0.0, table[order]))
+
+
+def round_vectors(program: Program) -> Program:
+    """The math program with support vectors that float16 holds, in the unit the C code keeps them in."""
+    types = infer_types(program)
+    kept = settled_in_double(program, types)
+    sums = [
+        node
+        for node in program.body
+        if isinstance(node, (KernelSum, PairSum)) and not in_double(node, types) and node.out not in kept
+    ]
+    if not sums:
+        raise EmitError("this program has no support vectors left to keep in f16; leave out --tables")
+    tables = dict(program.tables)
+    for node in sums:
+        unit = vector_unit(node.kernel) or 1.0
+        tables[node.vectors] = _rounded(tables[node.vectors] * unit) / unit
+    rounded = program.replace(tables=tables)
+    notes = (*program.origin.notes, _stated_error(program, rounded))
+    return rounded.replace(origin=replace(program.origin, claim=Claim.APPROXIMATE, notes=notes))
+
+
+def _rounded(vectors: Array) -> Array:
+    with np.errstate(over="ignore"):
+        halves = vectors.astype(np.float16)
+    if not np.isfinite(halves).all():
+        raise EmitError("support vectors reach beyond float16; scale the features, or leave out --tables")
+    return halves.astype(np.float64)
+
+
+def _stated_error(program: Program, rounded: Program) -> str:
+    if not program.probes.size:
+        return "support vectors are in f16"
+    before, after = (next(iter(interpret(p, program.probes).values())) for p in (program, rounded))
+    worst = float(np.abs(before - after).max())
+    return f"support vectors in f16 move decision values of the probe rows by up to {worst:.2g}"
