@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.registry import method as method_of
 from svmcompile.api import compile_svm
 from svmcompile.bench.driver import Compiler, Entry, race_in_c
+from svmcompile.bench.result import Times
 from svmcompile.bench.subject import Subject
-from svmcompile.bench.timing import Times
 from svmcompile.data import Data
 from svmcompile.emission import Watcher, emit
 from svmcompile.errors import OptionError

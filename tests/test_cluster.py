@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, make_classification
 
 import svmcompile as sc
 from svmcompile.accelerate.dtsvm.options import TrainOptions
-from svmcompile.accelerate.dtsvm.trainer import train_classifier
+from svmcompile.accelerate.dtsvm.training import train_classifier
 from svmcompile.accelerate.registry import parse_options
 from svmcompile.cluster import connected, predict_partitions
 from svmcompile.commands.jobs import predict_file, train_model

@@ -21,8 +21,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from svmcompile.accelerate.dtsvm.leaves import fit
 from svmcompile.accelerate.dtsvm.options import TrainOptions
-from svmcompile.accelerate.dtsvm.search import Rows, Search
-from svmcompile.accelerate.dtsvm.trainer import scaling_of, thetas, tree_search, workers_of
+from svmcompile.accelerate.dtsvm.training import Rows, Search, scaling_of, thetas, tree_search, workers_of
 from svmcompile.cluster import connected
 from svmcompile.progress import showing
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.result import LocalRunner
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.bench.timing import LocalRunner
 from svmcompile.ir.kernel import Kernel
 from svmcompile.model.svm import SVM, LabelRule
 

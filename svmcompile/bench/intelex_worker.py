@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.bench.timing import LocalRunner
+from svmcompile.bench.result import LocalRunner
 
 
 def main(path: str) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from svmcompile.bench.result import Runner
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.bench.timing import Runner
 from svmcompile.errors import OptionError
 
 # Rivals called from Python: a function that makes a runner of a subject. ONNX Runtime is called
@@ -18,7 +18,7 @@ from svmcompile.errors import OptionError
 PYTHON_PEERS: dict[str, str] = {
     "sklearn": "svmcompile.bench.sklearn:start",
     "sklearn-csr": "svmcompile.bench.sklearn:start_csr",
-    "onnxruntime": "svmcompile.bench.skl2onnx:start",
+    "onnxruntime": "svmcompile.bench.onnx:start",
     "intelex": "svmcompile.bench.intelex:start",
     "numpy": "svmcompile.bench.gemm:start",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from svmcompile.bench.driver import Compiler, run
-from svmcompile.bench.timing import Times
+from svmcompile.bench.result import Times
 from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.nodes import KernelSum, PairSum
 from svmcompile.ir.program import Program

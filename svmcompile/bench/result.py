@@ -1,18 +1,23 @@
-"""result: one line per contender, with its ratio to ours and how many of its answers differ."""
+"""Times of contenders, one row per call and in batches, and how they compare."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.bench.timing import Times
-
 Via = Literal["C", "Python"]
 VALUE_TOLERANCE = 1e-3  # a regressor's values count as different beyond this share of their spread
+SINGLE_SECONDS = 0.05  # a pass of single calls takes about this long at most
+PASS_SECONDS = 0.005  # and any pass at least this long
+LEAST_SINGLES = 10
+BUDGET_SECONDS = 2.0  # who has used this much leaves after the second turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +84,101 @@ def _unequal(expected: NDArray[Any], answers: NDArray[Any], tolerance: float | N
     if tolerance is not None:
         return np.asarray(~(np.abs(answers - expected) <= tolerance), dtype=bool)
     return np.asarray(answers != expected, dtype=bool)
+
+
+class Runner(Protocol):
+    """One contender. Times are processor seconds of the whole call."""
+
+    def single(self, rows: int) -> float:
+        """Time of one call for each of the first rows."""
+
+    def batch(self) -> float:
+        """Time of one call for a batch."""
+
+    def answers(self) -> NDArray[Any]:
+        """What it says of every row, in batches."""
+
+    def single_answers(self, rows: int) -> NDArray[Any]:
+        """What it says of the first rows, one row per call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds per row."""
+
+    single: float
+    batch: float
+
+
+class LocalRunner:
+    """A `predict` function in this process. `rows` may be an array or a CSR matrix."""
+
+    def __init__(self, predict: Callable[[Any], Any], rows: Any, batch: int) -> None:
+        self._predict = predict
+        self._rows = rows
+        self._count = int(rows.shape[0])
+        self._batch = rows[:batch]
+        self._step = batch
+        self._singles = [rows[i : i + 1] for i in range(self._count)]
+
+    def single(self, rows: int) -> float:
+        predict, singles = self._predict, self._singles[:rows]
+        start = time.process_time()
+        for row in singles:
+            predict(row)
+        return time.process_time() - start
+
+    def batch(self) -> float:
+        start = time.process_time()
+        self._predict(self._batch)
+        return time.process_time() - start
+
+    def answers(self) -> NDArray[Any]:
+        starts = range(0, self._count, self._step)
+        return np.concatenate([np.ravel(self._predict(self._rows[at : at + self._step])) for at in starts])
+
+    def single_answers(self, rows: int) -> NDArray[Any]:
+        return np.concatenate([np.ravel(self._predict(row)) for row in self._singles[:rows]])
+
+
+class _Turns:
+    """One contender in the race: how large its passes are, and its best so far."""
+
+    def __init__(self, runner: Runner, rows: int, batch: int) -> None:
+        self.runner = runner
+        self.rows = rows
+        self.batch = batch
+        few = min(rows, LEAST_SINGLES)
+        runner.single(few)  # the first call of many libraries sets things up
+        per_row = max(runner.single(few) / few, 1e-9)
+        self.singles = max(few, min(rows, int(SINGLE_SECONDS / per_row)))
+        self.loops = math.ceil(PASS_SECONDS / max(runner.batch(), 1e-6))
+        self.best = Times(math.inf, math.inf)
+        self.spent = 0.0
+
+    def take(self) -> None:
+        single = self.runner.single(self.singles)
+        batch = sum(self.runner.batch() for _ in range(self.loops))
+        self.spent += single + batch
+        self.best = Times(
+            min(self.best.single, single / self.singles),
+            min(self.best.batch, batch / (self.loops * self.batch)),
+        )
+
+
+def race(
+    runners: Sequence[Runner], rows: int, batch: int, repeats: int, budget: float = BUDGET_SECONDS
+) -> list[Times]:
+    """The least times of each, all taking turns, so that a slow moment hits all of them."""
+    entries = [_Turns(runner, rows, batch) for runner in runners]
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for turn in range(repeats):
+            for entry in entries:
+                if turn < 2 or entry.spent < budget:
+                    entry.take()
+    finally:
+        if collecting:
+            gc.enable()
+    return [entry.best for entry in entries]

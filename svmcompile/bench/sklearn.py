@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.result import LocalRunner
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.bench.timing import LocalRunner
 
 
 def start(subject: Subject) -> PythonPeer:

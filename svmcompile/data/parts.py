@@ -1,4 +1,7 @@
-"""Parts: pieces of a file as its format yields them, before labels have their final type."""
+"""Parts: pieces of a file as its format yields them, before labels have their final type.
+
+Files are read through joblib, so the processes or the cluster that joblib is set up for read them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reading data files: which format, rows in chunks, and folders of files that belong together."""
+"""Reading data files: which format, rows in chunks, and folders of files that belong together.
+
+Files are read through joblib, so the processes or the cluster that joblib is set up for read them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Tables of rows: limits, names of columns, labels."""
+"""Tables of rows: limits, names of columns, labels.
+
+A tiny file must not cause a huge allocation, whatever its header claims, so:
+- a file may have at most MAX_FEATURES features;
+- the array read from a file of n bytes may take FREE_BYTES or GROWTH * n bytes, whichever is more;
+- a chunk takes at most CHUNK_BYTES (or one row), so it may have fewer rows than asked for;
+- a text label has at most MAX_LABEL characters, because numpy gives every label the longest one's room.
+
+A file's width and column names enter, with what the caller wants; column positions leave.
+"""
 
 from __future__ import annotations
 

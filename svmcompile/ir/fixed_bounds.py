@@ -1,4 +1,11 @@
-"""How far a program in whole numbers may be from its origin, and which rows it may send another way."""
+"""How far a program in whole numbers may be from its origin, and which rows it may send another way.
+
+The bound on sums is stated by the program; it holds for rows within range and any path through a tree
+that rounding cannot change.
+
+A program in whole numbers states how far each test can be off, in the test's own unit. Rows that keep a
+distance to every threshold they meet take the same way as in the program it was made of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Walks: the way of every row through trees, trees of kernel tests, and lists of half-spaces."""
+"""Walks: the way of every row through trees, trees of kernel tests, and lists of half-spaces.
+
+`interpret`, `bounds` and `cost` all walk the same way, so they cannot disagree.
+
+`interpret`, `bounds`, `cost` and the builder of such trees all walk this way.
+
+`interpret`, `bounds` and `cost` all read the same `Walk`, so they cannot disagree.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Bounded sums and votes for C: stages, vectors and triangles in blocks of lanes; jets where they pay."""
+"""Bounded sums and votes for C: stages, vectors and triangles in blocks of lanes; jets where they pay.
+
+A stage may come later than the math node asks, never earlier. What a row keeps
+of the kernel's space only shrinks with more coordinates, and rounding only
+grows; so a stage at a block's end takes the residual of the stage before it and
+the slack and margin of the one after it. Bounds are rounded upwards.
+"""
 
 from __future__ import annotations
 

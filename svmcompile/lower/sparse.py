@@ -1,4 +1,10 @@
-"""Vectors that are mostly zeros, stored by feature where that pays."""
+"""Vectors that are mostly zeros, stored by feature where that pays.
+
+The times below are nanoseconds measured on models of text, web and census
+data and of handwritten digits (`examples/peers/sparse_tables.py` prints the
+whole comparison). Only their ratios matter: what is compared is the expected
+time of a row, given whole, that is filled like the vectors themselves.
+"""
 
 from __future__ import annotations
 

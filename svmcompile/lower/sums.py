@@ -1,4 +1,9 @@
-"""Kernel sums for C: kernels folded into the tables, vectors in blocks of lanes, or in half precision."""
+"""Kernel sums for C: kernels folded into the tables, vectors in blocks of lanes, or in half precision.
+
+Half the memory, for tables beyond the cache. The program that results means
+exactly what the emitted code computes; how far its decision values are from the
+original's is measured on the probe rows and stated in its notes.
+"""
 
 from __future__ import annotations
 

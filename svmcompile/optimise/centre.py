@@ -1,4 +1,12 @@
-"""RBF sums move to the mean of their vectors; for devices nodes read a row as it is, where that is safe."""
+"""RBF sums move to the mean of their vectors; for devices nodes read a row as it is, where that is safe.
+
+An RBF kernel does not change when x and every vector move together. About the
+mean, |x|^2 - 2 x.s + |s|^2 does not cancel, so the fast form is safe in float32.
+
+Centring asks for a copy of the row, which a small processor may have no room for. It pays where
+features have a large mean; where rows about their centre are not much shorter than rows as they
+come, the centre is folded into the tables instead. For the device profile; the meaning stays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Columns are picked as early as can be, put together again, and change places in the tables."""
+"""Columns are picked as early as can be, put together again, and change places in the tables.
+
+A ColumnTransformer picks columns, scales each lot and joins them. Scalings commute with both,
+so one pick and one scaling remain, and the scaling can go on into the model. All is exact.
+"""
 
 from __future__ import annotations
 

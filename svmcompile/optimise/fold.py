@@ -1,4 +1,11 @@
-"""Scalings and linear maps go into what reads them."""
+"""Scalings and linear maps go into what reads them.
+
+Scalings and affine functions take the scaling in if they alone read it. Trees take it in
+anyway, for then the way to a leaf does without it; another reader keeps it.
+
+An affine function or a scaling of projected features (PCA) is a projection, and one of kernel
+features (Nystroem) is a kernel sum. Each fold acts only where it costs fewer flops.
+"""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real, Rounded, many_bits
 from svmcompile.verification.certificates import Certificate, Held, certified
 from svmcompile.verification.enclosures import Enclosures
-from svmcompile.verification.jet_balls import JetBalls
-from svmcompile.verification.taylor_balls import Order, TaylorBalls
+from svmcompile.verification.polynomial_balls import JetBalls, Order, TaylorBalls
 
 MOST_LISTED = 20  # rows that are named
 

@@ -7,7 +7,7 @@ import pytest
 from dtsvm_cases import options
 from metric_cases import real_data
 
-from svmcompile.accelerate.dtsvm.trainer import fitted, thetas, workers_of
+from svmcompile.accelerate.dtsvm.training import fitted, thetas, workers_of
 from svmcompile.accelerate.dtsvm.tree import grow
 
 pytestmark = pytest.mark.slow

@@ -17,9 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.dtsvm.cells import overlapping_rows, own_rows
-from svmcompile.accelerate.dtsvm.given import Given, class_bounds
-from svmcompile.accelerate.dtsvm.tree import Tree, grow
+from svmcompile.accelerate.dtsvm.reuse import Given, class_bounds
+from svmcompile.accelerate.dtsvm.tree import Tree, grow, overlapping_rows, own_rows
 from svmcompile.api import compile_svm
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError

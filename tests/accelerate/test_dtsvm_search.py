@@ -10,8 +10,7 @@ from joblib import parallel_config
 from svmcompile.accelerate.dtsvm import work
 from svmcompile.accelerate.dtsvm.leaves import Leaf, fit
 from svmcompile.accelerate.dtsvm.options import Numbers
-from svmcompile.accelerate.dtsvm.search import Plan, Search, Tried
-from svmcompile.accelerate.dtsvm.trainer import thetas, train_classifier
+from svmcompile.accelerate.dtsvm.training import Plan, Search, Tried, thetas, train_classifier
 from svmcompile.errors import OptionError, ReadError
 
 GRID = {"C": "1,10", "gamma": "0.5,5", "ceiling": 150, "validation": 0.25}
@@ -88,13 +87,13 @@ def test_a_second_start_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
         calls.append(task)
         return fit(task)
 
-    monkeypatch.setattr("svmcompile.accelerate.dtsvm.trainer.fit_leaf", counted)
+    monkeypatch.setattr("svmcompile.accelerate.dtsvm.training.fit_leaf", counted)
     with pytest.raises(KeyboardInterrupt):
         train_classifier(X, y, 4, given)
     kept = list((tmp_path / "kept").glob("leaf-*.npz"))
     assert 3 <= len(kept) <= 4  # the last one may not have been handed over yet
     monkeypatch.setattr(
-        "svmcompile.accelerate.dtsvm.trainer.fit_leaf", lambda task: (calls.append(task), fit(task))[1]
+        "svmcompile.accelerate.dtsvm.training.fit_leaf", lambda task: (calls.append(task), fit(task))[1]
     )
     again = train_classifier(X, y, 4, given)
     assert len(calls) == 4 + again.model.tree.n_leaves - len(kept)

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from svmcompile.accelerate.dtsvm.partition import class_counts, without_small_leaves
-from svmcompile.accelerate.dtsvm.tree import floor_float32, grow, merged, single_leaf
+from svmcompile.accelerate.dtsvm.tree import (
+    class_counts,
+    floor_float32,
+    grow,
+    merged,
+    single_leaf,
+    without_small_leaves,
+)
 
 
 def groups(tree, X):

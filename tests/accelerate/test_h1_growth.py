@@ -7,10 +7,8 @@ import pytest
 from sklearn.datasets import make_circles
 
 from svmcompile.accelerate.h1_tree.directions import Ways
-from svmcompile.accelerate.h1_tree.grow import Growth, grow
-from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, threshold
-from svmcompile.accelerate.h1_tree.prune import prune
-from svmcompile.accelerate.h1_tree.sample import Sample
+from svmcompile.accelerate.h1_tree.grow import Growth, HalfSpace, PlaneList, grow, prune, threshold
+from svmcompile.accelerate.h1_tree.rows import Sample
 
 PAPER = Growth(ways=Ways(reduced=()), turn=False)
 

@@ -11,11 +11,13 @@ from svmcompile.accelerate.h1_tree.directions import (
     Ways,
     directions,
     heavy_direction,
+    least_norm_weights,
     main_directions,
     perpendiculars,
+    projection,
     reduced_directions,
+    reduced_projection,
 )
-from svmcompile.accelerate.h1_tree.hull import least_norm_weights, projection, reduced_projection
 
 
 def two_classes(seed, n=12, d=3, apart=2.0):

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from metric_cases import KERNELS, bench, machine, moons, points, tree
 
-from svmcompile.accelerate.fitting.augment import augmented, neighbours
+from svmcompile.accelerate.fitting.rows import augmented, neighbours
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form
-from svmcompile.accelerate.metric_tree.grow import DEPTH, Grower, Limits
-from svmcompile.accelerate.metric_tree.splits import PlaneSplitter
-from svmcompile.accelerate.metric_tree.tree import arranged
+from svmcompile.accelerate.metric_tree.grow import DEPTH, Grower, Limits, PlaneSplitter, arranged
 
 AXIS = Form("axis", "gradient-axis", "ridge", 0.002, 16)
 OBLIQUE = Form("oblique", "midpoint", "ridge", 0.0, 8)

@@ -7,12 +7,8 @@ import pytest
 from metric_cases import machine, moons, points
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
-from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
-from svmcompile.accelerate.metric_tree.guard import (
-    calibrated,
-    fixed,
-)
+from svmcompile.accelerate.fitting.calibration import allowed_errors, refuse_rows_of_the_tree, upper_bound
+from svmcompile.accelerate.metric_tree.choose import calibrated, fixed
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 

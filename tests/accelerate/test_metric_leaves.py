@@ -7,7 +7,7 @@ import pytest
 from metric_cases import machine, points, tree
 
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.accelerate.fitting.narrow import narrow
+from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.metric_tree.build import Form
 from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, Rows, products
 from svmcompile.errors import OptionError

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from metric_cases import points
 
-from svmcompile.accelerate.metric_tree.splits import (
+from svmcompile.accelerate.metric_tree.grow import (
     ALL_PAIRS,
     AxisSplitter,
     PlaneSplitter,

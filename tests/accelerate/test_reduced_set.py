@@ -10,9 +10,7 @@ from accelerate_cases import digits, moons, svm_of, wave
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.reduced_set.move import moved
-from svmcompile.accelerate.reduced_set.refit import ridge_fit
-from svmcompile.accelerate.reduced_set.select import select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set.select import moved, ridge_fit, select_by_features, select_by_rows
 from svmcompile.errors import OptionError
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel

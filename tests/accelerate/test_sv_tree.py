@@ -13,12 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import fitting_rows
-from svmcompile.accelerate.sv_tree.fallback import calibrated
-from svmcompile.accelerate.sv_tree.matrix import kernel_matrix
-from svmcompile.accelerate.sv_tree.model import judged_models
-from svmcompile.accelerate.sv_tree.options import SvTreeOptions
+from svmcompile.accelerate.fitting.rows import fitting_rows, labels_of
+from svmcompile.accelerate.sv_tree.method import SvTreeOptions
+from svmcompile.accelerate.sv_tree.model import calibrated, judged_models, kernel_matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir

@@ -22,11 +22,11 @@ from sklearn.svm import SVR
 
 import svmcompile as sc
 from svmcompile import cli
-from svmcompile.bench import onnx_runtime
+from svmcompile.bench import onnx as onnx_runtime
 from svmcompile.bench.libsvm import write_model
 from svmcompile.bench.peers import PythonPeer
 from svmcompile.bench.probe import parse_limits
-from svmcompile.bench.timing import LocalRunner
+from svmcompile.bench.result import LocalRunner
 from svmcompile.commands import bench as bench_job
 from svmcompile.commands import race as bench_race
 from svmcompile.errors import OptionError, ReadError

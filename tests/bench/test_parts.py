@@ -12,12 +12,10 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.bench import gemm, libsvm
-from svmcompile.bench.charts import bar_chart, line_chart, short
+from svmcompile.bench.charts import LogScale, bar_chart, line_chart, short
 from svmcompile.bench.probe import Work, parse_limits
-from svmcompile.bench.result import Timed, compare, differing
+from svmcompile.bench.result import LocalRunner, Timed, Times, compare, differing, race
 from svmcompile.bench.subject import LeftOut, Subject
-from svmcompile.bench.svg import LogScale
-from svmcompile.bench.timing import LocalRunner, Times, race
 from svmcompile.read import read
 
 X, y = load_iris(return_X_y=True)

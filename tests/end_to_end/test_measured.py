@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import svmcompile as sc
 from svmcompile import measured
-from svmcompile.bench.timing import Times
+from svmcompile.bench.result import Times
 from svmcompile.cli import app
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir

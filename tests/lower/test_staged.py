@@ -16,7 +16,8 @@ from svmcompile.ir.node import At
 from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedSum, StagedVote
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of, stages
-from svmcompile.lower import lower, staged
+from svmcompile.lower import bounded as staging
+from svmcompile.lower import lower
 from tests.programs.bounded import bounded_program, vote_program
 
 NUMBERS: tuple[Number, ...] = ("f32", "f64")

@@ -24,8 +24,7 @@ from svmcompile.accelerate.bounds.sample import guess_rows
 from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stages
 from svmcompile.accelerate.bounds.sums import Sum, reach_of
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import kernel_sums
+from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array

@@ -7,9 +7,8 @@ the time and a row meets only the vectors of its own leaf.
 from __future__ import annotations
 
 from svmcompile.accelerate.dtsvm.method import train
-from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.accelerate.dtsvm.options import ReuseOptions, TrainOptions
 from svmcompile.accelerate.dtsvm.reuse_method import in_front_of
-from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
 from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 

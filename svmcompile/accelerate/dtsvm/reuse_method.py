@@ -1,4 +1,4 @@
-"""dtsvm in front of a given SVM: the SVM and its data in, a tree with a small SVM in every mixed leaf out.
+"""dtsvm in front of a given SVM: a tree with a small SVM of its kernel in every mixed leaf.
 
 mode=reuse keeps kernel and C and learns what the SVM predicts: a faster stand-in. mode=search trains anew
 on the data's own labels with parameters around the SVM's: another classifier.
@@ -6,27 +6,41 @@ on the data's own labels with parameters around the SVM's: another classifier.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.dtsvm.assemble import leaf_tables, route_tables
-from svmcompile.accelerate.dtsvm.given import Given
 from svmcompile.accelerate.dtsvm.leaves import Leaf, Theta
-from svmcompile.accelerate.dtsvm.model import Decomposition, Scaling
-from svmcompile.accelerate.dtsvm.reuse import Choice, Cut, Trainer, choose
-from svmcompile.accelerate.dtsvm.reuse_options import ReuseOptions
-from svmcompile.accelerate.dtsvm.reuse_program import SOME_ROWS, Parts, leaf_program
-from svmcompile.accelerate.dtsvm.reuse_search import searched
-from svmcompile.accelerate.dtsvm.risk import leaf_risk, slacks, squared_norms, terms
+from svmcompile.accelerate.dtsvm.method import Decomposition, Scaling, leaf_tables, route_tables
+from svmcompile.accelerate.dtsvm.options import Numbers, ReuseOptions, TrainOptions
+from svmcompile.accelerate.dtsvm.reuse import Choice, Cut, Given, Trainer, choose
+from svmcompile.accelerate.dtsvm.training import (
+    NEEDS_GAMMA,
+    Trained,
+    leaf_risk,
+    slacks,
+    squared_norms,
+    terms,
+    train_classifier,
+)
+from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
-from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.model.svm import SVM
 
 MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth the memory of its kernel matrix
+SOME_ROWS = 20_000  # tell how many vectors a row meets
+LABELS_ONLY = "votes within a leaf are no decision values: the program gives labels only"
+AROUND = (0.1, 1.0, 10.0)  # times the SVM's own C and gamma
+NEW = "mode=search trained a new classifier on the given labels: judge it by its accuracy"
 
 
 def in_front_of(svm: SVM, data: Data | None, options: ReuseOptions) -> Program:
@@ -127,3 +141,101 @@ def _unchanged(
     return builder.finish(
         builder.exact_sums(), "dtsvm", Claim.APPROXIMATE, (note,), details={**details, "leaves": 1}
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What was trained, and whether its tree reads rows as they come ("x") or as the kernel sees them."""
+
+    tree: Tree
+    leaves: tuple[Leaf, ...]
+    kernel: Kernel
+    routed: str
+
+
+def leaf_program(given: Given, parts: Parts, notes: tuple[str, ...], details: dict[str, Any]) -> Program:
+    """Preprocessing, the route, the sums of the leaf, and the label."""
+    builder, leaves = Builder(given.svm), parts.leaves
+    z = builder.preprocess()
+    if given.keeps_scores and given.sign < 0:
+        leaves = tuple(replace(leaf, weights=-leaf.weights, bias=-leaf.bias) for leaf in leaves)
+    for name, table in (route_tables(parts.tree) | leaf_tables(leaves)).items():
+        (builder.table if table.dtype == np.float64 else builder.indices)(name, table)
+    routed = "x" if parts.routed == "x" else z
+    builder.body += [
+        ir.AxisRoute("leaf", routed, "tree_features", "tree_thresholds", "tree_children"),
+        ir.LeafSums(
+            "sums", z, "leaf", "leaf_vectors", "leaf_starts", "leaf_members", "leaf_firsts", "leaf_counts",
+            "leaf_weights", "leaf_bias", parts.kernel, given.rule, given.n_classes,
+        ),
+    ]  # fmt: skip
+    if given.keeps_scores:
+        return builder.finish("sums", "dtsvm", Claim.APPROXIMATE, notes, details=details)
+    head: Node = ir.ArgMax("label", "sums")
+    if given.rule == "sum":
+        head = ir.Threshold("label", "sums", True, 1, 0)
+    builder.body.append(head)
+    outputs = (Output("label", "label"),)
+    return builder.program(outputs, "dtsvm", Claim.APPROXIMATE, (*notes, LABELS_ONLY), details=details)
+
+
+def searched(given: Given, options: ReuseOptions) -> Program:
+    """A classifier trained anew on the given labels, with parameters around the SVM's own."""
+    if given.truth is None:
+        raise OptionError("dtsvm: mode=search trains on the data's labels; pass y, or use mode=reuse")
+    truth = given.known_truth()
+    theta = given.theta(0.0)
+    kernel = theta.kernel
+    gammas = Numbers([kernel.gamma * f for f in AROUND]) if kernel.kind in NEEDS_GAMMA else Numbers(1.0)
+    trained = train_classifier(
+        given.z,
+        truth,
+        given.n_classes,
+        TrainOptions(
+            mode="1ao" if given.rule == "ovr" else "1a1",
+            kernel=kernel.kind,
+            C=Numbers([theta.C * f for f in AROUND]),
+            gamma=gammas,
+            coef0=kernel.coef0,
+            degree=kernel.degree,
+            validation=options.validation,
+            scale=False,
+            min_leaf=options.min_leaf,
+            iterations=options.iterations,
+            seed=options.seed,
+            jobs=options.jobs,
+        ),
+    )
+    return _search_program(given, trained, truth)
+
+
+def _search_program(given: Given, trained: Trained, truth: Indices) -> Program:
+    model = trained.model
+    found: NDArray[Any] = model.predict(given.z)
+    details = {
+        "C": model.theta.C,
+        "kernel": model.theta.kernel.text(),
+        **model.figures(given.z[:: -(-len(given.z) // SOME_ROWS)]),
+        "agreement": float((found == given.predicted).mean()),
+        "accuracy": float((found == truth).mean()),
+        "accuracy_of_given": float((given.predicted == truth).mean()),
+        "search": [one.as_dict() for one in trained.tried],
+    }
+    if trained.chosen:
+        details |= {"ceiling": trained.chosen.ceiling, "validation_accuracy": trained.chosen.accuracy}
+    if model.tree.n_leaves > 1:
+        parts = Parts(model.tree, model.leaves, model.theta.kernel, "z")
+        return leaf_program(given, parts, (NEW,), details)
+    leaf = model.leaves[0]
+    sign = given.sign if given.keeps_scores else 1.0
+    svm = replace(
+        given.svm,
+        kernel=model.theta.kernel,
+        vectors=leaf.vectors,
+        coefficients=sign * leaf.weights,
+        intercepts=sign * leaf.bias,
+        counts=leaf.counts if given.svm.counts else (),
+    )
+    builder = Builder(svm)
+    notes = (NEW, "the ceiling that was found covers all rows: the result is one SVM")
+    return builder.finish(builder.exact_sums(), "dtsvm", Claim.APPROXIMATE, notes, details=details)

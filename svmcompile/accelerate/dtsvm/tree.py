@@ -1,8 +1,11 @@
-"""The tree of DTSVM: labelled rows and a ceiling enter, an axis-parallel tree with large leaves leaves.
+"""The tree of DTSVM: rows and a ceiling enter, an axis-parallel tree leaves, and the rows of each leaf.
 
 Grown once with the smallest ceiling; the tree of a larger one is its top (section 2.2 of "Tree
 Decomposition for Large-Scale SVM Problems"). A node is split if and only if it holds more rows than the
 ceiling and some split is possible.
+
+Cells overlap: a row close to a split trains the leaves on both of its sides, so that neighbouring SVMs
+agree where they meet. Which leaf a row is asked of never changes.
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.dtsvm.method import rows_by_leaf
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.walks import walk
+
+RARE = 3  # of two classes, one with fewer rows is too little to draw a border by
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,3 +143,68 @@ def merged(tree: Tree, too_small: NDArray[np.bool_], limit: int) -> Tree:
     at = np.flatnonzero(pairs_of_leaves)
     small[at] = too_small[~tree.children[at]].any(axis=1)
     return tree.without(small & (tree.sizes <= limit))
+
+
+def own_rows(tree: Tree, X: NDArray[Any]) -> list[Indices]:
+    """The rows that fall into each leaf."""
+    return rows_by_leaf(tree.leaves(X), tree.n_leaves)
+
+
+def overlapping_rows(tree: Tree, X: NDArray[Any], delta: float, spread: Array) -> list[Indices]:
+    """The rows of each leaf's cell: those with |x - threshold| <= delta * spread go both ways."""
+    if delta == 0 or tree.n_leaves == 1:
+        return own_rows(tree, X)
+    rows: NDArray[Any] = np.asarray(X, dtype=np.float32)
+    waiting = {0: np.arange(len(rows))}
+    cells: dict[int, Indices] = {}
+    for node, pair in enumerate(tree.children):  # parents come before children
+        here, feature = waiting.pop(node), tree.features[node]
+        value = rows[here, feature].astype(np.float64)
+        near = np.abs(value - tree.thresholds[node]) <= delta * spread[feature]
+        right = value > tree.thresholds[node]
+        for child, goes in zip(pair.tolist(), (near | ~right, near | right), strict=True):
+            if child >= 0:
+                waiting[child] = here[goes]
+            else:
+                cells[~child] = here[goes]
+    return [np.asarray(cells[leaf], dtype=np.intp) for leaf in range(tree.n_leaves)]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The rows of every group, to train with and to validate with."""
+
+    own: list[Indices]
+    held: list[Indices]
+
+
+def tree_partition(tree: Tree, X: NDArray[Any], held: NDArray[Any]) -> Partition:
+    """Groups are the leaves."""
+    return Partition(
+        rows_by_leaf(tree.leaves(X), tree.n_leaves), rows_by_leaf(tree.leaves(held), tree.n_leaves)
+    )
+
+
+def without_small_leaves(
+    tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, min_leaf: int
+) -> Tree:
+    """The tree whose mixed leaves have at least `min_leaf` rows, where the leaf beside can take them in."""
+    while min_leaf > 0:
+        counts = class_counts(tree.leaves(X), y, tree.n_leaves, n_classes)
+        joined = merged(tree, _too_small(counts, min_leaf), ceiling + min_leaf)
+        if joined.n_leaves == tree.n_leaves:
+            break
+        tree = joined
+    return tree
+
+
+def class_counts(leaf: Indices, y: Indices, n_leaves: int, n_classes: int) -> Indices:
+    """Rows of every class in every leaf, [leaves, classes]."""
+    return np.bincount(leaf * n_classes + y, minlength=n_leaves * n_classes).reshape(n_leaves, n_classes)
+
+
+def _too_small(counts: Indices, min_leaf: int) -> NDArray[np.bool_]:
+    present = (counts > 0).sum(axis=1)
+    rarest = np.where(counts > 0, counts, np.iinfo(counts.dtype).max).min(axis=1)
+    few = (present > 1) & (counts.sum(axis=1) < min_leaf)
+    return np.asarray(few | ((present == 2) & (rarest < RARE)))

@@ -1,4 +1,4 @@
-"""Calibration: rows that built nothing and set how far an approximation is trusted."""
+"""Calibration: rows that built nothing set how far an approximation is trusted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,23 @@ from svmcompile.ir.kernel import Array
 from svmcompile.model.svm import SVM, digest
 
 CHANCE = 5  # standard deviations
+
+
+def upper_bound(errors: int, rows: int, confidence: float) -> float:
+    """Clopper and Pearson's one-sided bound on the share of errors."""
+    if errors >= rows:
+        return 1.0
+    from scipy.stats import beta
+
+    return float(beta.ppf(confidence, errors + 1, rows - errors))
+
+
+def allowed_errors(rows: int, target: float, confidence: float) -> int:
+    """The most errors that still prove the target; -1 where even none does not."""
+    allowed = -1
+    while allowed < rows and 1 - upper_bound(allowed + 1, rows, confidence) >= target:
+        allowed += 1
+    return allowed
 
 
 class CalibrationRows:
@@ -39,9 +56,6 @@ class CalibrationRows:
         return as_rows(data.X, svm.n_features).astype(np.float64)
 
 
-NO_ROWS = CalibrationRows()
-
-
 def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "metric-tree") -> None:
     """Rows that built a tree promise an agreement that new rows do not keep.
 
@@ -59,3 +73,6 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "met
             f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
             "give other rows, or none: then 25 % of the data is held out"
         )
+
+
+NO_ROWS = CalibrationRows()

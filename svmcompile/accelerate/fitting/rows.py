@@ -1,4 +1,4 @@
-"""Fitting rows: what a method that approximates an SVM fits to.
+"""Rows to fit to, the original's labels of them, more rows between them, and narrow tables.
 
 An SVM and data rows enter; rows in the kernel's space leave, with the SVM's own sums on them as
 targets. No labels are needed, so points made up between neighbouring rows serve as well.
@@ -7,20 +7,30 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.decide import labels_of
+from svmcompile.accelerate.builder import head_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import Rule
+from svmcompile.ir.node import run
+from svmcompile.model.head import SUMS
 from svmcompile.model.svm import SVM, LabelRule
 
 NEIGHBOURS = 8  # a made-up row steps along the difference of two of these
 STEP = 0.7  # standard deviation of that step
 HELD_SHARE = 4  # one row in so many is held out
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+FEW_NEIGHBOURS = 5
+OVERSHOOT = 0.1  # how far beyond the two ends of a line, in its lengths
+POOL = 8192  # rows among which neighbours are looked for; more are sampled
+BLOCK_DISTANCES = 1 << 22
+BYTES = {"f32": 4, "f16": 2, "i8": 1}
+HALF_LOSS = 0.01  # share of a row's largest weight that float16 may lose
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +96,81 @@ def likeness(svm: SVM, wanted: Array, found: Array) -> float:
         return float(np.mean(labels_of(svm, wanted) == labels_of(svm, found)))
     spread = float(np.square(wanted - wanted.mean(axis=0)).sum())
     return 1.0 - float(np.square(wanted - found).sum()) / spread if spread else 1.0
+
+
+def augmented(
+    points: Array, times: int, generator: np.random.Generator, overshoot: float = OVERSHOOT
+) -> Array:
+    """`times` new points per point: p + u (neighbour - p), u from -overshoot to 1 + overshoot."""
+    n = len(points)
+    if n < 2 or times == 0:
+        return np.zeros((0, points.shape[1]))
+    near = neighbours(points, min(FEW_NEIGHBOURS, n - 1), generator)
+    rows = np.repeat(np.arange(n), times)
+    chosen = near[rows, generator.integers(near.shape[1], size=len(rows))]
+    along = generator.uniform(-overshoot, 1 + overshoot, size=(len(rows), 1))
+    return np.asarray(points[rows] + along * (points[chosen] - points[rows]))
+
+
+def neighbours(points: Array, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Row numbers of the nearest others, shape [points, count]."""
+    n = len(points)
+    pool = np.arange(n) if n <= POOL else np.sort(generator.choice(n, POOL, replace=False))
+    middle = points.mean(axis=0)
+    others = points[pool] - middle
+    squares = np.square(others).sum(axis=1)
+    found = np.empty((n, count), dtype=np.int64)
+    step = max(1, BLOCK_DISTANCES // len(pool))
+    for at in range(0, n, step):
+        rows = np.arange(at, min(at + step, n))
+        distances = squares - 2 * (points[rows] - middle) @ others.T
+        distances[rows[:, None] == pool] = np.inf
+        found[rows] = pool[np.argpartition(distances, count - 1, axis=1)[:, :count]]
+    return found
+
+
+def margin_rule(svm: SVM) -> Rule:
+    """How far scores are from another label is read off in this way."""
+    if svm.counts:
+        return "vote"
+    return "argmax" if svm.n_sums > 1 else "sign"
+
+
+def labels_of(svm: SVM, sums: Array) -> NDArray[np.int64]:
+    """The class index the original gives to sums."""
+    head = head_of(svm)
+    env = {SUMS: sums}
+    for node in head.leading_to("label"):
+        env[node.out] = run(node, env, head.tables)
+    return np.asarray(env[head.value("label") or ""], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Narrow:
+    """The stored rows; row k stands for units[k] * stored[k], which misses the true row by `missed`."""
+
+    stored: NDArray[Any]
+    units: Array
+    missed: Array
+
+
+def narrow(rows: Array, dtype: str, what: str) -> Narrow:
+    """Rows of a table in the number type of the option `dtype`."""
+    ones = np.ones(len(rows))
+    if dtype == "f32":
+        return Narrow(rows, ones, np.zeros_like(rows))
+    if dtype == "f16":
+        with np.errstate(over="ignore"):
+            halves = rows.astype(np.float16)
+        missed = rows - halves.astype(np.float64)
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        if not (np.abs(missed).max(axis=1, initial=0.0) <= HALF_LOSS * largest).all():
+            raise OptionError(
+                f"metric-tree: {what} (up to {np.abs(rows).max():.2g} in size) do not fit float16; "
+                "use dtype=i8, or scale the features before training"
+            )
+        return Narrow(halves, ones, missed)
+    units = np.abs(rows).max(axis=1, initial=0.0) / 127
+    units = np.where(units > 0, units, 1.0)
+    stored = np.rint(rows / units[:, None]).astype(np.int8)
+    return Narrow(stored, units, rows - stored * units[:, None])

@@ -7,9 +7,8 @@ kernel SVM may stand at the end for rows that none of them answers.
 
 from __future__ import annotations
 
-from svmcompile.accelerate.h1_tree.method import h1_tree
+from svmcompile.accelerate.h1_tree.method import h1_tree, train
 from svmcompile.accelerate.h1_tree.options import H1TrainOptions, H1TreeOptions
-from svmcompile.accelerate.h1_tree.train import train
 from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import exact_flops
-from svmcompile.accelerate.fitting.augment import augmented
-from svmcompile.accelerate.fitting.binomial import allowed_errors
-from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.calibration import allowed_errors
 from svmcompile.accelerate.fitting.field import Field
+from svmcompile.accelerate.fitting.rows import augmented, labels_of, margin_rule
 from svmcompile.accelerate.h1_tree.exits import (
     NOTHING,
     Calibration,
@@ -25,10 +24,9 @@ from svmcompile.accelerate.h1_tree.exits import (
     calibrated,
     last_good,
 )
-from svmcompile.accelerate.h1_tree.forest import Forest, exit_growth, grown
+from svmcompile.accelerate.h1_tree.forest import Forest, Lists, exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
-from svmcompile.accelerate.h1_tree.tables import Lists
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM

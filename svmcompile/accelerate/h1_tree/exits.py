@@ -1,30 +1,54 @@
-"""Early exits: how far the thresholds of lists must stand back for the agreement asked for.
+"""Early exits: how far thresholds must stand back for the agreement asked for; exits that are proven.
 
 Lists in front of an SVM answer some rows and leave the others to it. All thresholds move together, each in
 units of its plane's spread: the farther back, the fewer rows exit, and the fewer of them wrongly. Ahead
 of hard rows they move as well, where the target leaves room for errors.
+
+Thresholds may stand back from hard rows by some share of their plane's spread. Rows that a node then
+leaves to the next are heeded there, so that every list of that kind is right on the rows it was grown from.
+
+A Taylor polynomial of first order is a half-space with a bound on what it leaves
+out. A row exits where that bound leaves no doubt; the others go through a sum that
+stops when its own sign is certain. So no label changes, and the claim is SAME_LABEL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.binomial import allowed_errors, upper_bound
-from svmcompile.accelerate.h1_tree.forest import Forest
-from svmcompile.accelerate.h1_tree.nodes import PlaneList, projected
-from svmcompile.accelerate.h1_tree.tables import Lists
+from svmcompile.accelerate.bounds.margins import row_error
+from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.program import anytime
+from svmcompile.accelerate.bounds.rows import centred
+from svmcompile.accelerate.bounds.sums import merged
+from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.rows import narrow
+from svmcompile.accelerate.h1_tree.forest import Forest, Lists
+from svmcompile.accelerate.h1_tree.grow import HalfSpace, PlaneList, projected, threshold
+from svmcompile.accelerate.h1_tree.rows import Sample
+from svmcompile.accelerate.taylor.before import bounded_sum, shares, with_front
+from svmcompile.data import Data
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.program import Program
+from svmcompile.ir.shift import nearest_float32
+from svmcompile.model.svm import SVM
 
 NOTHING = float("inf")  # a shift at which no row exits
 SHIFTS = (NOTHING, 5.0, 3.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07,
           0.04, 0.02, 0.0, -0.02, -0.04, -0.07, -0.1, -0.15, -0.2, -0.25, -0.3, -0.4, -0.5)  # fmt: skip
-
 Scores = NDArray[np.floating[Any]]
+Flags = NDArray[np.bool_]
+ROUNDING = 2.0**-24  # of float32
+HELD = 0.25  # of the rows measure how many exits are proven
+ROWS = 20_000  # that centres are made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +142,109 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
         1 - upper_bound(best.wrong, rows, confidence) if best.reach < 1 else 1.0,
         allowed >= 0 or best.reach == 1,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """A list's planes and answers, and the rows that set its thresholds."""
+
+    planes: Array  # [m, d], as tables hold them
+    answers: tuple[int, ...]
+    closing: tuple[bool, ...]  # nodes that rows answered before hold back as well
+    rest: int
+    sample: Sample
+    excused: tuple[Flags, ...]  # hard rows that each node answered knowingly: copies with both signs
+    centre: Array
+
+    def first(self, count: int) -> Ruler:
+        """The same for the first nodes alone."""
+        some = (self.planes[:count], self.answers[:count], self.closing[:count])
+        return Ruler(*some, self.rest, self.sample, self.excused[:count], self.centre)
+
+    def settled(self, shift: float = 0.0) -> PlaneList:
+        """The list with thresholds moved by that many spreads of their planes."""
+        nodes, left = list[HalfSpace](), np.ones(len(self.sample), dtype=bool)
+        for index in range(len(self.answers)):
+            along = self.sample.points @ self.planes[index]
+            node = self._node(index, along, left, shift)
+            nodes.append(node)
+            left &= ~np.asarray(along > node.threshold)
+        return PlaneList(tuple(nodes), self.rest)
+
+    def _node(self, index: int, along: Array, left: Flags, shift: float) -> HalfSpace:
+        plane, answer = self.planes[index], self.answers[index]
+        hard = self.sample.hard(answer) & (left | self.closing[index]) & ~self.excused[index]
+        gains = (self.sample.gains(answer) | self.excused[index]) & left
+        at, reach = threshold(along[hard], along[gains])
+        if not np.isfinite(at):  # nobody is left
+            at = reach = float(along.max())
+        if np.isfinite(reach):
+            at = max(at, reach + self._rounding(plane, hard, at))
+        move = shift * float(along.std()) if shift else 0.0
+        return HalfSpace(plane, at + move, answer, reach, self.closing[index])
+
+    def _rounding(self, plane: Array, hard: Flags, at: float) -> float:
+        """How far float32 may move a hard row's value or the threshold."""
+        sizes = np.abs(self.sample.points[hard] - self.centre) @ np.abs(plane)
+        size = float(sizes.max(initial=0.0)) + abs(at - float(plane @ self.centre))
+        return ROUNDING * (len(plane) + 8) * size
+
+
+def ruler(found: PlaneList, planes: Array, held: list[Flags], sample: Sample, centre: Array) -> Ruler:
+    """For a list that was grown; `held` are the rows each node answered."""
+    answers = tuple(node.answer for node in found.nodes)
+    left, excused = np.ones(len(sample), dtype=bool), list[Flags]()
+    for answer, answered in zip(answers, held, strict=True):
+        excused.append(answered & left & sample.hard(answer))
+        left = left & ~answered
+    closing = tuple(node.closing for node in found.nodes)
+    return Ruler(planes, answers, closing, found.rest, sample, tuple(excused), centre)
+
+
+def as_stored(planes: Array, dtype: str) -> Array:
+    """Planes of unit length as tables of a number type hold them."""
+    stored = narrow(planes / np.sqrt(np.square(planes).sum(axis=1, keepdims=True)), dtype, "planes")
+    exact = np.asarray(stored.stored * stored.units[:, None])
+    return nearest_float32(exact) if dtype == "f32" else exact
+
+
+def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
+    """`listed` is the program with exits by measurement, which are counted against the proven ones."""
+    behind = anytime(svm, data, AnytimeOptions(force=True))
+    node = bounded_sum(behind)
+    if node is None or node.kernel.kind != "rbf":
+        raise UnsupportedError(
+            "h1-tree: exits can be proven for one decision value of an RBF kernel; "
+            "leave out proven=true, or use method anytime"
+        )
+    rows = np.asarray(data.X, dtype=np.float64)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    held = np.arange(len(rows)) % round(1 / HELD) == 0
+    seen = interpret_values(behind, rows[~held][:ROWS], {node.x})[node.x]
+    own = centred(merged(svm))
+    program = with_front(svm, behind, row_error(own.front, own.n_features), seen, centres, order=1)
+    figures = _figures(program, listed, rows[held])
+    note = f"{figures['rows']:.1%} of held-out rows exit by proof; the claim covers every row"
+    origin = replace(
+        program.origin,
+        method="h1-tree",
+        notes=(*svm.notes, note),
+        details={"proven": {"centres": centres, **figures}},
+    )
+    return program.replace(origin=origin)
+
+
+def _figures(program: Program, listed: Program, rows: NDArray[np.float64]) -> dict[str, float]:
+    """Shares of rows, and of the rows that exit by measurement, whose exit is proven."""
+    exits = _exits(listed, rows)
+    found = {"rows": shares(program, rows)[0], "exits_by_measurement": float(exits.mean())}
+    if exits.any():
+        found["of_those_exits"] = shares(program, rows[exits])[0]
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def _exits(listed: Program, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    lists = [node for node in listed.body if isinstance(node, ir.PlaneLists)]
+    if not lists:
+        return np.zeros(len(rows), dtype=bool)
+    return np.asarray(interpret_values(listed, rows, {lists[0].out})[lists[0].out][:, 0] != 0)

@@ -1,4 +1,4 @@
-"""grow: a sample goes in, a list of half-spaces that answers it comes out.
+"""grow: a sample goes in, a list of half-spaces that answers it comes out, and no node too many.
 
 Node after node, the direction that answers most rows without answering a hard one is taken and those rows
 are dropped, until one sign is left. (Zapien Arreola, Fehr and Burkhardt, section 3.2 and 4.3.)
@@ -8,19 +8,89 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
-from svmcompile.accelerate.h1_tree.nodes import HalfSpace, PlaneList, projected, threshold
-from svmcompile.accelerate.h1_tree.sample import Sample
+from svmcompile.accelerate.h1_tree.rows import Sample
 from svmcompile.ir.kernel import Array
 
+Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 ANGLES = tuple(np.radians((2.0, 5.0, 12.0, 30.0)))
 TURNS = 8
 FINALISTS = 4  # directions that are tried on all rows, where candidates were compared on some
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HalfSpace:
+    """Rows with plane . x > threshold get the answer; no hard row went beyond `reach` when it was set."""
+
+    plane: Array
+    threshold: float
+    answer: int  # 1 or -1
+    reach: float
+    closing: bool = False  # rows that earlier nodes answered held it back as well
+
+    def holds(self, points: Array) -> Flags:
+        return np.asarray(points @ self.plane > self.threshold)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaneList:
+    """Half-spaces in their order; rows none of them holds get the rest (0: nobody knows)."""
+
+    nodes: tuple[HalfSpace, ...]
+    rest: int
+
+    def answers(self, points: Array) -> NDArray[np.int64]:
+        """What the list says of each row."""
+        out = np.full(len(points), self.rest, dtype=np.int64)
+        for node in reversed(self.nodes):
+            out[node.holds(points)] = node.answer
+        return out
+
+    def depths(self, points: Array) -> NDArray[np.int64]:
+        """How many half-spaces each row is held against."""
+        out = np.full(len(points), len(self.nodes), dtype=np.int64)
+        for index, node in reversed(list(enumerate(self.nodes))):
+            out[node.holds(points)] = index + 1
+        return out
+
+
+def threshold(hard: Array, gains: Array, noise: float = 0.0) -> tuple[float, float]:
+    """(threshold, reach) from projections: halfway from the last hard row to the first row beyond it.
+
+    Without a row beyond, the last hard row itself. With `noise` the last hard row that counts is the
+    first before which rows are pure enough.
+    """
+    reach = _impure(hard, gains, noise) if noise else float(hard.max(initial=-np.inf))
+    beyond = gains[gains > reach]
+    if not len(beyond):
+        return reach, reach
+    first = float(beyond.min())
+    if reach == -np.inf:
+        return float(np.nextafter(first, -np.inf)), reach
+    middle = reach + (first - reach) / 2
+    return (middle if middle < first else reach), reach
+
+
+def _impure(hard: Array, gains: Array, noise: float) -> float:
+    """The hard row beyond which most rows lie, of which no larger share than `noise` is hard."""
+    last = np.sort(hard)[::-1]
+    wrong = np.searchsorted(-last, -last, side="left")  # hard rows beyond each, without its equals
+    right = len(gains) - np.searchsorted(np.sort(gains), last, side="right")
+    pure = np.flatnonzero(wrong <= noise * (wrong + right))
+    return float(last[pure[-1]]) if len(pure) else -np.inf
+
+
+def projected(points: Array, planes: NDArray[Any], block: int = 1 << 22) -> Array:
+    """points . planes [rows, planes], in blocks that bound what is made on the way."""
+    step = max(1, block // max(1, planes.shape[0]))
+    parts = [points[at : at + step] @ planes.T for at in range(0, max(len(points), 1), step)]
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,3 +327,38 @@ def farthest_node(sample: Sample, growth: Growth) -> Candidate | None:
     answer = majority(sample.some(np.flatnonzero(copies)))
     gain = int((along > at).sum())
     return Candidate(HalfSpace(plane, at, answer, reach), gain) if gain else None
+
+
+def prune(found: PlaneList, sample: Sample, tolerance: float = 0.0) -> PlaneList:
+    """Drops a node if the errors on the sample do not grow, or by at most that share of the rows.
+
+    What is dropped may make another node idle, so it goes over the list until nothing changes.
+    """
+    rows = sample.real
+    holds = [node.holds(rows.points) for node in found.nodes]
+    allowed = _errors(found.nodes, holds, rows.signs, found.rest) + int(tolerance * len(rows))
+    kept = list(range(len(found.nodes)))
+    while True:
+        before = len(kept)
+        for index in sorted(kept, reverse=True):
+            if len(kept) == 1:
+                break
+            without = [one for one in kept if one != index]
+            nodes, some = [found.nodes[one] for one in without], [holds[one] for one in without]
+            if _errors(nodes, some, rows.signs, found.rest) <= allowed:
+                kept = without
+        if len(kept) == before:
+            return PlaneList(tuple(found.nodes[one] for one in kept), found.rest)
+
+
+def _errors(
+    nodes: list[HalfSpace] | tuple[HalfSpace, ...],
+    holds: list[NDArray[np.bool_]],
+    signs: NDArray[np.int8],
+    rest: int,
+) -> int:
+    """Rows that get another sign than theirs."""
+    said = np.full(len(signs), rest, dtype=np.int8)
+    for node, held in zip(reversed(nodes), reversed(holds), strict=True):
+        said[held] = node.answer
+    return int((said != signs).sum())

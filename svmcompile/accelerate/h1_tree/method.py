@@ -1,28 +1,35 @@
-"""h1-tree: an SVM and rows in, lists of half-spaces before it (or in its stead) out, as a program."""
+"""h1-tree: an SVM and rows, or labelled rows alone, in; lists of half-spaces out, as a program.
+
+Not on the rows that reach it: those are few and special, and it would fit them too well.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
-from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
+from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
 from svmcompile.accelerate.h1_tree.choose import WIDTH, Chosen, chosen, rows_of
-from svmcompile.accelerate.h1_tree.forest import grown, growth_of
-from svmcompile.accelerate.h1_tree.options import DTYPES, H1TreeOptions
-from svmcompile.accelerate.h1_tree.proven import proven
-from svmcompile.accelerate.h1_tree.remarks import remarks
-from svmcompile.accelerate.h1_tree.rows import Rows, class_numbers, finite, pairs_of
-from svmcompile.accelerate.h1_tree.tables import OUT, Lists, centre_of
+from svmcompile.accelerate.h1_tree.exits import proven
+from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists, centre_of, factors, grown, growth_of
+from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions, H1TreeOptions
+from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite, pairs_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM
+from svmcompile.ir.cost import Cost
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.labels import Labels
+from svmcompile.ir.nodes import Node
+from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.model.front import IDENTITY, scale
+from svmcompile.model.svm import SVM, LabelRule, Source, digest
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
 CHOICE = 0.2  # of the others choose among lists
@@ -139,3 +146,117 @@ def _remarked(program: Program, data: Data, best: Chosen | None, options: H1Tree
     cost = program.cost(data.X[:: -(-len(data.X) // SOME_ROWS)])
     notes = (*program.origin.notes, *remarks(options, best, cost))
     return program.replace(origin=dataclasses.replace(program.origin, notes=notes))
+
+
+def remarks(options: H1TreeOptions, best: Chosen | None, cost: Cost) -> tuple[str, ...]:
+    found = _exits(options, best) if best is not None else []
+    if cost.mean_flops > cost.exact_flops:
+        found.append(
+            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
+            f"this program takes {cost.mean_flops:,.0f}"
+        )
+    return tuple(found)
+
+
+def _exits(options: H1TreeOptions, best: Chosen) -> list[str]:
+    found = best.calibration
+    if not best.lists.nodes:
+        return ["no half-space could answer enough rows; the program is the SVM as it is"]
+    notes = [
+        f"{found.exit_share:.1%} of {found.rows} held-out rows are answered by half-spaces, "
+        f"{found.mean_depth:.1f} of them on average; the others go to the SVM"
+    ]
+    if not found.reached:
+        notes.append(
+            f"{found.rows} rows cannot prove {options.target:.2%} agreement with {options.confidence:.0%} "
+            f"confidence, {found.proven_agreement:.2%} at best; "
+            "give more rows (calibrate=FILE) or a lower target"
+        )
+    return notes
+
+
+def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: float, sha256: str) -> SVM:
+    """An RBF machine behind the scaling that lists are looked for with; gamma 0: one over the features."""
+    from sklearn.svm import SVC
+
+    front = IDENTITY if factor is None else scale(points.mean(axis=0), factor)
+    kernel = Kernel("rbf", gamma or 1 / points.shape[1])
+    model = SVC(C=C, gamma=kernel.gamma, cache_size=500).fit(front.run(points), y)
+    several = len(model.classes_) > 2
+    return SVM(
+        kernel=kernel,
+        vectors=np.asarray(model.support_vectors_),
+        coefficients=np.asarray(model.dual_coef_),
+        intercepts=np.asarray(model.intercept_),
+        label_rule=LabelRule.VOTE if several else LabelRule.POSITIVE_SECOND,
+        source=Source("labelled rows", digest({"rows": sha256, "C": C, "gamma": kernel.gamma})),
+        labels=Labels.of(model.classes_, "the data"),
+        counts=tuple(int(n) for n in model.n_support_) if several else (),
+        front=front,
+    ).check("the SVM at the end")
+
+
+def some_rows(count: int, most: int, seed: int) -> Any:
+    """Row numbers to train on: all, or so many at random."""
+    if count <= most:
+        return slice(None)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+
+
+def train(data: Data, options: H1TrainOptions) -> Program:
+    """One list for two classes, one per pair for more; votes or a directed graph decide among several."""
+    options.check()
+    assert data.y is not None
+    points = finite(data.X, "the data")
+    known = np.unique(data.y)
+    if len(known) < 2:
+        raise OptionError("h1-tree: the data has one class only; lists part at least two")
+    factor = factors(points, options.scale)
+    if options.end == "svm":
+        return _lists_before_svm(data, points, factor, options)
+    rows = Rows(points, class_numbers(data.y, known))
+    pairs: list[Pair] = [(1, 0)] if len(known) == 2 else pair_indices(len(known))
+    growth = growth_of(options, several=len(known) > 2)
+    forest = grown(rows, pairs, growth, options, 0.0, factor)
+    return _program(forest, data, Labels.of(known, "the data"), options)
+
+
+def _lists_before_svm(data: Data, points: Array, factor: Array | None, options: H1TrainOptions) -> Program:
+    """Lists, and behind them an SVM that is trained first."""
+    assert data.y is not None
+    some = some_rows(len(points), options.svm_rows, options.seed)
+    source = digest({"X": data.X, "y": np.asarray(data.y)})
+    svm = trained_svm(points[some], data.y[some], factor, options.C, options.gamma, source)
+    svm = replace(svm, feature_names=data.feature_names)
+    return h1_tree(svm, data, options.before_svm())
+
+
+def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions) -> Program:
+    lists, d = forest.lists(), data.X.shape[1]
+    head: Node = ir.Threshold("label", OUT, True, 1, 0)
+    if len(labels) > 2:
+        head = ir.Vote("label", OUT, len(labels))
+    details = {
+        "lists": {
+            "planes": len(lists.nodes),
+            "grown": forest.grown,
+            "longest": max(len(one.nodes) for one in lists.lists),
+        },
+        "rows": {"lists": len(data.X)},
+    }
+    return Program(
+        input=Input(d, "x", data.feature_names),
+        body=(lists.node("x"), head),
+        outputs=(Output("scores", OUT), Output("label", "label")),
+        tables=lists.tables(d, centre_of(data.X), DTYPES[options.planes]),
+        labels=labels,
+        origin=Origin(
+            source="labelled rows",
+            sha256=digest({"X": data.X, "y": np.asarray(data.y)}),
+            n_support_vectors=0,
+            exact_flops=0,
+            method="h1-tree",
+            claim=Claim.APPROXIMATE,
+            details=details,
+        ),
+    )

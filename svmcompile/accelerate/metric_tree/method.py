@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
-from svmcompile.accelerate.fitting.decide import margin_rule
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.accelerate.metric_tree.build import Built, Workbench
-from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, enlarged, forms
-from svmcompile.accelerate.metric_tree.draft import Draft
-from svmcompile.accelerate.metric_tree.guard import Band, calibrated, fixed
-from svmcompile.accelerate.metric_tree.judge import Judge
+from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
+from svmcompile.accelerate.metric_tree.build import OUT, Built, Part, Workbench
+from svmcompile.accelerate.metric_tree.choose import (
+    Band,
+    Choice,
+    Chooser,
+    calibrated,
+    enlarged,
+    fixed,
+    forms,
+)
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
-from svmcompile.accelerate.metric_tree.remarks import remarks
 from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.cost import Cost
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import run
 from svmcompile.ir.nodes.decisions import margins
-from svmcompile.ir.program import Program
-from svmcompile.model.svm import SVM
+from svmcompile.ir.program import Claim, Program
+from svmcompile.model.svm import SVM, LabelRule
 
 CALIBRATION = 0.25  # of the rows, where none are given
 SOME_ROWS = 2000  # enough to measure the work per row, or the spread of values
+BLOCK_ROWS = 4096
+POOR = 0.95  # agreement below which many classes are too many
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+SPREAD_SHARE = 0.05  # of a regressor's spread: the tolerance where none is given
 
 
 def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Program:
@@ -126,3 +141,144 @@ def _details(built: Built, choice: Choice, band: Band | None, rows: int) -> dict
     if band is not None:
         details["guard"] = band.as_dict()
     return details
+
+
+class Draft:
+    """Nodes so far. `x` names the row in kernel space, `sums` what the heads will read."""
+
+    def __init__(self, svm: SVM) -> None:
+        self.builder = Builder(svm)
+        self.x = self.builder.preprocess()
+        self.steps = len(self.builder.body)
+        self.sums = ""
+
+    def add_tree(self, part: Part) -> None:
+        self.builder.body.extend(part.nodes)
+        self.builder.tables.update(part.tables)
+        self.sums = OUT
+
+    def add_reach(self, points: Array, times: float) -> None:
+        """Beyond so many radii of the points, the sums at infinity."""
+        centre = self.builder.tables["tree_centre"]
+        radius = times * float(np.sqrt(np.square(points - centre).sum(axis=1).max()))
+        far = self.builder.table("far", self.builder.svm.intercepts)
+        self.builder.body.append(ir.Reach("reached", self.x, self.sums, "tree_centre", far, radius))
+        self.sums = "reached"
+
+    def add_guard(self, width: float) -> None:
+        """Sums with a margin below the width come from the SVM itself."""
+        self.builder.exact_sums("exact", x=self.x)
+        self.builder.body.append(
+            ir.Guard("guarded", self.sums, "exact", width, margin_rule(self.builder.svm))
+        )
+        self.sums = "guarded"
+
+    def values(self, points: Array) -> Array:
+        """The sums of rows in kernel space, so far."""
+        starts = range(0, max(len(points), 1), BLOCK_ROWS)
+        return np.concatenate([self._block(points[at : at + BLOCK_ROWS]) for at in starts])
+
+    def _block(self, points: Array) -> Array:
+        env: dict[str, NDArray[Any]] = {self.x: points}
+        for node in self.builder.body[self.steps :]:
+            env[node.out] = run(node, env, self.builder.tables)
+        return np.asarray(env[self.sums])
+
+    def program(self, details: Mapping[str, Any]) -> Program:
+        return self.builder.finish(self.sums, "metric-tree", Claim.APPROXIMATE, details=details)
+
+
+def remarks(
+    options: MetricTreeOptions, built: Built, choice: Choice, band: Band | None, cost: Cost
+) -> tuple[str, ...]:
+    """All that a user should know before trusting the program."""
+    found = [*choice.notes(options.target), *_few_rows(built, choice), *_many_classes(built, choice)]
+    if band is not None:
+        found += _guard(options, band)
+    if cost.mean_flops >= cost.exact_flops:
+        found.append(
+            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
+            f"this program takes {cost.mean_flops:,.0f}"
+        )
+    return tuple(found)
+
+
+def _few_rows(built: Built, choice: Choice) -> list[str]:
+    if choice.tried or choice.reached:
+        return []
+    return [f"the data is too small for a holdout, so the form {built.form.name!r} was taken unchecked"]
+
+
+def _many_classes(built: Built, choice: Choice) -> list[str]:
+    """Pairs of classes share one tree, which does not suit many of them."""
+    if not built.several_classes:
+        return []
+    held = [one.agreement for one in choice.tried if one.form == choice.form]
+    agreement, rows = (
+        (held[0], "held-out rows") if held else (built.left_out_agreement, "rows, each left out")
+    )
+    if agreement is None or agreement >= POOR:
+        return []
+    return [
+        f"one tree for all pairs of classes does not suit this model: {agreement:.1%} agreement on {rows}, "
+        f"{built.part.bytes / 1e6:.2f} MB; use method exact"
+    ]
+
+
+def _guard(options: MetricTreeOptions, band: Band) -> list[str]:
+    notes = [f"guard band {band.width:.3g}: {band.fallback:.1%} of {band.rows} rows go to the exact sum"]
+    if band.width == 0:
+        notes = [
+            f"no guard band is needed: the tree has {band.agreement:.2%} agreement on {band.rows} rows"
+        ]
+    if not band.reached:
+        notes.append(
+            f"{band.rows} rows cannot prove {options.target:.2%} agreement with {options.confidence:.0%} "
+            f"confidence, {band.proven:.2%} at best; give more rows (calibrate=FILE) or a lower target"
+        )
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Tells which approximated sums are wrong; `tol` 0 means that labels decide."""
+
+    svm: SVM
+    tol: float
+
+    @classmethod
+    def of(cls, svm: SVM, tol: float, sums: Array) -> Judge:
+        """With a regressor's tolerance from the spread of its values, where none is given."""
+        if svm.label_rule is LabelRule.NONE and tol == 0:
+            tol = SPREAD_SHARE * float(sums.std()) or float(np.abs(sums).max()) * 1e-6 or 1e-12
+        return cls(svm, tol)
+
+    def by_label(self) -> Judge:
+        """One that asks for labels alone."""
+        return Judge(self.svm, 0.0)
+
+    def wrong(self, found: Array, meant: Array, classes: Indices | None = None) -> Flags:
+        """Rows whose approximated sums do not do. `classes` are those of the sums meant, where known."""
+        if self.tol > 0:
+            return np.asarray((np.abs(found - meant) > self.tol).any(axis=1))
+        classes = labels_of(self.svm, meant) if classes is None else classes
+        return np.asarray(labels_of(self.svm, found) != classes)
+
+    def errors(self, found: Array, meant: Array, classes: Indices, weights: Array, by_risk: bool) -> float:
+        """How many rows are wrong; `by_risk` at least as many as chance would make wrong.
+
+        A leaf of few rows may have no error by luck. With residuals of spread s
+        (weighted mean square), a row of margin f is wrong with a chance of Phi(-|f| / s).
+        """
+        counted = float(self.wrong(found, meant, classes).sum())
+        if not by_risk or self.tol > 0:
+            return counted
+        from scipy.special import ndtr
+
+        margin = np.abs(margins(meant, margin_rule(self.svm)))
+        square = float(np.average(np.square(found - meant).max(axis=1), weights=weights))
+        return max(counted, float(ndtr(-margin / np.sqrt(square)).sum()) if square > 0 else 0.0)
+
+    def agreement(self, found: Array, meant: Array) -> float:
+        """Share of rows that are right."""
+        return float(1 - self.wrong(found, meant).mean())

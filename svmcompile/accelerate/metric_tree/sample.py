@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.decide import labels_of, margin_rule
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.accelerate.metric_tree.judge import Judge
+from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
+from svmcompile.accelerate.metric_tree.method import Judge
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.pairs import pair_indices

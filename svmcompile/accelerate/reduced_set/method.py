@@ -22,9 +22,17 @@ from svmcompile.accelerate.fitting.rows import (
     likeness,
     sum_weights,
 )  # fmt: skip
-from svmcompile.accelerate.reduced_set.move import moved
-from svmcompile.accelerate.reduced_set.refit import RIDGE, Fit, boundary_weights, feature_fit, ridge_fit
-from svmcompile.accelerate.reduced_set.select import Order, select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set.select import (
+    RIDGE,
+    Fit,
+    Order,
+    boundary_weights,
+    feature_fit,
+    moved,
+    ridge_fit,
+    select_by_features,
+    select_by_rows,
+)
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError

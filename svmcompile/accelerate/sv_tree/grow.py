@@ -1,5 +1,7 @@
 """Grow: a tree from kernel values K[rows, vectors] and targets[rows, outputs], node by node.
 
+From a random threshold, columns and threshold are improved in turn until the cost stops falling.
+
 A node's column is chosen by its parent; the node chooses its threshold and its children's columns.
 Along the way every node keeps the coefficients of its path, so a leaf is a short affine function of the
 kernel values met.
@@ -14,21 +16,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.sv_tree.alternate import alternating_split
 from svmcompile.accelerate.sv_tree.split import (
     SMALLEST_SQUARE,
     Matrix,
     Rows,
     Split,
+    all_cuts,
     best_column,
     best_split,
     fit_term,
 )
-from svmcompile.accelerate.sv_tree.tree import Tree
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.kinds import Indices
+from svmcompile.ir.walks import Paths, path_evaluations, path_sums, paths
 from svmcompile.progress import steps
 
 Decide = Callable[[Array], NDArray[Any]]  # outputs -> labels
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes, each with a column or, where its column was met before, ~level; see `ir.nodes.PathSum`."""
+
+    picks: NDArray[np.int32]  # [nodes]
+    thresholds: Array  # [nodes]
+    children: NDArray[np.int32]  # [nodes, 2]
+    starts: NDArray[np.int32]  # [leaves + 1]
+    weights: Array  # [coefficients, outputs]
+    bias: Array  # [leaves, outputs]
+
+    def paths(self, K: Matrix) -> Paths:
+        """Where the rows go."""
+        return paths(K, self.picks, self.thresholds, self.children)
+
+    def values(self, K: Matrix) -> Array:
+        """The tree's outputs, [rows, outputs]."""
+        path = self.paths(K)
+        return path_sums(path.leaf, path.met, self.starts, self.weights, self.bias)
+
+    def evaluations(self, K: Matrix) -> Indices:
+        """How many kernel values each row needs."""
+        return path_evaluations(self.picks, self.children)[self.paths(K).leaf]
+
+    def columns(self) -> NDArray[np.int32]:
+        """The columns in use, each once."""
+        return np.unique(self.picks[self.picks >= 0])
+
+    def renumbered(self) -> Tree:
+        """The same tree over `columns()` only."""
+        used = self.columns()
+        picks = np.where(self.picks >= 0, np.searchsorted(used, self.picks), self.picks)
+        return Tree(
+            picks.astype(np.int32), self.thresholds, self.children, self.starts, self.weights, self.bias
+        )
+
+
+def alternating_split(
+    K: Matrix, rows: Rows, column: int, targets: Array, random: np.random.Generator
+) -> Split | None:
+    """A split that neither other columns nor another threshold improves; None for equal values."""
+    keys = K[rows, column].astype(np.float64)
+    order = np.argsort(keys, kind="stable")
+    rows, keys, targets = rows[order], keys[order], targets[order]
+    cuts = all_cuts(keys)
+    if not len(cuts):
+        return None
+    cut, cost = int(cuts[random.integers(len(cuts))]), np.inf
+    values = K[rows].astype(np.float64)
+    while True:
+        left, right = _column(values[:cut], targets[:cut]), _column(values[cut:], targets[cut:])
+        on_left = np.cumsum(_errors(values, targets, left, slice(cut)))
+        on_right = np.cumsum(_errors(values, targets, right, slice(cut, None)))
+        costs = on_left[cuts - 1] + (on_right[-1] - on_right[cuts - 1])
+        best = int(np.argmin(costs))
+        if not costs[best] < cost:
+            break
+        cut, cost = int(cuts[best]), float(costs[best])
+    # The paper's threshold is an element of the column; midway sends the same rows left.
+    return Split(float(keys[cut - 1] + keys[cut]) / 2, left, right)
+
+
+def _column(values: Array, targets: Array) -> int:
+    """The column whose best multiple is closest to the targets."""
+    squares = np.square(values).sum(axis=0)
+    alive = squares > SMALLEST_SQUARE
+    gains = np.square(values.T @ targets).sum(axis=1) / np.where(alive, squares, 1.0)
+    return int(np.argmax(np.where(alive, gains, 0.0)))
+
+
+def _errors(values: Array, targets: Array, column: int, part: slice) -> Array:
+    """Squared errors of all rows under the column's best multiple for a part of them."""
+    term = fit_term(values[part, column], targets[part], affine=False)
+    return np.asarray(np.square(targets - term.values(values[:, column])).sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)

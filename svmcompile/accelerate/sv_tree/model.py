@@ -1,4 +1,4 @@
-"""Model: an optional linear term and one tree for all sums, or one for each; built and judged."""
+"""Model: an optional linear term, one tree for all sums or one for each, and a fallback; built and judged."""
 
 from __future__ import annotations
 
@@ -9,19 +9,83 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import FittingRows, likeness
-from svmcompile.accelerate.sv_tree.grow import Growth, grow
-from svmcompile.accelerate.sv_tree.linear import Linear, fit_linear
-from svmcompile.accelerate.sv_tree.options import SvTreeOptions
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, FittingRows, labels_of, likeness, margin_rule
+from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
+from svmcompile.accelerate.sv_tree.method import SvTreeOptions
 from svmcompile.accelerate.sv_tree.split import Matrix
-from svmcompile.accelerate.sv_tree.tree import Tree
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.kinds import Indices
+from svmcompile.errors import OptionError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Indices, Rule
+from svmcompile.ir.nodes.decisions import margins
+from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.progress import steps
 
+MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
+RIDGE = 1e-3  # of the rows' mean variance
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
 NO_CAP = 100  # depth of the published form, for safety
+
+
+def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
+    """K[rows, vectors]; 50,000 rows by 5,000 vectors take one gigabyte."""
+    size = len(rows) * len(vectors)
+    K = np.empty((len(rows), len(vectors)), dtype=np.float64 if size <= MOST_DOUBLES else np.float32)
+    step = max(1, BLOCK_VALUES // max(1, len(vectors)))
+    with steps("kernel values", len(rows)) as advance:
+        for at in range(0, len(rows), step):
+            K[at : at + step] = kernel.values(rows[at : at + step], vectors)
+            advance(min(step, len(rows) - at))
+    return K
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """weights (z - centre) + bias."""
+
+    weights: Array  # [outputs, features]
+    bias: Array  # [outputs]
+    centre: Array  # [features], float32 numbers
+
+    def values(self, z: Array) -> Array:
+        return np.asarray((z - self.centre) @ self.weights.T + self.bias)
+
+
+def fit_linear(z: Array, targets: Array) -> Linear:
+    """The least-squares fit of targets [rows, outputs], slopes kept small."""
+    centre = nearest_float32(z.mean(axis=0))
+    h = z - z.mean(axis=0)
+    gram = h.T @ h
+    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
+    slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), h.T @ (targets - targets.mean(axis=0)))
+    bias = targets.mean(axis=0) + (centre - z.mean(axis=0)) @ slopes
+    return Linear(slopes.T, bias, centre)
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Rows whose margin is below the width go through the exact sum."""
+
+    width: float
+    rule: Rule
+    share: float  # of held-out rows
+    agreement: float  # on them, with the exact sum's labels for that share
+
+
+def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Fallback:
+    """The width that a share of the wrongly labelled rows stays below."""
+    if svm.label_rule is LabelRule.NONE:
+        raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
+    rule = margin_rule(svm)
+    margin = margins(sums, rule)
+    wrong = labels_of(svm, sums) != labels_of(svm, wanted)
+    width = 0.0
+    if wrong.any() and quantile > 0:
+        # A row at the width itself is taken for sure.
+        width = float(np.nextafter(np.quantile(margin[wrong], quantile, method="higher"), np.inf))
+    unsure = ~(margin >= width)
+    agreement = 1.0 - float((wrong & ~unsure).mean())
+    return Fallback(width, rule, float(unsure.mean()), agreement)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,9 @@
-"""fix: a math program becomes one in whole numbers, "q15" or "q7"."""
+"""fix: a math program becomes one in whole numbers, "q15" or "q7".
+
+Sums over kernels, affine functions and trees are computed in whole numbers, from a row that is quantised
+once. What comes before (preprocessing beyond scaling) and after (decision values as the caller sees them)
+stays in float. Scales are chosen by the range of each feature and tried out on the rows given.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rows in whole numbers: from the range of each feature to a `Quantise` node."""
+"""Rows in whole numbers: from the range of each feature to a `Quantise` node.
+
+Kernels of distances need one scale for all features as the kernel sees them; dot products take any, and
+each feature then fills the whole range of its type.
+"""
 
 from __future__ import annotations
 

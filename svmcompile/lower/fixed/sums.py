@@ -1,4 +1,11 @@
-"""Kernel sums, their curves, affine and quadratic functions in whole numbers, with bounds on errors."""
+"""Kernel sums, their curves, affine and quadratic functions in whole numbers, with bounds on errors.
+
+What enters is a math node and the quantised row it reads; what leaves is the node in whole numbers, its
+tables, the unit of its scores and how far a score can be from the original's, for any row within range.
+
+Arguments and points are whole numbers: the function is known at multiples of 2^cell_bits of an argument
+in some unit, points are in units of 1 / TOP. What leaves is the table, cell_bits and a bound on the error.
+"""
 
 from __future__ import annotations
 

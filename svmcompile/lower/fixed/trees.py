@@ -1,4 +1,8 @@
-"""Trees in whole numbers: routes, functions of leaves, tests by kernel values, sums of leaves."""
+"""Trees in whole numbers: routes, functions of leaves, tests by kernel values, sums of leaves.
+
+What leaves beside a node and its tables: for scores their unit and a bound on their error, which holds
+for rows that take the same way; for tests how close to its threshold a row may take another (`slack`).
+"""
 
 from __future__ import annotations
 

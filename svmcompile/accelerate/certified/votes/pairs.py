@@ -15,8 +15,7 @@ from svmcompile.accelerate.bounds.margins import (
     kernel_error,
 )
 from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
-from svmcompile.accelerate.fitting.decide import labels_of
-from svmcompile.accelerate.fitting.rows import kernel_sums
+from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.accelerate.taylor.expansion import RbfSum
 from svmcompile.ir.arithmetic import in_segments
 from svmcompile.ir.kernel import Array

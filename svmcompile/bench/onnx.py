@@ -1,4 +1,4 @@
-"""skl2onnx's graph of the model in ONNX Runtime: one SVMClassifier or SVMRegressor operator, one thread.
+"""ONNX Runtime as a rival: graphs of skl2onnx and our own.
 
 The graph is cut down to its first output, the label or value. For several
 classes the rest, scikit-learn's one-vs-rest scores, is hundreds of small nodes
@@ -7,16 +7,38 @@ that would make it look slow at something nobody asked for.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from svmcompile.bench.onnx_runtime import c_peer
 from svmcompile.bench.peers import CPeer, PythonPeer
+from svmcompile.bench.result import LocalRunner
 from svmcompile.bench.subject import Subject
-from svmcompile.bench.timing import LocalRunner
 
 TITLE = "skl2onnx ONNX"
+
+
+def library() -> Path | None:
+    """ONNX Runtime's shared library, where the Python package brings one by itself."""
+    import onnxruntime
+
+    folder = Path(onnxruntime.__file__).parent / "capi"
+    found = sorted([*folder.glob("libonnxruntime.so*"), *folder.glob("libonnxruntime.*dylib")])
+    return found[0] if found else None
+
+
+def c_peer(title: str, graph: bytes, output: str, subject: Subject) -> CPeer | None:
+    """A rival for the driver; None without a library, or where the answers are no numbers."""
+    import onnxruntime
+
+    found, labels = library(), subject.program.labels
+    if found is None or (labels is not None and labels.kind != "int"):
+        return None
+    name = f"{title.split()[0].lower()}.onnx"
+    (subject.work / name).write_bytes(graph)
+    version = str(onnxruntime.__version__)
+    return CPeer(title, "onnx", f"{output}:{name}", version, library=found, gives_labels=True)
 
 
 def start(subject: Subject) -> CPeer | PythonPeer:

@@ -1,0 +1,359 @@
+"""Training and its search (section 2.4): rows and options enter, the best classifier on held-out rows leaves.
+
+All parameters at the first ceiling; then, for the best few, larger ceilings as long as they gain enough.
+
+R = sum over mixed leaves of rho^2 beta^2 + |xi|^2 at functional margin 1 (mean over a leaf's problems;
+rho^2 = 1 for RBF, else the largest k(x, x)). The bound's constant is unknown: terms compare trees of a set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, predict, sums
+from svmcompile.accelerate.dtsvm.method import Decomposition, Scaling, rows_by_leaf
+from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.accelerate.dtsvm.tree import Partition, Tree, grow, tree_partition, without_small_leaves
+from svmcompile.accelerate.dtsvm.work import Checkpoint, Workers
+from svmcompile.errors import OptionError
+from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kinds import Indices
+from svmcompile.ir.pairs import pair_indices, pair_weights
+
+NEEDS_GAMMA = ("poly", "rbf", "sigmoid")
+GRAM_ROWS = 4000  # up to here the kernel values of a leaf are computed once for all C
+Partitions = Callable[[int], Partition]  # of a ceiling
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A classifier, and what was tried to find it (nothing where there was no choice)."""
+
+    model: Decomposition
+    chosen: Tried | None
+    tried: list[Tried]
+
+
+def thetas(options: TrainOptions) -> list[Theta]:
+    """The grid, C by C for each kernel."""
+    gammas = options.gamma.values if options.kernel in NEEDS_GAMMA else (1.0,)
+    kind: Any = options.kernel
+    kernels = [Kernel(kind, gamma, options.coef0, options.degree) for gamma in gammas]
+    return [Theta(kernel, C) for kernel in kernels for C in options.C.values]
+
+
+def leaf_rule(mode: str, n_classes: int) -> LeafRule:
+    """Two classes need one sum, whatever the mode."""
+    if n_classes == 2:
+        return "sum"
+    return "vote" if mode == "1a1" else "ovr"
+
+
+def train_classifier(X: NDArray[Any], y: Indices, n_classes: int, options: TrainOptions) -> Trained:
+    """The classifier of rows whose labels are class numbers."""
+    options.check()
+    workers = workers_of(options)
+    grid = thetas(options)
+    if len(grid) == 1 and (options.max_ceiling or len(X)) <= options.ceiling:
+        return Trained(fitted(X, y, n_classes, grid[0], options.ceiling, options, workers), None, [])
+    kept, held = holdout(len(X), options.validation, options.seed)
+    rows = Rows(X[kept], y[kept], X[held], y[held], scaling_of(X[kept], options))
+    search, tree = tree_search(rows, n_classes, options, workers)
+    chosen, tried = search.best(grid, plan_of(options))
+    if options.refit:
+        model = fitted(X, y, n_classes, chosen.theta, chosen.ceiling, options, workers)
+    else:
+        model = fitted(rows.X, rows.y, n_classes, chosen.theta, chosen.ceiling, options, workers, tree)
+    return Trained(model, chosen, tried)
+
+
+def workers_of(options: TrainOptions) -> Workers:
+    return Workers(options.jobs, Checkpoint(Path(options.checkpoint)) if options.checkpoint else None)
+
+
+def plan_of(options: TrainOptions) -> Plan:
+    return Plan(options.ceiling, options.growth, options.max_ceiling, options.top, options.gain)
+
+
+def scaling_of(X: NDArray[Any], options: TrainOptions) -> Scaling:
+    return Scaling.to_unit(X) if options.scale else Scaling.none(X.shape[1])
+
+
+def holdout(n_rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
+    """Rows to train with and rows to choose with, each in their order."""
+    held = max(1, round(share * n_rows))
+    if held >= n_rows:
+        raise OptionError(
+            f"dtsvm: {n_rows} rows are too few to hold some out; give one C, one gamma, or more rows"
+        )
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Workers) -> tuple[Search, Tree]:
+    """The search over cuts of one tree, and that tree."""
+    tree = grow(rows.X, rows.y, options.ceiling, options.seed)
+
+    def partition(ceiling: int) -> Partition:
+        cut = cut_tree(tree, rows.X, rows.y, n_classes, ceiling, options)
+        return tree_partition(cut, rows.X, rows.held_X)
+
+    rule = leaf_rule(options.mode, n_classes)
+    return Search(rows, partition, rule, options.iterations, workers), tree
+
+
+def cut_tree(
+    tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, options: TrainOptions
+) -> Tree:
+    """The top of the tree for a ceiling, without leaves that are too small."""
+    return without_small_leaves(tree.cut(ceiling), X, y, n_classes, ceiling, options.min_leaf)
+
+
+def fitted(
+    X: NDArray[Any], y: Indices, n_classes: int, theta: Theta, ceiling: int, options: TrainOptions,
+    workers: Workers, tree: Tree | None = None,
+) -> Decomposition:  # fmt: skip
+    """All leaves of the tree for one ceiling; the tree may be grown already."""
+    tree = grow(X, y, ceiling, options.seed) if tree is None else tree
+    tree = cut_tree(tree, X, y, n_classes, ceiling, options)
+    scaling, rule = scaling_of(X, options), leaf_rule(options.mode, n_classes)
+    rows = rows_by_leaf(tree.leaves(X), tree.n_leaves)
+
+    def task(at: int) -> Task:
+        own = rows[at]
+        return Task(scaling(X[own]), y[own], theta, rule, options.iterations, judged=options.risk)
+
+    leaves = workers.results("training leaves", fit_leaf, Leaf, task, [len(own) for own in rows])
+    return Decomposition(tree, tuple(leaves), theta, rule, scaling)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Trial:
+    """One leaf with parameters that share a kernel, and held-out rows to judge them by."""
+
+    X: Array
+    y: Indices
+    held_X: Array
+    held_y: Indices
+    kernel: Kernel
+    Cs: tuple[float, ...]
+    rule: LeafRule
+    max_iter: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Scored:
+    """For each C: held-out rows classified right, vectors met, and whether LIBSVM converged."""
+
+    right: Indices
+    summed: Indices
+    unique: Indices
+    converged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A ceiling and parameters, and what they give on the held-out rows."""
+
+    ceiling: int
+    theta: Theta
+    accuracy: float
+    leaves: int
+    nesv: float
+    nesv_unique: float
+    unconverged_leaves: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Fit for JSON."""
+        rest = {key: value for key, value in asdict(self).items() if key != "theta"}
+        return {"C": self.theta.C, "kernel": self.theta.kernel.text(), **rest}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How far to search."""
+
+    ceiling: int
+    growth: int
+    max_ceiling: int  # 0: up to all rows
+    top: int
+    gain: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to train with and held-out rows, as the kernel sees them by `scaling`."""
+
+    X: NDArray[np.floating[Any]]
+    y: Indices
+    held_X: NDArray[np.floating[Any]]
+    held_y: Indices
+    scaling: Scaling
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """v(ceiling, parameters) on given rows, whatever divides them into groups."""
+
+    rows: Rows
+    partitions: Partitions
+    rule: LeafRule
+    max_iter: int
+    workers: Workers
+
+    def best(self, thetas: Sequence[Theta], plan: Plan) -> tuple[Tried, list[Tried]]:
+        """The winner, and everything tried."""
+        tried = self.tried(plan.ceiling, thetas)
+        leading = sorted(tried, key=lambda one: -one.accuracy)[: plan.top]
+        winners, ceiling = list[Tried](), plan.ceiling
+        while leading and ceiling < len(self.rows.X):
+            ceiling *= plan.growth
+            if plan.max_ceiling and ceiling > plan.max_ceiling:
+                break
+            larger = self.tried(ceiling, [one.theta for one in leading])
+            tried += larger
+            pairs = list(zip(leading, larger, strict=True))
+            winners += [old for old, new in pairs if new.accuracy - old.accuracy < plan.gain]
+            leading = [new for old, new in pairs if new.accuracy - old.accuracy >= plan.gain]
+        return max([*winners, *leading], key=lambda one: one.accuracy), tried
+
+    def tried(self, ceiling: int, thetas: Sequence[Theta]) -> list[Tried]:
+        """Accuracy of each of the parameters at one ceiling."""
+        parts, kernels = self.partitions(ceiling), list(dict.fromkeys(theta.kernel for theta in thetas))
+        pure = [len(np.unique(self.rows.y[own])) == 1 for own in parts.own]
+        mixed = [at for at, one in enumerate(pure) if not one and len(parts.held[at])]
+        groups = [(leaf, kernel) for leaf in mixed for kernel in kernels]
+        costs = {kernel: tuple(t.C for t in thetas if t.kernel == kernel) for kernel in kernels}
+
+        def task(at: int) -> Trial:
+            leaf, kernel = groups[at]
+            return self._trial(parts.own[leaf], parts.held[leaf], kernel, costs[kernel])
+
+        sizes = [len(parts.own[leaf]) for leaf, _ in groups]
+        results = self.workers.results(f"ceiling {ceiling}", score, Scored, task, sizes)
+        right = sum(self._right_of_pure(parts, at) for at, one in enumerate(pure) if one)
+        by_kernel = {
+            kernel: [
+                (len(parts.held[leaf]), one)
+                for (leaf, own), one in zip(groups, results, strict=True)
+                if own == kernel
+            ]
+            for kernel in kernels
+        }
+        return [
+            self._total(
+                ceiling,
+                theta,
+                len(pure),
+                right,
+                by_kernel[theta.kernel],
+                costs[theta.kernel].index(theta.C),
+            )
+            for theta in thetas
+        ]
+
+    def _trial(self, own: Indices, held: Indices, kernel: Kernel, costs: tuple[float, ...]) -> Trial:
+        rows, scaling = self.rows, self.rows.scaling
+        return Trial(
+            scaling(rows.X[own]), rows.y[own], scaling(rows.held_X[held]), rows.held_y[held],
+            kernel, costs, self.rule, self.max_iter,
+        )  # fmt: skip
+
+    def _right_of_pure(self, parts: Partition, at: int) -> int:
+        return int((self.rows.held_y[parts.held[at]] == self.rows.y[parts.own[at][0]]).sum())
+
+    def _total(
+        self, ceiling: int, theta: Theta, leaves: int, right: int, found: list[tuple[int, Scored]], at: int
+    ) -> Tried:
+        n = max(1, len(self.rows.held_X))
+        return Tried(
+            ceiling,
+            theta,
+            (right + sum(int(one.right[at]) for _, one in found)) / n,
+            leaves,
+            sum(rows * int(one.summed[at]) for rows, one in found) / n,
+            sum(rows * int(one.unique[at]) for rows, one in found) / n,
+            sum(not one.converged[at] for _, one in found),
+        )
+
+
+def score(trial: Trial) -> Scored:
+    """Every C on one leaf; they share the kernel values of its rows."""
+    gram = (
+        trial.kernel.values(trial.X, trial.X) if len(trial.Cs) > 1 and len(trial.X) <= GRAM_ROWS else None
+    )
+    leaves = []
+    for C in trial.Cs:
+        theta = Theta(trial.kernel, C)
+        leaf = fit(Task(trial.X, trial.y, theta, trial.rule, trial.max_iter), gram)
+        right = (predict(leaf, theta, trial.rule, trial.held_X) == trial.held_y).sum()
+        leaves.append((right, leaf.summed_vectors, leaf.unique_vectors, leaf.converged))
+    return Scored(*(np.array(column) for column in zip(*leaves, strict=True)))
+
+
+def fit_leaf(task: Task) -> Leaf:
+    """The leaf's classifier, with its risk where the task asks for it."""
+    leaf = fit(task)
+    return replace(leaf, risk=leaf_risk(leaf, task)) if task.judged else leaf
+
+
+def leaf_risk(leaf: Leaf, task: Task) -> float:
+    """rho^2 beta^2 + |xi|^2, mean over the problems of a leaf; 0 for a constant."""
+    if leaf.is_pure:
+        return 0.0
+    kernel = task.theta.kernel
+    found = sums(leaf, kernel, task.X)
+    norms = squared_norms(leaf, task.theta)
+    slack = [float(np.square(xi).sum()) for xi in slacks(leaf, task.rule, found, task.y)]
+    return _radius(kernel, task.X) * float(norms.mean()) + float(np.mean(slack))
+
+
+def squared_norms(leaf: Leaf, theta: Theta) -> Array:
+    """beta^2 = a' K a of every problem."""
+    pairs = len(leaf.weights) == len(leaf.classes) - 1
+    weights = pair_weights(leaf.weights, leaf.counts) if pairs else leaf.weights
+    gram = theta.kernel.values(leaf.vectors, leaf.vectors)
+    return np.asarray(np.einsum("ij,jk,ik->i", weights, gram, weights, optimize=True))
+
+
+def slacks(leaf: Leaf, rule: LeafRule, found: Array, y: Indices) -> list[Array]:
+    """xi_j = max(0, 1 - y_j f(x_j)) of the rows each problem is about."""
+    if rule == "sum":
+        return [_slack(found[:, 0], y == leaf.classes[1])]
+    if rule == "ovr":
+        return [_slack(found[:, k], y == label) for k, label in enumerate(leaf.classes)]
+    every = []
+    for column, (first, second) in enumerate(pair_indices(len(leaf.classes))):
+        own = np.isin(y, leaf.classes[[first, second]])
+        every.append(_slack(found[own, column], y[own] == leaf.classes[first]))
+    return every
+
+
+def _slack(values: Array, positive: NDArray[np.bool_]) -> Array:
+    return np.maximum(0.0, 1.0 - np.where(positive, values, -values))
+
+
+def _radius(kernel: Kernel, rows: NDArray[np.floating]) -> float:
+    """rho^2: the largest k(x, x)."""
+    if kernel.kind == "rbf":
+        return 1.0
+    return max(
+        float(kernel.values(row[None], row[None])[0, 0]) for row in np.asarray(rows, dtype=np.float64)
+    )
+
+
+def terms(R: float, n_leaves: int, n_rows: int, n_features: int) -> dict[str, float]:
+    """T1 = R ln^2 n and T2 = L ln(d n L^2), the two parts of the bound; R and R per leaf."""
+    return {
+        "R": R,
+        "R_per_leaf": R / n_leaves,
+        "T1": R * math.log(n_rows) ** 2,
+        "T2": n_leaves * math.log(n_features * n_rows * n_leaves**2),
+    }
