@@ -35,7 +35,8 @@ def is_staged_host(node: Staged, program: Program) -> bool:
 def staged_template(node: Staged, program: Program) -> str:
     """The file that has the node's macro."""
     kind = KINDS[type(node)]
-    return f"host_{kind}" if is_staged_host(node, program) else kind
+    hosts = {"staged": "host/bounded", "vote": "host_vote", "taylor_vote": "host_taylor_vote"}
+    return hosts[kind] if is_staged_host(node, program) else kind
 
 
 def idle_staged(node: Node, program: Program) -> set[str]:
