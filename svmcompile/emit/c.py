@@ -19,6 +19,7 @@ from svmcompile.emit.c_kernel import functions_with_kernel, kernel_functions, po
 from svmcompile.emit.c_staged import STAGED
 from svmcompile.emit.c_tiled import Tiled, input_body, leaf_body, sparse_functions, tiled
 from svmcompile.emit.c_trees import lazy_bodies
+from svmcompile.emit.c_vectors import VECTOR_SYMBOLS, plain_instruction_sets
 from svmcompile.emit.names import Names, check_name, comment
 from svmcompile.emit.self_test import SelfTest
 from svmcompile.emit.templating import render
@@ -50,7 +51,7 @@ def emit(
     """
     check_name(name)
     assert program.number, "lower the program first"
-    reserved = RESERVED | (ASKING if points(program) else frozenset())
+    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
     if profile == "device":
         check_double(program, soft_double)
         reserved |= OF_DEVICES
@@ -91,6 +92,7 @@ def _context(
     labels = _labels(program.labels)
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
+    called = helpers(program, types, name, style, made.folded)
     return {
         "name": name,
         "NAME": name.upper(),
@@ -107,7 +109,12 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(program, types, name, style, made.folded),
+        "helpers": called,
+        "vectors": [
+            one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
+            for one in called
+            if profile == "host"
+        ],
         **style.file_fields(program, types),
         "nodes": [
             c_nodes.context(node, program, types, symbols, name, style, made) for node in program.body

@@ -42,10 +42,16 @@ INSTRUCTION_SETS = (
     ),
     InstructionSet(
         "avx2", 32, 1, 6, 4, 12, 4, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
-        "0", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
+        "", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
     ),
     InstructionSet("base", 16, 1, 3, 2, 12, 4),
 )  # fmt: skip
+
+# What `host/vector.j2` calls its types and functions, behind the prefix of an instruction set.
+PRELUDE = "v u i any load load_any load_half exp2 tanh size below select sum above gather".split()
+VECTOR_SYMBOLS = frozenset(
+    f"{wide}{isa.name}_{symbol}" for wide in ("", "wide_") for isa in INSTRUCTION_SETS for symbol in PRELUDE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +121,31 @@ def instruction_sets(
     return made
 
 
-def plain_instruction_sets(size: int, function: str, name: str) -> list[dict[str, Any]]:
+def plain_instruction_sets(size: int, prefix: str, name: str) -> list[dict[str, Any]]:
     """Every instruction set with its vector types for numbers of so many bytes, best first."""
-    return [vector_names(isa, size, function, name) for isa in INSTRUCTION_SETS]
+    return [vector_names(isa, size, prefix, name) for isa in INSTRUCTION_SETS]
 
 
-def vector_names(isa: InstructionSet, size: int, function: str, name: str) -> dict[str, Any]:
-    """How a function names what it has for one instruction set."""
-    attribute = f'__attribute__((target("{isa.target}"))) ' if isa.target else ""
+def vector_names(isa: InstructionSet, size: int, prefix: str, name: str) -> dict[str, Any]:
+    """What `host/vector.j2` calls vectors of one instruction set; the prefix is that of helper functions."""
+    macro, own = f"{name}_{isa.name}".upper(), f"{prefix}_{isa.name}"
+    attribute = f"{macro} " if isa.target else ""
     return {
         **asdict(isa),
         "guard": isa.guard and f"({isa.guard}) && !defined({name.upper()}_NO_{isa.name.upper()})",
-        "has": f"{function}_has_{isa.name}".upper(),
+        "macro": macro,
+        "has": f"{name}_has_{isa.name}".upper(),
+        "on": f"{name}_on_{isa.name}".upper(),
         "lanes": isa.bytes // size,
-        "v": f"{function}_{isa.name}_v",
-        "u": f"{function}_{isa.name}_u",
+        "p": own,
+        "v": f"{own}_v",
+        "u": f"{own}_u",
+        "i": f"{own}_i",
+        "any": f"{own}_any",
         "native": f"__m{8 * isa.bytes}" + ("" if size == 4 else "d"),
-        # Compilers forget it at times, and then the caller's own code is slowed down.
-        "leave": "__builtin_ia32_vzeroupper();" if isa.target else "",
         "plain": f"{attribute}static ",
-        "inline": f"{attribute}static inline __attribute__((always_inline)) ",
-        "noinline": f"{attribute}static __attribute__((noinline)) ",
+        "inline": f"{attribute}{name.upper()}_INLINE ",
+        "noinline": f"{attribute}{name.upper()}_NOINLINE ",
     }
 
 
