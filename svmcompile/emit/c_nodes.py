@@ -130,7 +130,7 @@ def context(
         known["lazy"] = lazy_name(node.exact, symbols)
     if isinstance(node, STAGED):
         known |= staged_context(node, program, number, name, helper) | {"numbers": NUMBERS[number]}
-        known["isas"] = host_staged(node, program, number, known["function"], name)
+        known["isas"] = host_staged(node, program, number, helper, name)
     known |= own_names(node, symbols)
     if isinstance(node, ir.TiledSum):
         prepare = next(item for item in program.body if item.out == node.x)

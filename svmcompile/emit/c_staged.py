@@ -35,8 +35,9 @@ def is_staged_host(node: Staged, program: Program) -> bool:
 def staged_template(node: Staged, program: Program) -> str:
     """The file that has the node's macro."""
     kind = KINDS[type(node)]
-    hosts = {"staged": "host/bounded", "vote": "host_vote", "taylor_vote": "host_taylor_vote"}
-    return hosts[kind] if is_staged_host(node, program) else kind
+    if is_staged_host(node, program):
+        return "host/bounded" if kind == "staged" else "host/votes"
+    return kind
 
 
 def idle_staged(node: Node, program: Program) -> set[str]:
@@ -135,12 +136,12 @@ def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
 
 
 def host_staged(
-    node: Staged, program: Program, number: Number, function: str, name: str
+    node: Staged, program: Program, number: Number, helper: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
     size = 4 if number == "f32" else 8
     made = []
-    for isa in plain_instruction_sets(size, function, name):
+    for isa in plain_instruction_sets(size, helper, name):
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
         isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
