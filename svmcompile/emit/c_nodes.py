@@ -66,7 +66,7 @@ TEMPLATES: dict[str, tuple[type[Node], ...]] = {
     "leaves": (ir.PackedLeaves,),
     "taylor": (ir.OneLeaf, ir.TaylorSum),
     "jets": (ir.JetSum,),
-    "host_taylor": (ir.TiledTaylor,),
+    "host/taylor": (ir.TiledTaylor,),
     "picked_taylor": (ir.PickedTaylor,),
     "features": FEATURES,
     "chances": CHANCES,
@@ -139,7 +139,7 @@ def context(
             "factor": symbols(f"@{prepare.factor}", prepare.factor),
             "limit": real(prepare.limit, number),
         }
-    known |= taylor_vectors(node, program, types, name, known["function"])
+    known |= taylor_vectors(node, program, types, name, known["function"], helper)
     if isinstance(node, ir.PackedLeaves):
         known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
     elif _takes_vectors(node, program):

@@ -21,15 +21,17 @@ MOST_SUMS = 8  # vectors that are added to without waiting for each other
 MOST_GROUPS = 4  # of four sums each in plain code, as many as registers hold
 
 
-def taylor_vectors(node: Node, program: Program, types: Types, name: str, function: str) -> dict[str, Any]:
+def taylor_vectors(
+    node: Node, program: Program, types: Types, name: str, function: str, helper: str
+) -> dict[str, Any]:
     """What polynomials in layouts of their own need; nothing for other nodes."""
     if isinstance(node, ir.TiledTaylor):
-        return tiled_context(node, program, types, name, function)
-    return picked_context(node, program, types, name, function) if isinstance(node, ir.PickedTaylor) else {}
+        return tiled_context(node, program, types, name, function, helper)
+    return picked_context(node, program, types, name, helper) if isinstance(node, ir.PickedTaylor) else {}
 
 
 def picked_context(
-    node: ir.PickedTaylor, program: Program, types: Types, name: str, function: str
+    node: ir.PickedTaylor, program: Program, types: Types, name: str, helper: str
 ) -> dict[str, Any]:
     """The fields the macros read beside those every node has."""
     number, full = node_number(node, program, types), program.tables[node.columns].shape[1]
@@ -46,7 +48,7 @@ def picked_context(
         "aligned": " __attribute__((aligned(64)))" if host else "",
         "segment": SEGMENT,
         "groups": _groups(full // FEW_LANES),
-        "isas": [_vectors(isa, node, full, number, function, name) for isa in sets],
+        "isas": [_vectors(isa, node, full, number, helper, name) for isa in sets],
     }
 
 
@@ -57,14 +59,14 @@ def _groups(count: int) -> list[tuple[int, int]]:
 
 
 def _vectors(
-    isa: InstructionSet, node: ir.PickedTaylor, full: int, number: Number, function: str, name: str
+    isa: InstructionSet, node: ir.PickedTaylor, full: int, number: Number, helper: str, name: str
 ) -> dict[str, Any]:
     """Vectors of a column, and of the rows of triangles: groups of rows have as many."""
     size = 4 if number == "f32" else 8
     lanes = isa.bytes // size
     vectors, per_group = full // lanes, node.lanes // lanes
     firsts = range(0, node.rank, node.lanes)
-    return vector_names(isa, size, function, name) | {
+    return vector_names(isa, size, helper, name) | {
         "vectors": vectors,
         "step": max(1, MOST_SUMS // vectors),
         "along": filled_up(node.rank, node.lanes) // lanes,
