@@ -24,6 +24,7 @@ class InstructionSet:
     queries: int
     row_blocks: int
     registers: int  # for sums of a tile of rows by weight columns
+    in_step: int  # vectors of kernel values that are made together, to hide how long each takes
     leaf_queries: int  # of a tile with one block, since leaves have any number of blocks
     target: str = ""
     guard: str = ""  # where the compiler knows it
@@ -36,19 +37,19 @@ class InstructionSet:
 # Best first; the last runs everywhere that GCC's vector extensions do.
 INSTRUCTION_SETS = (
     InstructionSet(
-        "avx512", 64, 2, 12, 8, 24, 16, "avx512f,avx512dq", X86,
+        "avx512", 64, 2, 12, 8, 24, 8, 16, "avx512f,avx512dq", X86,
         "defined(__AVX512F__) && defined(__AVX512DQ__)", "defined(__AVX2__) && defined(__FMA__)",
         '__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")', scales=True,
     ),
     InstructionSet(
-        "avx2", 32, 1, 6, 4, 12, 6, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
+        "avx2", 32, 1, 6, 4, 12, 4, 6, "avx2,fma,f16c", X86, "defined(__AVX2__) && defined(__FMA__)",
         "", '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
     ),
-    InstructionSet("base", 16, 1, 3, 2, 12, 3),
+    InstructionSet("base", 16, 1, 3, 2, 12, 4, 3),
 )  # fmt: skip
 
 # What `host/vector.j2` calls its types and functions, behind the prefix of an instruction set.
-PRELUDE = "v u i any load load_any load_half exp2 tanh size below select sum above gather".split()
+PRELUDE = "v u i any load load_any load_half exp2 exp2_each tanh size below select sum above gather".split()
 VECTOR_SYMBOLS = frozenset(
     f"{wide}{isa.name}_{symbol}" for wide in ("", "wide_") for isa in INSTRUCTION_SETS for symbol in PRELUDE
 )
@@ -97,6 +98,7 @@ def vector_names(isa: InstructionSet, size: int, prefix: str, name: str) -> dict
         "i": f"{own}_i",
         "any": f"{own}_any",
         "native": f"__m{8 * isa.bytes}" + ("" if size == 4 else "d"),
+        "unroll": f"{name.upper()}_UNROLL",
         "plain": f"{attribute}static ",
         "inline": f"{attribute}{name.upper()}_INLINE ",
         "noinline": f"{attribute}{name.upper()}_NOINLINE ",
