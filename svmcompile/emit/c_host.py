@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.emit.c_api import needed
+from svmcompile.emit.literals import wrap
 from svmcompile.ir.inverted import vectors_and_lanes
 from svmcompile.ir.nodes import PackedLeaves, Prepare, SparseSum, TiledSum, Widen, lazy_operands, operands
 from svmcompile.ir.program import Number, Program
@@ -29,12 +30,13 @@ def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, 
     halves = program.tables[node.vectors].dtype == np.float16
     return {
         **blocked_layout(node, program, number),
-        "halves": halves,
+        "load": "load_half" if halves else "load",
         "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "chunk": chunk_rows(node, program, number),
         "few": FEW_ROWS,
         "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
         "sparse": skips_zeros(node, program),
+        "row": "picks, z, filled" if skips_zeros(node, program) else "z",
         "sparse_rows": takes_sparse(node, program),
     }
 
@@ -49,10 +51,13 @@ def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number)
         "lanes": lanes,
         "blocks": vectors // lanes,
         "by_lane": by_lane,
+        "by_tile": by_lane and len(ends) == 1,  # one class, whose weights are taken tile by tile
         "columns": columns,
+        "gathered": columns * lanes if by_lane else padded,
         "padded": padded,
         "classes": len(ends),
         "end_list": ", ".join(map(str, ends)),
+        "end_lines": wrap(map(str, ends)),
         "per_end": "" if by_lane else f" * {lanes}",
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "power_steps": power_steps(node.degree),

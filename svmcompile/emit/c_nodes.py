@@ -58,7 +58,7 @@ BLOCK = 16  # kernel values summed up in the number type before they go to doubl
 
 # Files of templates, by what they have macros for; the others are in nodes.j2.
 TEMPLATES: dict[str, tuple[type[Node], ...]] = {
-    "host": (ir.TiledSum,),
+    "host/sums": (ir.TiledSum,),
     "paths": (ir.PackedPath,),
     "sparse": (ir.SparseSum,),
     "trees": TREES,
@@ -114,6 +114,8 @@ def context(
         "real": _real(node, number, types),
         "row_type": c_real(value_number(operands(node)[0], program, types)),
         "dot": f"{helper}_dot",
+        "inline": f"{name.upper()}_INLINE ",
+        "unroll": f"{name.upper()}_UNROLL",
         "zero": real(0.0, number),
         "one": real(1.0, number),
         "three": real(3.0, number),
@@ -141,9 +143,9 @@ def context(
         }
     known |= taylor_vectors(node, program, types, name, known["function"], helper)
     if isinstance(node, ir.PackedLeaves):
-        known["isas"] = leaf_instruction_sets(node, program, number, known["function"], name)
+        known["isas"] = leaf_instruction_sets(node, program, number, helper, name)
     elif _takes_vectors(node, program):
-        known["isas"] = instruction_sets(node, program, number, known["function"], name)
+        known["isas"] = instruction_sets(node, program, number, helper, name)
     return SimpleNamespace(**(known | _own(node, program, types, name)))
 
 
@@ -156,6 +158,10 @@ def _template(node: Node, program: Program) -> str:
     """The file that has the node's macro."""
     if isinstance(node, STAGED):
         return staged_template(node, program)
+    if isinstance(node, ir.PackedLeaves) and leaves_are_host(node, program):
+        return "host/leaves"
+    if isinstance(node, ir.SparseSum) and is_host(node, program):
+        return "host/sparse"
     return next((file for file, kinds in TEMPLATES.items() if isinstance(node, kinds)), "nodes")
 
 

@@ -25,7 +25,6 @@ def sparse_layout(node: SparseSum, program: Program, number: Number) -> dict[str
     return {
         **blocked_layout(node, program, number),
         "host": is_host(node, program),
-        "halves": False,
         "vectors": vectors,
         "segment": min(node.segment, vectors),
         "segments": segments,
