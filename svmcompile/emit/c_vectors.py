@@ -103,4 +103,3 @@ def vector_names(isa: InstructionSet, size: int, prefix: str, name: str) -> dict
         "inline": f"{attribute}{name.upper()}_INLINE ",
         "noinline": f"{attribute}{name.upper()}_NOINLINE ",
     }
-
