@@ -1,4 +1,4 @@
-"""What host code needs to know of each instruction set: names of vectors, and tiles that fit its registers."""
+"""What host code needs to know of each instruction set: names of vectors, tiles that fit its registers."""
 
 from __future__ import annotations
 
