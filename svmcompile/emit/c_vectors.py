@@ -1,4 +1,4 @@
-"""What host code needs to know of each instruction set: names of vectors, and tiles that fit its registers."""
+"""What host code needs to know of each instruction set: names of vectors, tiles that fit its registers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class InstructionSet:
 # Best first; the last runs everywhere that GCC's vector extensions do.
 INSTRUCTION_SETS = (
     InstructionSet(
-        "avx512", 64, 2, 12, 8, 24, 8, 16, "avx512f,avx512dq", X86,
+        "avx512", 64, 2, 12, 8, 24, 4, 16, "avx512f,avx512dq", X86,
         "defined(__AVX512F__) && defined(__AVX512DQ__)", "defined(__AVX2__) && defined(__FMA__)",
         '__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")', scales=True,
     ),
@@ -105,4 +105,3 @@ def vector_names(isa: InstructionSet, size: int, prefix: str, name: str) -> dict
         "inline": f"{attribute}{name.upper()}_INLINE ",
         "noinline": f"{attribute}{name.upper()}_NOINLINE ",
     }
-

@@ -101,5 +101,5 @@ def test_functions_do_what_they_say(number: str, compiler: str, tmp_path: Path) 
         np.testing.assert_array_equal(out[80:96], given[index])
         for i in range(0, LANES, lanes):
             np.testing.assert_allclose(out[96 + i], t[i : i + lanes].sum(), rtol=close * 10)
-            bits = sum(1 << l for l in range(lanes) if t[i + l] > other[i + l])
+            bits = sum(1 << lane for lane in range(lanes) if t[i + lane] > other[i + lane])
             assert out[112 + i] == bits
