@@ -21,6 +21,7 @@ from svmcompile.targets.c.device import FAR, Style
 from svmcompile.targets.c.device import RESERVED as OF_DEVICES
 from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
 from svmcompile.targets.c.helpers import fixed_dots, helpers
+from svmcompile.targets.c.instruction_sets import VECTOR_SYMBOLS, plain_instruction_sets
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
@@ -49,7 +50,7 @@ def emit(
     """
     check_name(name)
     assert program.number, "lower the program first"
-    reserved = RESERVED | (ASKING if points(program) else frozenset())
+    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
     if profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
@@ -89,6 +90,7 @@ def _context(
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
+    called = helpers(file)
     return {
         "name": name,
         "NAME": name.upper(),
@@ -105,7 +107,12 @@ def _context(
         "has_bulk": has_bulk,
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(file),
+        "helpers": called,
+        "vectors": [
+            one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
+            for one in called
+            if profile == "host"
+        ],
         **_device_fields(file),
         "nodes": [node.context() for node in nodes],
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),

@@ -222,6 +222,8 @@ class CNode(Generic[N]):
             "helper": self.helper,
             "numbers": NUMBERS.get(self.number),
             "dot": self.dot_function if self.dots_with else f"{self.helper}_dot",
+            "inline": f"{self.name.upper()}_INLINE ",
+            "unroll": f"{self.name.upper()}_UNROLL",
             "zero": self.literal(0.0),
             "one": self.literal(1.0),
             "three": self.literal(3.0),

@@ -78,12 +78,12 @@ def sum_context(node: ir.StagedSum, program: Program, number: Number) -> dict[st
 
 
 def host_staged(
-    node: Staged, program: Program, number: Number, function: str, name: str
+    node: Staged, program: Program, number: Number, helper: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
     size = BYTES[number]
     made = []
-    for isa in plain_instruction_sets(size, function, name):
+    for isa in plain_instruction_sets(size, helper, name):
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
         isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
@@ -115,7 +115,7 @@ class Bounded(CNode[B]):
         node, program, number = self.node, self.program, self.number
         return staged_context(node, program, number, self.name, self.helper) | {
             "numbers": NUMBERS[number],
-            "isas": host_staged(node, program, number, self.function, self.name),
+            "isas": host_staged(node, program, number, self.helper, self.name),
         }
 
     def helpers(self) -> set[str]:
@@ -128,7 +128,7 @@ class StagedSum(Bounded[ir.StagedSum]):
     """Stages with a bound of the rest each."""
 
     parts = ("kernel", "rest", "narrow", "size")
-    plain_template, host_template = "staged", "host_staged"
+    plain_template, host_template = "staged", "host/bounded"
 
     def fields(self) -> dict[str, Any]:
         return super().fields() | sum_context(self.node, self.program, self.number)

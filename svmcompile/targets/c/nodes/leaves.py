@@ -1,4 +1,4 @@
-"""What the macros of `leaves.j2` need to know of the sums of leaves."""
+"""What the macros of `leaves.j2` and `host/leaves.j2` need to know of the sums of leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmcompile.ir.leaf_layout import ABSENT, LOWEST, packed_layout
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, real_of
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, Shape, vector_names
+from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes.sums import KernelValues, goes_alone, input_body, power_steps
 from svmcompile.targets.c.numbers import NUMBERS
@@ -85,7 +85,6 @@ def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number
         "most_classes": most_classes(node, program),
         "absent": real(ABSENT if node.rule == "vote" else LOWEST, number),
         "constant_leaves": bool((layout.vectors == 0).any()),
-        "host": lanes > 1,
         "lanes": int(lanes),
         "blocks": blocks,
         "chunk": chunk_rows(node, program),
@@ -93,8 +92,10 @@ def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number
         "input_width": program.n_features,
         "columns": 1,
         "by_lane": True,
+        "by_tile": node.rule == "sum",
+        "gathered": int(lanes),
         "spill": SPILL,
-        "halves": False,
+        "load": "load",
         "table_type": "float" if number == "f32" else "double",
         "bits": "uint32_t" if number == "f32" else "uint64_t",
         "power_steps": power_steps(node.degree),
@@ -103,54 +104,34 @@ def leaves_context(node: ir.PackedLeaves, program: Program, types: Types, number
 
 
 def leaf_instruction_sets(
-    node: ir.PackedLeaves, program: Program, number: Number, function: str, name: str
+    node: ir.PackedLeaves, program: Program, number: Number, prefix: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set with its vector types and the numbers of blocks it takes at once."""
     _, width, lanes = map(int, program.tables[node.vectors].shape)
     size = BYTES[number]
     most = max(1, int(np.diff(program.tables[node.starts].astype(np.int64)).max()))  # blocks of a leaf
-    one_sum, columns = node.rule == "sum", most_columns(node, program)
-    made: list[dict[str, Any]] = []
+    columns = most_columns(node, program)
+    sets: list[dict[str, Any]] = []
     for isa in INSTRUCTION_SETS if lanes > 1 else ():
-        shape = _shape(isa, node, program)
-        per_block = shape.per_block
-        sizes = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
-        made.append(
-            vector_names(isa, size, function, name)
-            | {
-                "by_tile": one_sum,
-                "per_block": per_block,
-                "gathered": per_block,
-                "padded_columns": columns + -columns % (isa.bytes // size),
-                "tiles": [_tile(isa, shape, count, width) for count in sizes],
-                **group_tile(isa, shape),
-            }
-        )
-    return made
+        per_block = BLOCK_BYTES // isa.bytes
+        counts = [2**power for power in range(min(isa.row_blocks, most).bit_length() - 1, -1, -1)]
+        tiles = [_tile(count, per_block, width) for count in counts]
+        own = {
+            "per_block": per_block,
+            "gathered": per_block,
+            "padded_columns": columns + -columns % (isa.bytes // size),
+            "tiles": tiles,
+            "most_sums": max(tile["count"] * tile["chains"] for tile in tiles) * per_block,
+            "tile_blocks": 1,
+            "queries": isa.leaf_queries,
+        }
+        sets.append(vector_names(isa, size, prefix, name) | own)
+    return sets
 
 
-def group_tile(isa: InstructionSet, shape: Shape) -> dict[str, Any]:
-    """A tile of rows by one block, since leaves have any number of blocks; whole steps of kernel values."""
-    rows = isa.in_step // shape.per_block
-    queries = -(-isa.queries * isa.tile_blocks // 2 // rows) * rows if isa.tile_blocks > 1 else isa.queries
-    places = [(row, v) for row in range(rows) for v in range(shape.per_block)]
-    return {
-        "tile_blocks": 1,
-        "queries": queries,
-        "rows_in_step": rows,
-        "tile_step": shape.step("t[{0}]", "rows[{0}]", places),
-    }
-
-
-def _tile(isa: InstructionSet, shape: Shape, count: int, width: int) -> dict[str, Any]:
+def _tile(count: int, per_block: int, width: int) -> dict[str, int]:
     """One row and some blocks: as many chains of sums as make enough that do not wait for each other."""
-    chains = max(1, min(SUMS // (count * shape.per_block), width))
-    return {
-        "count": count,
-        "chains": chains,
-        "whole": width // chains * chains,  # features that the chains take in turn
-        "steps": shape.row_steps(count, isa.in_step),
-    }
+    return {"count": count, "chains": max(1, min(SUMS // (count * per_block), width))}
 
 
 def scratch(node: ir.PackedLeaves, program: Program) -> int:
@@ -173,16 +154,10 @@ def batch_scratch(node: ir.PackedLeaves, program: Program, types: Types) -> int:
     if not chunk:
         return 0
     width, block = types[node.x].width, BLOCK_BYTES
-    queries = max(int(group_tile(isa, _shape(isa, node, program))["queries"]) for isa in INSTRUCTION_SETS)
+    queries = max(isa.leaf_queries for isa in INSTRUCTION_SETS)
     per_query = size * (width + 1) + 2 * block + block // size * DOUBLE
     sorting = INT * (2 * chunk + types[node.leaf].width + 1)
     return size * chunk + sorting + size * width + queries * per_query
-
-
-def _shape(isa: InstructionSet, node: ir.PackedLeaves, program: Program) -> Shape:
-    lanes, size = int(program.tables[node.vectors].shape[2]), BYTES[program.number or "f64"]
-    per_block = lanes * size // isa.bytes
-    return Shape(per_block, int(node.rule == "sum"), per_block)
 
 
 class PackedLeaves(KernelValues[ir.PackedLeaves]):
@@ -190,7 +165,10 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
 
     parts = ("kernel", "input", "leaf_of")
     walks = in_vectors = in_batches = True
-    template = "leaves"
+
+    @property
+    def template(self) -> str:
+        return "host/leaves" if is_host(self.node, self.program) else "leaves"
 
     @property
     def has_intrinsics(self) -> bool:
@@ -205,7 +183,7 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
         return super().fields() | {
             **leaves_context(node, program, self.types, number),
             "numbers": NUMBERS[number],
-            "isas": leaf_instruction_sets(node, program, number, self.function, self.name),
+            "isas": leaf_instruction_sets(node, program, number, self.helper, self.name),
         }
 
     def idle(self) -> set[str]:

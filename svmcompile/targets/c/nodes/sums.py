@@ -17,6 +17,7 @@ from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, needed, real_of
 from svmcompile.targets.c.device import FAR
 from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, instruction_sets, weights_layout
+from svmcompile.targets.c.literals import wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
 from svmcompile.targets.c.numbers import NUMBERS
 
@@ -37,12 +38,13 @@ def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[st
     halves = program.tables[node.vectors].dtype == np.float16
     return {
         **blocked_layout(node, program, number),
-        "halves": halves,
+        "load": "load_half" if halves else "load",
         "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "chunk": chunk_rows(node, program, number),
         "few": FEW_ROWS,
         "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
         "sparse": skips_zeros(node, program),
+        "row": "picks, z, filled" if skips_zeros(node, program) else "z",
         "sparse_rows": takes_sparse(node, program),
     }
 
@@ -57,10 +59,13 @@ def blocked_layout(node: ir.TiledSum | ir.SparseSum, program: Program, number: N
         "lanes": lanes,
         "blocks": vectors // lanes,
         "by_lane": by_lane,
+        "by_tile": by_lane and len(ends) == 1,  # one class, whose weights are taken tile by tile
         "columns": columns,
+        "gathered": columns * lanes if by_lane else padded,
         "padded": padded,
         "classes": len(ends),
         "end_list": ", ".join(map(str, ends)),
+        "end_lines": wrap(map(str, ends)),
         "per_end": "" if by_lane else f" * {lanes}",
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "power_steps": power_steps(node.degree),
@@ -141,7 +146,6 @@ def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[
     return {
         **blocked_layout(node, program, number),
         "host": is_sparse_host(node, program),
-        "halves": False,
         "vectors": vectors,
         "segment": min(node.segment, vectors),
         "segments": segments,
@@ -261,7 +265,7 @@ class TiledSum(Shaped[ir.TiledSum]):
 
     parts = ("ends", "input")
     in_vectors = in_batches = True
-    template = "host"
+    template = "host/sums"
 
     @property
     def has_intrinsics(self) -> bool:
@@ -282,7 +286,7 @@ class TiledSum(Shaped[ir.TiledSum]):
         return super().fields() | {
             "factor": self.table(prepare.factor),
             "limit": self.literal(prepare.limit),
-            "isas": instruction_sets(node, program, number, self.function, self.name),
+            "isas": instruction_sets(node, program, number, self.helper, self.name),
             "numbers": NUMBERS[number],
             "input_width": program.n_features,
             **tiled_layout(node, program, number),
@@ -323,7 +327,10 @@ class SparseSum(Shaped[ir.SparseSum]):
 
     parts = ("ends",)
     in_vectors = in_batches = by_feature = takes_sparse_rows = True
-    template = "sparse"
+
+    @property
+    def template(self) -> str:
+        return "host/sparse" if is_sparse_host(self.node, self.program) else "sparse"
 
     @property
     def has_intrinsics(self) -> bool:
@@ -338,7 +345,7 @@ class SparseSum(Shaped[ir.SparseSum]):
             **sparse_layout(node, program, self.number),
         }
         if is_sparse_host(node, program):
-            known["isas"] = instruction_sets(node, program, self.number, self.function, self.name)
+            known["isas"] = instruction_sets(node, program, self.number, self.helper, self.name)
         return known
 
     def idle(self) -> set[str]:

@@ -20,7 +20,7 @@ MOST_GROUPS = 4  # of four sums each in plain code, as many as registers hold
 
 
 def picked_context(
-    node: ir.PickedTaylor, program: Program, types: Types, name: str, function: str
+    node: ir.PickedTaylor, program: Program, types: Types, name: str, helper: str
 ) -> dict[str, Any]:
     """The fields the macros read beside those every node has."""
     number, full = node_number(node, program, types), program.tables[node.columns].shape[1]
@@ -36,7 +36,7 @@ def picked_context(
         "aligned": " __attribute__((aligned(64)))" if host else "",
         "segment": SEGMENT,
         "groups": _groups(full // FEW_LANES),
-        "isas": [_vectors(isa, node, full, number, function, name) for isa in sets],
+        "isas": [_vectors(isa, node, full, number, helper, name) for isa in sets],
     }
 
 
@@ -47,14 +47,14 @@ def _groups(count: int) -> list[tuple[int, int]]:
 
 
 def _vectors(
-    isa: InstructionSet, node: ir.PickedTaylor, full: int, number: Number, function: str, name: str
+    isa: InstructionSet, node: ir.PickedTaylor, full: int, number: Number, helper: str, name: str
 ) -> dict[str, Any]:
     """Vectors of a column, and of the rows of triangles: groups of rows have as many."""
     size = BYTES[number]
     lanes = isa.bytes // size
     vectors, per_group = full // lanes, node.lanes // lanes
     firsts = range(0, node.rank, node.lanes)
-    return vector_names(isa, size, function, name) | {
+    return vector_names(isa, size, helper, name) | {
         "vectors": vectors,
         "step": max(1, MOST_SUMS // vectors),
         "along": filled_up(node.rank, node.lanes) // lanes,
@@ -81,7 +81,7 @@ class PickedTaylor(Expansion[ir.PickedTaylor]):
         return self.node.lanes > 1
 
     def fields(self) -> dict[str, Any]:
-        own = picked_context(self.node, self.program, self.types, self.name, self.function)
+        own = picked_context(self.node, self.program, self.types, self.name, self.helper)
         return super().fields() | own
 
     def helpers(self) -> set[str]:
