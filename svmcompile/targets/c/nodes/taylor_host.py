@@ -67,7 +67,7 @@ def lies_beside(node: ir.TiledTaylor, program: Program, d: int) -> bool:
 def tiled_context(
     node: ir.TiledTaylor, program: Program, types: Types, name: str, function: str, helper: str
 ) -> dict[str, Any]:
-    """The fields the macros read beside those every node has; `helper` is the prefix of helper functions."""
+    """The fields the macros read beside those of every node; `helper` is the prefix of helper functions."""
     tables, d, number = program.tables, types[node.x].width, node_number(node, program, types)
     width, planes = node.rank or d, tables[node.planes]
     routed = {1: "", 2: "walk", 3: "sides"}[planes.ndim]
