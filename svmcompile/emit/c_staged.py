@@ -1,4 +1,4 @@
-"""What the macros of bounded sums (`staged.j2` and `host_staged.j2`) need to know."""
+"""What the macros of bounded sums (`staged.j2` and `host/bounded.j2`) need to know."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from svmcompile.ir.unstaged import triangle_size
 
 STAGED = (ir.StagedSum, ir.StagedVote, ir.TaylorVote)
 Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
-KINDS = {ir.StagedSum: "staged", ir.StagedVote: "vote", ir.TaylorVote: "taylor_vote"}
+KINDS = {
+    ir.StagedSum: ("staged", "host/bounded"),
+    ir.StagedVote: ("vote", "host/votes"),
+    ir.TaylorVote: ("taylor_vote", "host/taylor_votes"),
+}
 BLOCK = 32  # kernel values summed up in the number type before they go to double
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
@@ -34,10 +38,7 @@ def is_staged_host(node: Staged, program: Program) -> bool:
 
 def staged_template(node: Staged, program: Program) -> str:
     """The file that has the node's macro."""
-    kind = KINDS[type(node)]
-    if is_staged_host(node, program):
-        return "host/bounded" if kind == "staged" else "host/votes"
-    return kind
+    return KINDS[type(node)][is_staged_host(node, program)]
 
 
 def idle_staged(node: Node, program: Program) -> set[str]:

@@ -14,7 +14,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Number, Program
 from svmcompile.ir.rules import Types
-from svmcompile.ir.tiled_taylor import BITS, ROWS, cube_size, filled_up, fours, square_size
+from svmcompile.ir.tiled_taylor import ROWS, cube_size, filled_up, fours, square_size
 from svmcompile.ir.wide import node_number
 
 MOST_UNROLLED = 6  # vectors of a row that stand in the code one by one
@@ -91,7 +91,7 @@ def lies_beside(node: ir.TiledTaylor, program: Program, d: int) -> bool:
 def tiled_context(
     node: ir.TiledTaylor, program: Program, types: Types, name: str, function: str, helper: str
 ) -> dict[str, Any]:
-    """The fields the macros read beside those every node has; `helper` is the prefix of helper functions."""
+    """The fields the macros read beside those of every node; `helper` is the prefix of helper functions."""
     tables, d, number = program.tables, types[node.x].width, node_number(node, program, types)
     width, planes = node.rank or d, tables[node.planes]
     routed = {1: "", 2: "walk", 3: "sides"}[planes.ndim]
