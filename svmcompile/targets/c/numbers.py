@@ -58,7 +58,7 @@ def cosine_numbers(number: Number) -> dict[str, Any]:
 
 
 def _short_chains(coefficients: list[str]) -> list[tuple[str, str]]:
-    """Names and texts of the steps to a polynomial of f, which is the last; few wait for each other."""
+    """Names and texts of steps that lead to a polynomial of f; few wait for each other."""
     steps: list[tuple[str, str]] = []
     terms, power = list(coefficients), "f"
     while len(terms) > 1:

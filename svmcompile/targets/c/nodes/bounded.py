@@ -1,4 +1,4 @@
-"""What the macros of bounded sums (`staged.j2` and `host_staged.j2`) need to know."""
+"""Bounded sums in C, in plain code and for vector instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the macros of `taylor_vote.j2` and `host_taylor_vote.j2` need to know."""
+"""What the macros of `taylor_vote.j2` and `host/taylor_votes.j2` need to know."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TaylorVote(Bounded[ir.TaylorVote]):
     """Polynomials of all classes name a champion, which then defends itself."""
 
     parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members")
-    plain_template, host_template = "taylor_vote", "host/votes"
+    plain_template, host_template = "taylor_vote", "host/taylor_votes"
     helpers_in_double = frozenset({"exp2"})
     reads_two_tables = False
 
