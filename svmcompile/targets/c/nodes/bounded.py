@@ -97,7 +97,7 @@ class Bounded(CNode[B]):
 
     in_double = "claim"
     in_vectors = reads_two_tables = True
-    plain_template = host_template = ""
+    host_template = ""
 
     @property
     def is_host(self) -> bool:
@@ -105,7 +105,7 @@ class Bounded(CNode[B]):
 
     @property
     def template(self) -> str:
-        return self.host_template if self.is_host else self.plain_template
+        return self.host_template if self.is_host else super().template
 
     @property
     def has_intrinsics(self) -> bool:
@@ -128,7 +128,7 @@ class StagedSum(Bounded[ir.StagedSum]):
     """Stages with a bound of the rest each."""
 
     parts = ("kernel", "rest", "narrow", "size")
-    plain_template, host_template = "staged", "host/bounded"
+    host_template = "host/bounded"
 
     def fields(self) -> dict[str, Any]:
         return super().fields() | sum_context(self.node, self.program, self.number)

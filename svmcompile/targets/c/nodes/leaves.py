@@ -168,7 +168,7 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
 
     @property
     def template(self) -> str:
-        return "host/leaves" if is_host(self.node, self.program) else "leaves"
+        return "host/leaves" if is_host(self.node, self.program) else super().template
 
     @property
     def has_intrinsics(self) -> bool:

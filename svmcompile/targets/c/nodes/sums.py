@@ -330,7 +330,7 @@ class SparseSum(Shaped[ir.SparseSum]):
 
     @property
     def template(self) -> str:
-        return "host/sparse" if is_sparse_host(self.node, self.program) else "sparse"
+        return "host/sparse" if is_sparse_host(self.node, self.program) else "portable/sparse"
 
     @property
     def has_intrinsics(self) -> bool:

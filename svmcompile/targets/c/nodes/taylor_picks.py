@@ -70,7 +70,6 @@ class PickedTaylor(Expansion[ir.PickedTaylor]):
 
     parts = ("form", "cubic")
     in_vectors = True
-    template = "picked_taylor"
 
     @property
     def rank(self) -> int:

@@ -121,7 +121,7 @@ class StagedVote(Bounded[ir.StagedVote]):
     """Pairs are settled one after the other, each in stages."""
 
     parts = ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members")
-    plain_template, host_template = "vote", "host/votes"
+    host_template = "host/votes"
 
     def fields(self) -> dict[str, Any]:
         return super().fields() | vote_context(self.node, self.program) | {"lowest": LOWEST[self.number]}
@@ -140,9 +140,12 @@ class TaylorVote(Bounded[ir.TaylorVote]):
     """Polynomials of all classes name a champion, which then defends itself."""
 
     parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members")
-    plain_template, host_template = "taylor_vote", "host/taylor_votes"
     helpers_in_double = frozenset({"exp2"})
     reads_two_tables = False
+
+    @property
+    def template(self) -> str:
+        return "host/taylor_votes" if self.is_host else "portable/taylor_votes"
 
     def fields(self) -> dict[str, Any]:
         own = {"lowest": LOWEST[self.number], "wide_exp2": f"{self.file.prefix('f64')}_exp2"}
