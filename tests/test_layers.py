@@ -7,9 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from svmcompile.ir.nodes import NODES, Level, Node
+from svmcompile.targets.c.nodes import CLASSES
+from svmcompile.targets.onnx.nodes import build
 from tests.replay.house import House
 
 PACKAGE = Path(__file__).parents[1] / "svmcompile"
@@ -155,3 +159,35 @@ def test_package_and_templates_only_shrink() -> None:
         f"new code repeats or replaces; `make measure-house` tells the figures"
     )
     assert lines > BUDGET - SLACK, f"well done: set BUDGET to {lines:_}, so that it stays so"
+
+
+TARGETS = PACKAGE / "targets"
+
+
+@pytest.mark.parametrize("node", [node for node in NODES if node.level is not Level.MATH])
+def test_every_machine_node_has_a_c_class_in_its_family(node: type[Node]) -> None:
+    assert family_of(CLASSES[node.__name__]) == family_of(node)
+
+
+@pytest.mark.parametrize("node", [node for node in NODES if node.level is not Level.MACHINE])
+def test_every_math_node_has_an_onnx_function_in_its_family(node: type[Node]) -> None:
+    assert family_of(build.dispatch(node)) == family_of(node)
+
+
+def family_of(thing: Any) -> str:
+    """The family a class or function belongs to; large ones have several files."""
+    return str(thing.__module__).rpartition(".")[2].split("_")[0]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(TARGETS.rglob("*.py")), ids=lambda path: str(path.relative_to(TARGETS))
+)
+def test_targets_do_not_test_for_node_classes(path: Path) -> None:
+    """What is known of a node stands in its class, or in that of the target; passes go to `lower`."""
+    if path.name == "device.py":  # holds a pass
+        return
+    names = {node.__name__ for node in NODES}
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
+            tested = {getattr(item, "attr", getattr(item, "id", "")) for item in ast.walk(call.args[1])}
+            assert not tested & names, f"{path}:{call.lineno}"

@@ -27,8 +27,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.lower import lower
 from svmcompile.model.svm import SVM, LabelRule
-from svmcompile.targets.c.nodes import context as c_nodes
-from svmcompile.targets.c.nodes.bounded import STAGED
+from svmcompile.targets.c.nodes.sums import SHAPE_FUNCTIONS
 
 pytestmark = pytest.mark.compile
 
@@ -50,14 +49,13 @@ def all_models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def test_cases_hold_every_machine_node_and_helper() -> None:
-    """What has a file of templates of its own has cases of its own; the rest must be met here."""
+    """Other families have cases of their own; sums and decisions must be met here."""
     bodies = [lower(program_of(case), "f32") for case in CASES]
     met = {type(node) for program in bodies for node in program.body}
-    elsewhere = {kind for file, kinds in c_nodes.TEMPLATES.items() if file != "sparse" for kind in kinds}
-    machine = {node for node in ir.NODES if node.level is not ir.Level.MATH}
-    assert met == machine - elsewhere - {*STAGED, ir.Widen}
+    sums = {ir.Prepare, ir.PackedSum, ir.SparseSum, ir.Affine, ir.Quadratic}
+    assert met == sums | {ir.OvrScores, ir.Vote, ir.ArgMax, ir.Threshold, ir.Scale, ir.Clip}
     shapes = {node.shape for program in bodies for node in program.body if isinstance(node, ir.PackedSum)}
-    assert shapes == set(c_nodes.SHAPE_FUNCTIONS) - {"given"}  # needs a kernel from its caller
+    assert shapes == set(SHAPE_FUNCTIONS) - {"given"}  # needs a kernel from its caller
 
 
 @pytest.mark.parametrize("style", STYLES, ids=" ".join)

@@ -18,7 +18,8 @@ from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Level
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.runtime.onnx import load_onnx
-from svmcompile.targets.onnx.model import build, emit
+from svmcompile.targets.onnx.model import emit
+from svmcompile.targets.onnx.nodes import build
 from svmcompile.targets.onnx.nodes import sums as onnx_sums
 
 PRECISIONS = ("f32", "f64")

@@ -25,7 +25,7 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
 from svmcompile.ir.walks import leaf_depths, walk
-from svmcompile.targets.onnx.nodes import leaf_functions as onnx_leaves
+from svmcompile.targets.onnx.nodes import trees as onnx_leaves
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, cut
 
 ROWS = 10_000

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import PackedLeaves, SparseSum, TiledSum, TiledTaylor
-from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, Function, Result, body, item, real_of, results
-from svmcompile.targets.c.nodes.leaves import chunk_rows as leaf_chunk_rows
-from svmcompile.targets.c.nodes.sums import chunk_rows, goes_alone, takes_sparse
-from svmcompile.targets.c.nodes.taylor_host import taylor_chunk
-from svmcompile.targets.names import Names
-
-Sums = TiledSum | SparseSum | PackedLeaves | TiledTaylor
+from svmcompile.targets.c.nodes import CFile, CNode
+from svmcompile.targets.c.nodes.sums import goes_alone
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
 SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"
@@ -57,65 +50,36 @@ class Tiled:
         return goal.each.format(sums="sums", row=row)
 
 
-def tiled(program: Program, types: Types, symbols: Names) -> Tiled | None:
+def tiled(file: CFile) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
-    node = _batched(program)
-    if node is None:
+    node = _batched(file)
+    if node is None or not (node.chunk or node.takes_sparse_rows):
         return None
-    number = program.number or "f64"
-    rows = _rows(node, program, number)
-    if isinstance(node, PackedLeaves) and not rows:
-        return None
-    bodies, goals = _goals(program, types, symbols, node)
+    bodies, goals = _goals(file, node)
     return Tiled(
         bodies=bodies,
         goals=goals,
-        rows=rows,
-        width=types[node.out].width,
-        n_features=program.n_features,
-        function=symbols(f"%{node.out}", node.out),
-        sparse=isinstance(node, SparseSum) or (isinstance(node, TiledSum) and takes_sparse(node, program)),
-        real=real_of(program),
+        rows=node.chunk,
+        width=node.out_width,
+        n_features=file.program.n_features,
+        function=node.function,
+        sparse=node.takes_sparse_rows,
+        real=real_of(file.program),
     )
 
 
-def _batched(program: Program) -> Sums | None:
+def _batched(file: CFile) -> CNode[Any] | None:
     """The node that takes many rows at once: the one sum there is, or what stands before all others."""
-    fronts = [node for node in program.body if isinstance(node, TiledTaylor)]
+    fronts = [node for node in file.nodes.values() if node.in_front]
     if len(fronts) == 1:
-        return fronts[0] if taylor_chunk(fronts[0], program) else None
-    found = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
-    return None if len(found) != 1 or goes_alone(program) else found[0]
+        return fronts[0]
+    sums = [node for node in file.nodes.values() if node.in_batches]
+    return None if len(sums) != 1 or goes_alone(file.program) else sums[0]
 
 
-def _rows(node: Sums, program: Program, number: Number) -> int:
-    """How many rows go through a node at once."""
-    if isinstance(node, TiledTaylor):
-        return taylor_chunk(node, program)
-    if isinstance(node, PackedLeaves):
-        return leaf_chunk_rows(node, program)
-    return chunk_rows(node, program, number) if isinstance(node, TiledSum) else 0
-
-
-def leaf_body(program: Program, types: Types, symbols: Names, node: PackedLeaves) -> Body:
-    """What takes a row to its leaf, as one function."""
-    function = symbols(f"%{node.out} leaf_of", f"{node.out}_leaf_of")
-    declaration = f"static size_t {function}(const {real_of(program)} *x)"
-    return body(program, types, symbols, node.leaf, declaration)
-
-
-def input_body(program: Program, types: Types, symbols: Names, node: TiledSum | PackedLeaves) -> Body:
-    """What prepares a row for a tiled sum, as one function."""
-    real, function = real_of(program), symbols(f"%{node.out} input", f"{node.out}_input")
-    declaration = (
-        f"static inline __attribute__((always_inline)) void {function}(const {real} *x, {real} *z)"
-    )
-    return body(program, types, symbols, node.x, declaration, "z")
-
-
-def _goals(program: Program, types: Types, symbols: Names, node: Sums) -> tuple[list[Body], list[Goal]]:
-    real, width = real_of(program), types[node.out].width
-    given, start = f"const {real} sums[{width}]", (node.out, "sums")
+def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
+    program, types, symbols, real = file.program, file.types, file.symbols, real_of(file.program)
+    given, start = f"const {real} sums[{node.out_width}]", (node.node.out, "sums")
     label, value = (program.output(key) for key in ("label", "value"))
     bodies, goals = [], []
     if label is not None:

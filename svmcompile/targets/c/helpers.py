@@ -1,89 +1,63 @@
-"""Which helper functions generated C needs: nodes of a machine program go in, what they call comes out."""
+"""Which helper functions generated C needs: what the nodes of a program call."""
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import float_number, node_number
-from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
+from svmcompile.ir.graph import float_number
+from svmcompile.ir.nodes import operands
 from svmcompile.targets.c.api import c_real
-from svmcompile.targets.c.device import Style, helper_uses
-from svmcompile.targets.c.nodes.bounded import staged_helpers
-from svmcompile.targets.c.nodes.leaves import is_host as leaves_are_host
-from svmcompile.targets.c.nodes.sparse import is_host
-from svmcompile.targets.c.nodes.trees import dots, helper_prefix
+from svmcompile.targets.c.node import WHOLE_TABLES, CFile
 from svmcompile.targets.c.numbers import NUMBERS
 
-PACKED = (ir.PackedSum, ir.PackedPath)
+HELPERS = "sum row dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
 
 
-def helpers(
-    program: Program, types: Types, name: str, style: Style, folded: frozenset[str]
-) -> list[dict[str, Any]]:
-    """Which helper functions the nodes call, for each number type."""
-    numbers = [float_number(program), *(node_number(node, program, types) for node in program.body)]
-    bodies = {number: _of(number, program, types) for number in numbers if number in NUMBERS}
-    return [
-        {
-            "prefix": helper_prefix(name, number, program),
-            "real": c_real(number),
-            "numbers": NUMBERS[number],
-            "uses": _uses(body, program, style.fades(number))
-            | helper_uses(body, number, style, folded)
-            | _in_double(program, number),
-        }
-        for number, body in bodies.items()
-    ]
+def helpers(file: CFile) -> list[dict[str, Any]]:
+    """The helper functions of each number type, in the order of the nodes."""
+    numbers = [float_number(file.program), *(node.number for node in file.nodes.values())]
+    return [_helpers(file, number) for number in dict.fromkeys(numbers) if number in NUMBERS]
 
 
-def _in_double(program: Program, number: Number) -> dict[str, bool]:
-    """What nodes call in double, whatever their own number type."""
-    votes = any(isinstance(node, ir.TaylorVote) for node in program.body)
-    return {"exp2": True} if votes and number == "f64" else {}
-
-
-def _of(number: Number, program: Program, types: Types) -> list[Node]:
-    return [node for node in program.body if node_number(node, program, types) == number]
-
-
-def _uses(body: list[Node], program: Program, fades: bool) -> dict[str, bool]:
-    """Which helper functions some nodes of one number type call; sums that fade have their own exp2."""
-    packed = [node for node in body if is_packed(node, program)]
-    shapes = {
-        node.shape
-        for node in body
-        if node in packed or (isinstance(node, ir.SparseSum) and not is_host(node, program))
-    }
-    jets = any(isinstance(node, ir.JetSum) for node in body)
-    picked = any(isinstance(node, ir.PickedTaylor) for node in body)
-    taylor = jets or picked or any(isinstance(node, ir.TaylorSum) and node.fades for node in body)
-    turned = any(isinstance(node, ir.TaylorSum) and program.tables[node.axes].ndim > 1 for node in body)
-    dense = jets or turned or any(isinstance(node, ir.Affine) for node in body)
-    dense = dense or any(node.shape != "given" for node in packed)
-    trees, staged = dots(body, program), staged_helpers(body, program)
-    has_sigmoid = any(isinstance(node, ir.Sigmoid) for node in body)
+def _helpers(file: CFile, number: Number) -> dict[str, Any]:
+    called: set[str] = set()
+    for node in file.nodes.values():
+        called |= node.helpers() if node.number == number else set()
+        called |= node.helpers_in_double if number == "f64" else set()
     return {
-        "dot": dense or "dot" in trees or staged["dot"],
-        "distance": jets or staged["distance"],
-        "dot_i8": "dot_i8" in trees,
-        "dot_f16": "dot_f16" in trees,
-        "exp2": taylor
-        or has_sigmoid
-        or bool(shapes & ({"tanh"} if fades else {"exp2", "tanh"}))
-        or staged["exp2"],
-        "tanh": "tanh" in shapes,
-        "power": "power" in shapes or staged["power"],
-        "root": any(isinstance(node, ir.Normalize) and node.norm == "l2" for node in body),
-        "cosine": any(isinstance(node, ir.Cosine) for node in body),
+        "prefix": file.prefix(number),
+        "real": c_real(number),
+        "numbers": NUMBERS[number],
+        "uses": {helper: helper in called for helper in HELPERS},
     }
 
 
-def is_packed(node: Node, program: Program) -> TypeGuard[ir.PackedSum | ir.PackedPath | ir.PackedLeaves]:
-    """Whether a node computes its kernel values one by one."""
-    return isinstance(node, PACKED) or (
-        isinstance(node, ir.PackedLeaves) and not leaves_are_host(node, program)
-    )
+def fixed_dots(file: CFile) -> list[dict[str, Any]]:
+    """The dot products that nodes in whole numbers call."""
+    functions = {}
+    for node in file.nodes.values():
+        row = file.types[operands(node.node)[0]].whole
+        if row and node.dots_with:
+            own, function = WHOLE_TABLES[node.dot_table], node.dot_function
+            functions[function] = {
+                "function": function,
+                "row": row,
+                "row_type": c_real(row),
+                "table": own,
+                "table_type": c_real(own),
+                **_dsp(row, own),
+            }
+    return list(functions.values())
+
+
+def _dsp(row: str, table: str) -> dict[str, Any]:
+    """How instructions that multiply two numbers of 16 bits at once can be used."""
+    signs = {"i8": "s", "u8": "u"}
+    return {
+        "has_dsp": (row in signs and table in signs) or (row, table) == ("i16", "i16"),
+        "bytes": table in signs,
+        "step": 4 if table in signs else 2,
+        "row_sign": signs.get(row, ""),
+        "table_sign": signs.get(table, ""),
+    }

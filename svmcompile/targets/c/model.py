@@ -11,31 +11,28 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.kinds import Types
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.nodes import PackedLeaves, PickedTaylor, SparseSum, TiledSum, TiledTaylor
 from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
-from svmcompile.targets.c.batches import Tiled, input_body, leaf_body, sparse_functions, tiled
+from svmcompile.targets.c.batches import Tiled, sparse_functions, tiled
+from svmcompile.targets.c.device import FAR, Style
 from svmcompile.targets.c.device import RESERVED as OF_DEVICES
-from svmcompile.targets.c.device import Style, check_double
 from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
-from svmcompile.targets.c.helpers import helpers
-from svmcompile.targets.c.nodes import context as c_nodes
-from svmcompile.targets.c.nodes.bounded import STAGED
-from svmcompile.targets.c.nodes.fixed import Quantised, fixed_banner, fixed_dots, quantised_functions
+from svmcompile.targets.c.helpers import fixed_dots, helpers
+from svmcompile.targets.c.instruction_sets import VECTOR_SYMBOLS, plain_instruction_sets
+from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
-from svmcompile.targets.c.nodes.trees import lazy_bodies
-from svmcompile.targets.c.scratch import scratch_bytes
+from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
+from svmcompile.targets.c.scratch import scratch_bytes, stack_bytes
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.tables import emitted_tables
 from svmcompile.targets.names import Names, check_name, comment
 from svmcompile.targets.templating import render
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
-# Nodes that read whole vectors from their tables.
-IN_VECTORS = (TiledSum, SparseSum, PackedLeaves, TiledTaylor, PickedTaylor, *STAGED)
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
@@ -48,12 +45,11 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     check_name(name)
     program = code.program
     assert program.number, "lower the program first"
-    reserved = RESERVED | (ASKING if points(program) else frozenset())
+    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
     if code.profile == "device":
-        check_double(program, soft_double)
+        _check_double(program, soft_double)
         reserved |= OF_DEVICES
-    symbols = Names(reserved, prefix=f"{name}_")
-    context = _context(code, name, symbols, self_test)
+    context = _context(code, name, Names(reserved, prefix=f"{name}_"), self_test)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -76,88 +72,112 @@ ASKING = frozenset(
 def sizes(code: Code) -> dict[str, int]:
     """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
     program = code.program
-    names = [name for name in c_nodes.emitted_tables(program) if name not in code.folded]
+    names = [name for name in emitted_tables(program) if name not in code.folded]
     known = {
         "scratch_bytes": scratch_bytes(program),
         "table_bytes": sum(program.tables[name].nbytes for name in names),
     }
-    if code.profile == "device":
-        known["stack_bytes"] = Style("", device=True).stack_bytes(program, infer_types(program))
-    return known
+    stack = _device_fields(_file(code, "", Names(frozenset())))["stack"]
+    return known | ({"stack_bytes": stack} if code.profile == "device" else {})
+
+
+def _file(code: Code, name: str, symbols: Names) -> CFile:
+    style, types = Style(name, code.profile == "device"), infer_types(code.program)
+    return CFile(code.program, types, name, symbols, style, code.units, code.folded)
 
 
 def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
-    program, style = code.program, Style(name, code.profile == "device")
-    number = program.number
-    assert number
-    types = infer_types(program)
-    tables = _tables(program, symbols, code.folded)
-    around = tiled(program, types, symbols)
+    program, profile, file = code.program, code.profile, _file(code, name, symbols)
+    types, style = file.types, file.style
+    tables, nodes = _tables(file), file.nodes.values()
+    around = tiled(file)
     asked = points(program)
-    quantised = quantised_functions(program, types, name, symbols)
-    api = _api(program, types, style, around, quantised)
+    quantised = quantised_functions(file)
+    api = _api(file, around, quantised)
     labels = _labels(program.labels)
     bodies_of = functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
+    by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
+    called = helpers(file)
     return {
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
-        "profile": code.profile,
+        "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
-        "real": c_real(number),
+        "real": c_real(program.number or "f64"),
         "constants": _constants(program, asked),
         "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
         "labels": labels,
         "api": api,
         "tables": tables,
         "has_bulk": has_bulk,
-        "has_intrinsics": any(c_nodes.has_intrinsics(node, program) for node in program.body),
+        "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
-        "helpers": helpers(program, types, name, style, code.folded),
-        **style.file_fields(program, types),
-        "nodes": [
-            c_nodes.context(node, program, types, symbols, name, style, code) for node in program.body
+        "helpers": called,
+        "vectors": [
+            one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
+            for one in called
+            if profile == "host"
         ],
-        **_inner_bodies(program, types, symbols),
-        "aligned": code.profile == "host" and any(isinstance(node, IN_VECTORS) for node in program.body),
+        **_device_fields(file),
+        "nodes": [node.context() for node in nodes],
+        "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
-        "lazies": lazy_bodies(program, types, symbols, name),
         "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
-        "fixed_dots": fixed_dots(program, types, name),
+        "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name, _by_feature(program), "x" if style.device else ""),
+        "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
     }
 
 
-def _inner_bodies(program: Program, types: Types, symbols: Names) -> dict[str, Any]:
-    """Functions that lead to the input and the leaf of sums which take many rows at once."""
-    sums = [node for node in program.body if isinstance(node, (TiledSum, PackedLeaves))]
-    leaves = [node for node in sums if isinstance(node, PackedLeaves)]
+def _device_fields(file: CFile) -> dict[str, Any]:
+    """What the two files read of the profile, beside their nodes."""
+    program, style, nodes = file.program, file.style, file.nodes.values()
+    has_double = program.number == "f64" or any(known.wide for known in file.types.values())
+    has_double = has_double or (style.device and needs_double(file))
     return {
-        "leaves_of": {node.out: leaf_body(program, types, symbols, node) for node in leaves},
-        "inputs": {node.out: input_body(program, types, symbols, node) for node in sums},
+        "has_double": has_double,
+        "flash": style.flash,
+        "placement": f" {style.name.upper()}_TABLE" if style.device else "",
+        "far": literals.real(FAR, float_number(program)),
+        "no_avr": has_double or any(node.reads_two_tables for node in nodes),
+        "stack": stack_bytes(file, has_double) if style.device else 0,
     }
 
 
-def _api(
-    program: Program, types: Types, style: Style, around: Tiled | None, quantised: Quantised
-) -> list[Function]:
+def needs_double(file: CFile) -> bool:
+    """Whether a float program computes something in double all the same."""
+    wide = any(known.wide for known in file.types.values())
+    return file.program.number == "f32" and (wide or any(node.in_double for node in file.nodes.values()))
+
+
+def _check_double(program: Program, soft_double: bool) -> None:
+    """A device program in float has no double, unless it was asked for."""
+    file, origin = CFile.of(program), program.origin
+    if soft_double or not needs_double(file):
+        return
+    couples = any(node.in_double == "coupling" for node in file.nodes.values())
+    what = (
+        "the coupling of probabilities" if couples else f"the claim {origin.claim.value} of {origin.method}"
+    )
+    raise EmitError(
+        f"{what} rests on sums in double, which small processors compute in software: "
+        "allow it with --soft-double (soft_double=True), or compile "
+        + ("the model without probabilities" if couples else "with method exact, or for profile portable")
+    )
+
+
+def _api(file: CFile, around: Tiled | None, quantised: Quantised) -> list[Function]:
     """All functions of the header, the self-test last."""
-    api = public_functions(program, types, style.name)
-    self_test = style.self_test(api.pop())
-    if points(program):
-        api += kernel_functions(program, types, style.name)
+    api = public_functions(file.program, file.types, file.name)
+    self_test = file.style.self_test(api.pop())
+    if points(file.program):
+        api += kernel_functions(file.program, file.types, file.name)
     if around:
-        api += sparse_functions(around, style.name)
+        api += sparse_functions(around, file.name)
     return [*api, *quantised.api, self_test]
-
-
-def _by_feature(program: Program) -> bool:
-    """Whether the one sum of a program takes rows by their features and stores its own vectors so."""
-    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum))]
-    return len(sums) == 1 and isinstance(sums[0], SparseSum) and not goes_alone(program)
 
 
 def _banner(program: Program) -> list[str]:
@@ -238,10 +258,10 @@ def _c_type(table: NDArray[Any]) -> str:
     return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
-def _tables(program: Program, symbols: Names, folded: frozenset[str]) -> list[dict[str, Any]]:
-    tables = []
-    for name in c_nodes.emitted_tables(program):
-        if name in folded:
+def _tables(file: CFile) -> list[dict[str, Any]]:
+    tables, program, symbols = [], file.program, file.symbols
+    for name in emitted_tables(program):
+        if name in file.folded:
             continue
         table = program.tables[name]
         if not table.size and program.number in FIXED:  # leaves without vectors

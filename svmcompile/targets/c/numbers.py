@@ -57,6 +57,23 @@ def cosine_numbers(number: Number) -> dict[str, Any]:
     }
 
 
+def _short_chains(coefficients: list[str]) -> list[tuple[str, str]]:
+    """Names and texts of steps that lead to a polynomial of f; few wait for each other."""
+    steps: list[tuple[str, str]] = []
+    terms, power = list(coefficients), "f"
+    while len(terms) > 1:
+        pairs = [terms[at : at + 2] for at in range(0, len(terms), 2)]
+        terms = []
+        for pair in pairs:
+            if len(pair) == 2:
+                steps.append((f"k{len(steps)}", f"{pair[1]} * {power} + {pair[0]}"))
+            terms.append(steps[-1][0] if len(pair) == 2 else pair[0])
+        if len(terms) > 1:
+            steps.append((f"{power}f", f"{power} * {power}"))
+            power += "f"
+    return steps
+
+
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     """Literals of one number type."""
     plain = {
@@ -74,6 +91,7 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
         ("from_floor", EXP2_FROM_FLOOR),
     ):
         values[key] = [real(value, number) for value in polynomial[number]]
+    values["short_chains"] = _short_chains(values["from_nearest"])
     return values | cosine_numbers(number) | own
 
 

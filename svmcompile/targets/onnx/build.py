@@ -1,8 +1,4 @@
-"""build: the tensors of a program's values, in ONNX; each kind of node has a case.
-
-The cases are in `onnx.py`, `onnx_heads.py`, `onnx_trees.py`, `onnx_leaves.py`,
-`onnx_guard.py`, `onnx_bounded.py` and their like.
-"""
+"""build: the tensors of a program's values, in ONNX; each node has its function in `nodes/<family>.py`."""
 
 from __future__ import annotations
 

@@ -20,27 +20,11 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.errors import EmitError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program
-from svmcompile.targets.onnx.build import build, build_needed
 from svmcompile.targets.onnx.graph import Graph
-from svmcompile.targets.onnx.nodes import (  # noqa: F401  register their nodes
-    bounded,
-    coupling,
-    decisions,
-    features,
-    lazy,
-    leaf_functions,
-    leaves,
-    lists,
-    paths,
-    probabilities,
-    taylor,
-    trees,
-)
-from svmcompile.targets.onnx.nodes.sums import kernel_sums, pair_sums
+from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.values import DOUBLE, Values
 
 Precision = Number
@@ -133,57 +117,3 @@ def _utf8(label: str) -> bytes:
         raise EmitError(
             f"label {label!r} is not valid Unicode and ONNX cannot hold it; rename it"
         ) from None
-
-
-@build.register
-def _(node: ir.Scale, values: Values) -> str:
-    x, tables = values.names[node.x], values.tables
-    only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
-    if not (only_shifts and values.keeps(tables[node.shift])):
-        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
-    for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
-        if (tables[table] != idle).any():
-            x = values.same(kind, x, values.like(x, tables[table]))
-    return x
-
-
-@build.register
-def _(node: ir.Clip, values: Values) -> str:
-    x = values.names[node.x]
-    if not values.keeps(np.array([node.low, node.high])):
-        x = values.wide(x)
-    return values.with_nan_of(x, values.clip(x, node.low, node.high))
-
-
-@build.register
-def _(node: ir.KernelSum, values: Values) -> str:
-    return kernel_sums(values, node)
-
-
-@build.register
-def _(node: ir.PairSum, values: Values) -> str:
-    return pair_sums(values, node)
-
-
-@build.register
-def _(node: ir.Affine, values: Values) -> str:
-    x = values.names[node.x]
-    h = values.wide_centred(x, values.tables[node.centre])
-    weights, bias = values.tables[node.weights], values.tables[node.bias]
-    return values.poisoned(x, weights.shape[1], values.product(h, weights, bias))
-
-
-@build.register
-def _(node: ir.Quadratic, values: Values) -> str:
-    """h . (A h + w) + b: one product gives A h + w for all outputs, then one sum over features."""
-    graph, x, weights = values.graph, values.names[node.x], values.tables[node.weights]
-    m, d = weights.shape
-    upper = np.zeros((m, d, d))
-    rows, columns = np.triu_indices(d)
-    upper[:, rows, columns] = values.tables[node.squares]
-    h = values.wide_centred(x, values.tables[node.centre])
-    slopes = values.product(h, upper.reshape(m * d, d), weights.reshape(m * d))
-    slopes = graph.op("Reshape", slopes, values.integers(0, m, d))  # 0 keeps the number of rows
-    terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, values.integers(1)))
-    sums = graph.op("ReduceSum", terms, values.integers(2), keepdims=0)
-    return values.poisoned(x, d, graph.op("Add", sums, graph.constant(values.tables[node.bias])))

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.nodes import Vote
 from svmcompile.ir.program import Program
 from svmcompile.targets.templating import render
 
@@ -91,7 +90,7 @@ def score_names(program: Program) -> list[str]:
         return []
     width = infer_types(program)[value].width
     labels = [str(label) for label in program.labels.values]
-    if any(isinstance(node, Vote) and node.pairs == value for node in program.body):
+    if any(getattr(node, "pairs", "") == value for node in program.body):
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
     return labels if width == len(labels) else ["decision value"]
 

@@ -1,26 +1,25 @@
-"""What the macros of bounded sums (`staged.j2` and `host_staged.j2`) need to know."""
+"""Bounded sums in C, in plain code and for vector instructions."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
-from svmcompile.ir.layout import triangle_size
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.graph import value_number
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import row_parameters
-from svmcompile.targets.c.instruction_sets import plain_instruction_sets
-from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.api import c_real, row_parameters
+from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, plain_instruction_sets
+from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.node import DOUBLE, CNode
 from svmcompile.targets.c.nodes.sums import power_steps
-from svmcompile.targets.c.nodes.votes import has_tests, idle_vote
+from svmcompile.targets.c.numbers import NUMBERS
 
-STAGED = (ir.StagedSum, ir.StagedVote, ir.TaylorVote)
 Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
-KINDS = {ir.StagedSum: "staged", ir.StagedVote: "vote", ir.TaylorVote: "taylor_vote"}
+B = TypeVar("B", bound=Staged)
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
 MOST_CHAINS = 4  # sums that do not wait for each other
@@ -29,40 +28,6 @@ MOST_CHAINS = 4  # sums that do not wait for each other
 def is_staged_host(node: Staged, program: Program) -> bool:
     """Whether vectors lie for vector instructions."""
     return int(program.tables[node.vectors].shape[2]) > 1
-
-
-def staged_template(node: Staged, program: Program) -> str:
-    """The file that has the node's macro."""
-    kind = KINDS[type(node)]
-    return f"host_{kind}" if is_staged_host(node, program) else kind
-
-
-def idle_staged(node: Node, program: Program) -> set[str]:
-    """Tables of a bounded node that its code does not read."""
-    if isinstance(node, ir.StagedVote):
-        return {node.picks} if is_staged_host(node, program) else set()
-    if isinstance(node, ir.TaylorVote):
-        return idle_vote(node, program)
-    if not isinstance(node, ir.StagedSum):
-        return set()
-    ends = program.tables[node.ends]
-    idle = {
-        node.coordinates: node.rank == 0,
-        node.projection: not (ends <= node.rank).any(),
-        node.estimates: not (ends > node.rank).any(),
-        node.rounding: node.tolerance >= 0,
-    }
-    return {name for name, is_idle in idle.items() if is_idle}
-
-
-def staged_helpers(body: list[Node], program: Program) -> dict[str, bool]:
-    """Which helper functions bounded sums call in plain code."""
-    staged = [node for node in body if isinstance(node, STAGED)]
-    plain = [node for node in staged if not is_staged_host(node, program)]
-    routed = any(isinstance(node, ir.TaylorVote) and has_tests(node, program) for node in staged)
-    rbf = any(node.kernel.kind == "rbf" for node in plain)
-    power = any(node.kernel.kind == "poly" for node in staged)
-    return {"dot": bool(plain) or power or routed, "distance": rbf, "exp2": rbf, "power": power}
 
 
 def staged_context(
@@ -112,36 +77,84 @@ def sum_context(node: ir.StagedSum, program: Program, number: Number) -> dict[st
     }
 
 
-def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
-    """Pairs of a vote: where the parts of each begin."""
-    sizes = np.diff(program.tables[node.starts].astype(np.int64))
-    lanes = program.tables[node.vectors].shape[2]
-    triangles = np.cumsum([0, *(triangle_size(int(size), lanes) for size in sizes)])
-    stages = np.cumsum(np.concatenate([[0], -(-sizes // node.block)]))
-    ends = np.cumsum([0, *node.counts]) // lanes
-    return {
-        "classes": len(node.counts),
-        "pairs": len(sizes),
-        "tolerance": "",
-        "most": int(sizes.max()),
-        "block": node.block,
-        "projects": True,
-        "triangle_list": wrap(map(str, triangles[:-1]), " " * 8),
-        "stage_list": wrap(map(str, stages[:-1]), " " * 8),
-        "class_list": wrap(map(str, ends), " " * 8),
-    }
-
-
 def host_staged(
-    node: Staged, program: Program, number: Number, function: str, name: str
+    node: Staged, program: Program, number: Number, helper: str, name: str
 ) -> list[dict[str, Any]]:
     """Every instruction set, with how many vectors hold a block and how many sums go side by side."""
     size = BYTES[number]
     made = []
-    for isa in plain_instruction_sets(size, function, name):
+    for isa in plain_instruction_sets(size, helper, name):
         per_block = 64 // isa["bytes"]
         chains = max(1, MOST_CHAINS // per_block)
         isa |= {"per_block": per_block, "chains": chains, "many": max(1, MOST_VECTORS // per_block)}
         isa["compresses"] = isa["name"] == "avx512" and number == "f32"
         made.append(isa)
     return made
+
+
+class Bounded(CNode[B]):
+    """Sums that stop as soon as they are sure; tables lie for plain code or for vector instructions."""
+
+    in_double = "claim"
+    in_vectors = reads_two_tables = True
+    host_template = ""
+
+    @property
+    def is_host(self) -> bool:
+        return is_staged_host(self.node, self.program)
+
+    @property
+    def template(self) -> str:
+        return self.host_template if self.is_host else super().template
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return self.is_host and self.node.kernel.kind == "rbf"
+
+    def fields(self) -> dict[str, Any]:
+        node, program, number = self.node, self.program, self.number
+        return staged_context(node, program, number, self.name, self.helper) | {
+            "numbers": NUMBERS[number],
+            "isas": host_staged(node, program, number, self.helper, self.name),
+        }
+
+    def helpers(self) -> set[str]:
+        if self.node.kernel.kind == "poly":
+            return {"dot", "power"}
+        return set() if self.is_host else {"dot", "distance", "exp2"}
+
+
+class StagedSum(Bounded[ir.StagedSum]):
+    """Stages with a bound of the rest each."""
+
+    parts = ("kernel", "rest", "narrow", "size")
+    host_template = "host/bounded"
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | sum_context(self.node, self.program, self.number)
+
+    def idle(self) -> set[str]:
+        node, ends = self.node, self.tables[self.node.ends]
+        idle = {
+            node.coordinates: node.rank == 0,
+            node.projection: not (ends <= node.rank).any(),
+            node.estimates: not (ends > node.rank).any(),
+            node.rounding: node.tolerance >= 0,
+        }
+        return {name for name, is_idle in idle.items() if is_idle}
+
+    def scratch(self) -> int:
+        kept = self.size * int(self.tables[self.node.ends][-1])
+        if not self.is_host:
+            return kept
+        state = 2 * self.size + 2 * DOUBLE  # score, whether it is sure, and sums of all vectors
+        return kept + state + MOST_VECTORS * max(isa.bytes for isa in INSTRUCTION_SETS)
+
+
+class Widen(CNode[ir.Widen]):
+    """The type of a row changes."""
+
+    widens = True
+
+    def fields(self) -> dict[str, Any]:
+        return {"from_real": c_real(value_number(self.node.x, self.program, self.types))}

@@ -1,34 +1,73 @@
-"""What the macros of `features.j2` need to know."""
+"""Preprocessing in C: a row becomes another."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.graph import node_number
-from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
 from svmcompile.targets.c.literals import real
-
-FEATURES = (
-    ir.AsFeatures, ir.Pick, ir.Normalize, ir.Powers, ir.Cosine, ir.Fill, ir.Missing, ir.Join,
-)  # fmt: skip
+from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.nodes.trees import Centred
 
 
-def feature_context(node: Node, program: Program, types: Types, prefix: str) -> dict[str, Any]:
-    """The fields the macros read beside those every node has; `prefix` is that of helper functions."""
-    number = node_number(node, program, types)
-    found: dict[str, Any] = {"out_width": types[node.out].width}
-    if isinstance(node, ir.Normalize):
-        found |= {"norm": node.norm, "least": real(node.least, "f64"), "root": f"{prefix}_root"}
-        found["narrow_least"] = real(node.least, "f32")
-    if isinstance(node, ir.Powers):
-        found["degree"] = program.tables[node.factors].shape[1]
-    if isinstance(node, ir.Cosine):
-        found |= {"factor": real(node.factor, number), "cosine": f"{prefix}_cosine"}
-    if isinstance(node, (ir.Fill, ir.Missing)):
-        found["marker"] = "" if node.nan else real(node.marker, number)
-    if isinstance(node, ir.Join):
-        found["right_width"] = types[node.right].width
-    return found
+class Scale(CNode[ir.Scale]):
+    """Each feature has its own numbers."""
+
+
+class Clip(CNode[ir.Clip]):
+    """All features have the same bounds."""
+
+
+class AsFeatures(CNode[ir.AsFeatures]):
+    """Scores are copied."""
+
+
+class Pick(CNode[ir.Pick]):
+    """Features are copied from where they are."""
+
+
+class Normalize(CNode[ir.Normalize]):
+    """Norms are summed up in double, or in two floats."""
+
+    adds_up = True
+
+    def fields(self) -> dict[str, Any]:
+        return {"least": real(self.node.least, "f64"), "narrow_least": real(self.node.least, "f32")}
+
+    def helpers(self) -> set[str]:
+        if self.node.norm == "max":
+            return set()
+        return super().helpers() | ({"root"} if self.node.norm == "l2" else set())
+
+
+class Powers(CNode[ir.Powers]):
+    """Each product has as many factors."""
+
+    def fields(self) -> dict[str, Any]:
+        return {"degree": self.tables[self.node.factors].shape[1]}
+
+
+class Cosine(CNode[ir.Cosine]):
+    """By a function that C has no library for."""
+
+    def helpers(self) -> set[str]:
+        return {"cosine"}
+
+
+class Fill(CNode[ir.Fill]):
+    """A marker, or NaN, is replaced."""
+
+
+class Missing(CNode[ir.Missing]):
+    """A marker, or NaN, is told."""
+
+
+class Join(CNode[ir.Join]):
+    """Two rows stand behind each other."""
+
+
+class Products(Centred[ir.Products]):
+    """A triangle, row by row."""
+
+    def scratch(self) -> int:
+        return 0

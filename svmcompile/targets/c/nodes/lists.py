@@ -1,39 +1,43 @@
-"""What the macros of `lists.j2` need to know of lists of half-spaces."""
+"""Lists of half-spaces in C: one plane after the other, or groups of planes in vectors."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kinds import Types
 from svmcompile.ir.pairs import classes_of
-from svmcompile.ir.program import Program
-from svmcompile.targets.c.nodes.trees import dot_function
+from svmcompile.targets.c.nodes.trees import Centred, Planes
 
-Lists = ir.PlaneLists | ir.TiledLists
-LISTS = (ir.PlaneLists, ir.TiledLists)
+L = TypeVar("L", bound=ir.PlaneLists | ir.TiledLists)
 
 
-def list_context(node: Lists, program: Program, types: Types, name: str) -> dict[str, Any]:
-    """The fields both macros read beside those every node has."""
-    tables, lists = program.tables, len(program.tables[node.rest])
-    found = {
-        "has_centre": bool(tables[node.centre].any()),
-        "order": node.order,
-        "lists": lists,
-        "count": len(tables[node.answers]),
-        "classes": classes_of(lists),
-        "state": "",
-    }
-    if isinstance(node, ir.PlaneLists):
-        return found | {"dot": dot_function(name, node.x, node.planes, program, types)}
-    narrow = tables[node.planes].dtype == np.int8
-    plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
-    return found | {
-        "lanes": tables[node.planes].shape[2],
-        "bytes": narrow,
-        "plane": plane.format,
-        "state": ", &known, values",
-    }
+class Lists(Centred[L]):
+    """Lists are asked in turn."""
+
+    def fields(self) -> dict[str, Any]:
+        count = len(self.tables[self.node.answers])
+        return super().fields() | {"count": count, "classes": classes_of(self.out_width), "state": ""}
+
+
+class PlaneLists(Lists[ir.PlaneLists], Planes[ir.PlaneLists]):
+    """Plane by plane."""
+
+    parts = ("list",)
+
+
+class TiledLists(Lists[ir.TiledLists]):
+    """Several planes at once, whose values are kept."""
+
+    parts = ("list", "group")
+
+    def fields(self) -> dict[str, Any]:
+        planes = self.tables[self.node.planes]
+        narrow = planes.dtype == np.int8
+        plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
+        own = {"lanes": planes.shape[2], "bytes": narrow, "plane": plane.format}
+        return super().fields() | own | {"state": ", &known, values"}
+
+    def scratch(self) -> int:
+        return super().scratch() + self.size * int(self.tables[self.node.planes].shape[2])

@@ -1,4 +1,4 @@
-"""What the C macros of heads that give probabilities need to know, and the stack they take."""
+"""Heads that give probabilities in C."""
 
 from __future__ import annotations
 
@@ -7,41 +7,67 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.coupling import TOLERANCE, sweeps_of
-from svmcompile.ir.graph import node_number
-from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Program
 from svmcompile.ir.row_functions import LEAST, MOST
 from svmcompile.targets.c.literals import real
-
-CHANCES: tuple[type[Node], ...] = (
-    ir.Beside, ir.Columns, ir.Shifted, ir.Sigmoid, ir.Isotonic, ir.Density, ir.Complement,
-    ir.Shares, ir.Mean, ir.Couple,
-)  # fmt: skip
+from svmcompile.targets.c.node import DOUBLE, CNode
 
 
-def chances_context(node: Node, program: Program, types: Types, prefix: str) -> dict[str, Any]:
-    """What only these nodes have; `prefix` is that of helper functions of the node's number type."""
-    number = node_number(node, program, types)
-    known: dict[str, Any] = {"sums": types[node.out].width}
-    if isinstance(node, ir.Beside):
-        known["others"] = types[node.right].width
-    elif isinstance(node, ir.Sigmoid):
-        known |= {
-            "exp2": f"{prefix}_exp2",
-            "log2e": real(math.log2(math.e), number),
-            "floor": real(node.floor, number) if node.floor else "",
-            "ceiling": real(1.0 - node.floor, number),
-        }
-    elif isinstance(node, ir.Density):
-        count = len(program.tables[node.marks])
-        known |= {"count": count, "total": real(count, number)}
-        known |= {"least": real(LEAST, number), "most": real(MOST, number)}
-    elif isinstance(node, (ir.Shares, ir.Mean)):
-        known |= {"groups": node.groups, "size": types[node.chances].width // node.groups}
-        known["total"] = real(node.groups, number)
-        known["empty"] = real(node.empty, number) if isinstance(node, ir.Shares) else ""
-    elif isinstance(node, ir.Couple):
-        known |= {"classes": node.n_classes, "sweeps": sweeps_of(node.n_classes)}
-        known["tolerance"] = real(TOLERANCE / node.n_classes, "f64")
-    return known
+class Beside(CNode[ir.Beside]):
+    """Two values stand behind each other."""
+
+
+class Columns(CNode[ir.Columns]):
+    """Numbers are copied from where they are."""
+
+
+class Shifted(CNode[ir.Shifted]):
+    """Each number has its shift."""
+
+
+class Sigmoid(CNode[ir.Sigmoid]):
+    """By powers of two, held off zero and one."""
+
+    def fields(self) -> dict[str, Any]:
+        return {"log2e": self.literal(math.log2(math.e))}
+
+    def helpers(self) -> set[str]:
+        return {"exp2"}
+
+
+class Isotonic(CNode[ir.Isotonic]):
+    """Between the knots on both sides."""
+
+
+class Density(CNode[ir.Density]):
+    """Marks below the score are counted."""
+
+    def fields(self) -> dict[str, Any]:
+        count = len(self.tables[self.node.marks])
+        numbers = {"total": count, "least": LEAST, "most": MOST}
+        return {"count": count} | {key: self.literal(value) for key, value in numbers.items()}
+
+
+class Complement(CNode[ir.Complement]):
+    """What one probability leaves."""
+
+
+class Shares(CNode[ir.Shares]):
+    """Each group adds up to one."""
+
+
+class Mean(CNode[ir.Mean]):
+    """Groups are added up."""
+
+
+class Couple(CNode[ir.Couple]):
+    """LIBSVM's iteration, in double."""
+
+    parts = ("sweep",)
+    in_double = "coupling"
+
+    def fields(self) -> dict[str, Any]:
+        k = self.node.n_classes
+        return {"sweeps": sweeps_of(k), "tolerance": real(TOLERANCE / k, "f64")}
+
+    def scratch(self) -> int:
+        return DOUBLE * self.node.n_classes * (self.node.n_classes + 2)

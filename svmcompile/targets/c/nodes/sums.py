@@ -1,18 +1,25 @@
-"""What the macros of `host.j2` need to know of a sum: blocks, classes and chunks."""
+"""Kernel sums in C: vector after vector, in tiles for vector instructions, or by the features of a row."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
 from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.layout import vectors_and_lanes
-from svmcompile.ir.nodes import PackedLeaves, Prepare, SparseSum, TiledSum, Widen, lazy_operands, operands
+from svmcompile.ir.nodes import lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import needed
+from svmcompile.targets.c.api import Body, body, needed, real_of
+from svmcompile.targets.c.device import FAR
+from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, instruction_sets, weights_layout
+from svmcompile.targets.c.literals import wrap
+from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
+from svmcompile.targets.c.numbers import NUMBERS
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
 MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack
@@ -22,24 +29,27 @@ MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
 COLUMN_SPILL = 8  # blocks after which column sums do
+PICKS = 64  # features of a row that are collected before their entries are looked up
+SKIP_BYTES = 64  # of a row, passed over at once where all are zero
 
 
-def tiled_layout(node: TiledSum, program: Program, number: Number) -> dict[str, Any]:
+def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[str, Any]:
     """Blocks, classes and chunks of one tiled sum."""
     halves = program.tables[node.vectors].dtype == np.float16
     return {
         **blocked_layout(node, program, number),
-        "halves": halves,
+        "load": "load_half" if halves else "load",
         "table_type": "uint16_t" if halves else ("float" if number == "f32" else "double"),
         "chunk": chunk_rows(node, program, number),
         "few": FEW_ROWS,
         "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
         "sparse": skips_zeros(node, program),
+        "row": "picks, z, filled" if skips_zeros(node, program) else "z",
         "sparse_rows": takes_sparse(node, program),
     }
 
 
-def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number) -> dict[str, Any]:
+def blocked_layout(node: ir.TiledSum | ir.SparseSum, program: Program, number: Number) -> dict[str, Any]:
     """Blocks, classes and weights of one sum."""
     vectors, lanes = vectors_and_lanes(program.tables[node.weights])
     by_lane, columns, padded = weights_layout(node, program)
@@ -49,24 +59,20 @@ def blocked_layout(node: TiledSum | SparseSum, program: Program, number: Number)
         "lanes": lanes,
         "blocks": vectors // lanes,
         "by_lane": by_lane,
+        "by_tile": by_lane and len(ends) == 1,  # one class, whose weights are taken tile by tile
         "columns": columns,
+        "gathered": columns * lanes if by_lane else padded,
         "padded": padded,
         "classes": len(ends),
         "end_list": ", ".join(map(str, ends)),
+        "end_lines": wrap(map(str, ends)),
         "per_end": "" if by_lane else f" * {lanes}",
         "spill": LANE_SPILL if by_lane else COLUMN_SPILL,
         "power_steps": power_steps(node.degree),
     }
 
 
-def weights_layout(node: TiledSum | SparseSum, program: Program) -> tuple[bool, int, int]:
-    """Whether weights lie by lane, how many a vector has, and how many its row in the table holds."""
-    weights = program.tables[node.weights]
-    columns = len(node.counts) - 1 or len(program.tables[node.bias])
-    return weights.ndim == 3, columns, weights.shape[1]
-
-
-def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
+def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
     if goes_alone(program):
         return 0
@@ -83,23 +89,22 @@ def chunk_rows(node: TiledSum, program: Program, number: Number) -> int:
 
 def goes_alone(program: Program) -> bool:
     """Whether each row goes by itself: ways or number types differ, or one sum is not the whole way."""
-    sums = [node for node in program.body if isinstance(node, (TiledSum, SparseSum, PackedLeaves))]
-    if len(sums) != 1 or any(lazy_operands(node) or isinstance(node, Widen) for node in program.body):
+    sums = [node for node in program.body if c_class(node).in_batches]
+    if len(sums) != 1 or any(lazy_operands(node) or c_class(node).widens for node in program.body):
         return True
     behind = [node for output in program.outputs for node in needed(program, output.value, {sums[0].out})]
     return any(program.input.name in operands(node) for node in behind)
 
 
-def takes_sparse(node: TiledSum, program: Program) -> bool:
+def takes_sparse(node: ir.TiledSum, program: Program) -> bool:
     """Whether a row may be given by its non-zero features."""
     return not goes_alone(program) and skips_zeros(node, program)
 
 
-def skips_zeros(node: TiledSum, program: Program) -> bool:
+def skips_zeros(node: ir.TiledSum, program: Program) -> bool:
     """Whether code may pass over zeros: few vectors fill a row, and nothing shifts it."""
-    prepare = next(item for item in program.body if item.out == node.x)
-    assert isinstance(prepare, Prepare)
-    as_given = {program.input.name, *(item.out for item in program.body if isinstance(item, Widen))}
+    prepare = _prepare(node, program)
+    as_given = {program.input.name, *(item.out for item in program.body if c_class(item).widens)}
     if prepare.x not in as_given or program.tables[prepare.shift].any():
         return False
     vectors = program.tables[node.vectors]
@@ -107,7 +112,7 @@ def skips_zeros(node: TiledSum, program: Program) -> bool:
     return bool(filled <= 1 - SPARSE_ZEROS) and vectors.shape[1] <= MOST_SPARSE_FEATURES
 
 
-def _ends(node: TiledSum | SparseSum, lanes: int, by_lane: bool) -> list[int]:
+def _ends(node: ir.TiledSum | ir.SparseSum, lanes: int, by_lane: bool) -> list[int]:
     """Where each class ends, in blocks or in vectors."""
     return list(accumulate(-(-count // lanes) if by_lane else count for count in node.counts))
 
@@ -122,3 +127,237 @@ def power_steps(degree: int) -> list[str]:
         if degree:
             steps.append("t = t * t")
     return steps
+
+
+def _prepare(node: ir.TiledSum, program: Program) -> ir.Prepare:
+    """The node that scales the row of a tiled sum."""
+    return cast(ir.Prepare, next(item for item in program.body if item.out == node.x))
+
+
+def is_sparse_host(node: ir.SparseSum, program: Program) -> bool:
+    """Whether weights lie for vector instructions."""
+    return vectors_and_lanes(program.tables[node.weights])[1] > 1
+
+
+def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[str, Any]:
+    """Segments and features of one sparse sum, and its blocks."""
+    vectors, _ = vectors_and_lanes(program.tables[node.weights])
+    segments, ends = program.tables[node.starts].shape
+    return {
+        **blocked_layout(node, program, number),
+        "host": is_sparse_host(node, program),
+        "vectors": vectors,
+        "segment": min(node.segment, vectors),
+        "segments": segments,
+        "stride": ends,
+        "picks": PICKS,
+        "skip": SKIP_BYTES // BYTES[number],
+    }
+
+
+BLOCK = 16  # kernel values summed up in the number type before they go to double
+BLOCK_BYTES = 64
+SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
+
+Values = ir.PackedSum | ir.PackedPath | ir.PackedLeaves
+Shapes = Values | ir.TiledSum | ir.SparseSum
+S = TypeVar("S", bound=Shapes)
+V = TypeVar("V", bound=Values)
+
+
+class Shaped(CNode[S]):
+    """Kernel values are a function of dot products with folded tables."""
+
+    def fields(self) -> dict[str, Any]:
+        node = self.node
+        function = SHAPE_FUNCTIONS[node.shape]
+        return {
+            "shape": node.shape,
+            "shape_function": f"{self.helper}_{function}" if function else "",
+            "argument": f", {node.degree}" if node.shape == "power" else "",
+            "offset": self.literal(self.tables[node.offsets][0]),
+            "sums": self.out_width,
+            "block_size": BLOCK,
+        }
+
+    def idle(self) -> set[str]:
+        return {self.node.offsets} if self.node.shape != "exp2" else set()
+
+    def shape_helpers(self) -> set[str]:
+        """What makes a kernel value of a dot product."""
+        called = {"exp2", "tanh"} if self.node.shape == "tanh" else {SHAPE_FUNCTIONS[self.node.shape]}
+        return called - {""}
+
+    def gathered(self) -> int:
+        """Bytes of one row's sums, and of those in double that they go to."""
+        weights = self.tables[self.node.weights]
+        lanes = BLOCK_BYTES // self.size if weights.ndim == 3 else 1
+        return int(weights.shape[1]) * lanes * (self.size + DOUBLE)
+
+
+class KernelValues(Shaped[V]):
+    """Kernel values one by one."""
+
+    adds_up = True
+
+    def fields(self) -> dict[str, Any]:
+        given, unit = self.node.shape == "given", self.file.units.get(self.node.out, 1.0)
+        return super().fields() | {
+            "given": given,
+            "values": "kernel, query" if given else "x, row",
+            "vector_count": self.tables[self.node.vectors].shape[0],
+            "single": False,
+            "folded": self.node.offsets in self.file.folded,
+            "times_unit": "" if unit == 1.0 else f" * {self.literal(unit)}",
+            "half_unit": self.literal(0.5 * unit * unit),
+            "row_norm": f"{self.helper}_row",
+            "fade": f"{self.helper}_fade",
+            "raised": f"{self.helper}_raise",
+            "far": self.literal(FAR),
+        }
+
+    def helpers(self) -> set[str]:
+        called = super().helpers() | ({"dot"} if self.node.shape != "given" else set())
+        if self.node.shape == "exp2" and self.is_narrow:  # norms have gone into weights, or not
+            return called | {"row", "raise" if self.node.offsets in self.file.folded else "fade"}
+        return called | self.shape_helpers()
+
+
+class Prepare(CNode[ir.Prepare]):
+    """A row is scaled for the sum that reads it."""
+
+    def fields(self) -> dict[str, Any]:
+        lanes = 4 if self.number == "f32" else 2
+        return {
+            "limit": self.literal(self.node.limit),
+            "bits": NUMBERS[self.number]["bits"],
+            "sign_bit": NUMBERS[self.number]["sign_bit"],
+            "lanes": lanes,
+            "whole": self.out_width // lanes * lanes,
+        }
+
+
+class PackedSum(KernelValues[ir.PackedSum]):
+    """Vector after vector; weights go to their sums in blocks."""
+
+    parts = ("kernel", "block")
+
+    @property
+    def columns(self) -> int:
+        return int(self.tables[self.node.weights].shape[1])
+
+    def fields(self) -> dict[str, Any]:
+        alone = not self.node.counts and self.node.shape != "given" and self.columns == 1
+        return super().fields() | {
+            "single": self.is_narrow and alone,  # which has code of its own
+            "columns": self.columns,
+            "counts": self.node.counts,
+            "classes": len(self.node.counts),
+            "ends": ", ".join(map(str, accumulate(self.node.counts))),
+        }
+
+    def scratch(self) -> int:
+        return DOUBLE * self.out_width + self.size * self.columns
+
+
+class TiledSum(Shaped[ir.TiledSum]):
+    """Tiles of rows by blocks of vectors, for each instruction set."""
+
+    parts = ("ends", "input")
+    in_vectors = in_batches = True
+    template = "host/sums"
+
+    @property
+    def has_intrinsics(self) -> bool:
+        halves = self.tables[self.node.vectors].dtype == np.float16
+        return bool(halves) or self.node.shape in ("exp2", "tanh")
+
+    @property
+    def chunk(self) -> int:
+        return chunk_rows(self.node, self.program, self.program.number or "f64")
+
+    @property
+    def takes_sparse_rows(self) -> bool:
+        return takes_sparse(self.node, self.program)
+
+    def fields(self) -> dict[str, Any]:
+        node, program, number = self.node, self.program, self.number
+        prepare = _prepare(node, program)
+        return super().fields() | {
+            "factor": self.table(prepare.factor),
+            "limit": self.literal(prepare.limit),
+            "isas": instruction_sets(node, program, number, self.helper, self.name),
+            "numbers": NUMBERS[number],
+            "input_width": program.n_features,
+            **tiled_layout(node, program, number),
+        }
+
+    def bodies(self) -> list[Body]:
+        return [input_body(self, self.node.x)] if self.chunk else []
+
+    def scratch(self) -> int:
+        dots = max(isa.row_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
+        return DOUBLE * self.out_width + dots + self.gathered() + self._picks()
+
+    def batch_scratch(self, deepest: Callable[[str], int]) -> int:
+        rows, size, width = self.chunk, self.size, self.width
+        if not rows:
+            return 0
+        tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
+        packed = max(size * width, self._picks())
+        per_row = packed + size + self.gathered() + (DOUBLE + size) * self.out_width
+        return rows * per_row + (rows * SIZE if self.takes_sparse_rows else 0) + size * width + tile
+
+    def _picks(self) -> int:
+        """Bytes of one row's non-zero features, where they are looked for."""
+        width = int(self.tables[self.node.vectors].shape[1])
+        return width * (INT + self.size) if skips_zeros(self.node, self.program) else 0
+
+
+def input_body(of: CNode[Any], x: str) -> Body:
+    """What prepares a row for a sum, as one function."""
+    real = real_of(of.program)
+    inline = "static inline __attribute__((always_inline)) void"
+    declaration = f"{inline} {of.part('input')}(const {real} *x, {real} *z)"
+    return body(of.program, of.types, of.file.symbols, x, declaration, "z")
+
+
+class SparseSum(Shaped[ir.SparseSum]):
+    """Features of the row that are not zero look up who has them, segment by segment."""
+
+    parts = ("ends",)
+    in_vectors = in_batches = by_feature = takes_sparse_rows = True
+
+    @property
+    def template(self) -> str:
+        return "host/sparse" if is_sparse_host(self.node, self.program) else "portable/sparse"
+
+    @property
+    def has_intrinsics(self) -> bool:
+        return is_sparse_host(self.node, self.program) and self.node.shape in ("exp2", "tanh")
+
+    def fields(self) -> dict[str, Any]:
+        node, program, factor = self.node, self.program, self.tables[self.node.factor]
+        known = super().fields() | {
+            "one_factor": self.literal(factor[0]) if factor.size == 1 else "",
+            "limit": self.literal(node.limit),
+            "numbers": NUMBERS[self.number],
+            **sparse_layout(node, program, self.number),
+        }
+        if is_sparse_host(node, program):
+            known["isas"] = instruction_sets(node, program, self.number, self.helper, self.name)
+        return known
+
+    def idle(self) -> set[str]:
+        alone = {self.node.factor} if self.tables[self.node.factor].size == 1 else set()
+        return super().idle() | alone
+
+    def helpers(self) -> set[str]:
+        return set() if is_sparse_host(self.node, self.program) else self.shape_helpers()
+
+    def scratch(self) -> int:
+        weights, host = self.tables[self.node.weights], is_sparse_host(self.node, self.program)
+        vectors, _ = vectors_and_lanes(weights)
+        gathered = self.gathered() if host else self.size * int(weights.shape[1])
+        collected = PICKS * (INT + self.size) + self.size * min(self.node.segment, vectors)
+        return DOUBLE * self.out_width + collected + gathered

@@ -1,100 +1,58 @@
-"""What the macros of `taylor.j2` need to know."""
+"""Taylor polynomials about centres in C."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import BLOCK, SEGMENT, Number
-from svmcompile.ir.graph import node_number, value_number
-from svmcompile.ir.kinds import Types
-from svmcompile.ir.program import Program
+from svmcompile.ir.graph import value_number
 from svmcompile.targets.c.api import c_real, row_argument, row_parameters
-from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.node import DOUBLE, CNode
 
-FAR: dict[Number, float] = {"f32": 1e37, "f64": 1e300}  # squared distances beyond are taken as infinite
-
-
-def taylor_context(
-    node: ir.TaylorSum | ir.OneLeaf | ir.JetSum, program: Program, types: Types, name: str, prefix: str
-) -> dict[str, Any]:
-    """The fields the macros read beside those every node has; `prefix` is that of helper functions."""
-    if isinstance(node, ir.OneLeaf):
-        return {}
-    if isinstance(node, ir.JetSum):
-        return jet_context(node, program, types, name, prefix)
-    axes = program.tables[node.axes]
-    return {
-        **common_context(node, program, types, name),
-        "along": axes.shape[1] if axes.ndim > 1 else types[node.x].width,
-        "exp2": f"{prefix}_exp2",
-    }
+E = TypeVar("E", bound=ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor)
 
 
-def common_context(
-    node: ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor, program: Program, types: Types, name: str
-) -> dict[str, Any]:
-    """What both layouts have."""
-    number = node_number(node, program, types)
-    orders, leaves, cells, _ = program.tables[node.gaps].shape
-    loose, rank = program.tables[node.loose], _rank(node, program)
-    fades = isinstance(node, ir.PickedTaylor) or node.fades
-    return {
-        "row": row_parameters(program, name).replace("*x", "*row"),
-        "row_argument": row_argument(program).replace("x", "row"),
-        "exact_real": c_real(value_number(node.exact, program, types)),
-        "orders": orders,
-        "leaves": leaves,
-        "cells": cells,
-        "rank": rank,
-        "loose_terms": [_terms(part) for part in loose] if rank else [],
-        "slack": real(1 + node.slack, number),
-        "gates": [real(gate, number) if gate > 0 else "" for gate in node.gates],
-        "limit": real(float(cells), number),
-        "gamma": real(node.gamma, number),
-        "fades": fades,
-        "fade": "fade * " if fades else "",
-        "minus_log2e": real(-math.log2(math.e), number),
-    }
+class Expansion(CNode[E]):
+    """Orders of polynomials, each for the rows that are not sure yet; then the exact sum."""
 
+    @property
+    def rank(self) -> int:
+        """How many axes there are."""
+        return 0
 
-def jet_context(node: ir.JetSum, program: Program, types: Types, name: str, prefix: str) -> dict[str, Any]:
-    """What the macro of a sum in blocks with jets reads."""
-    number = node_number(node, program, types)
-    jets, cells, _ = program.tables[node.gaps].shape
-    log2e = math.log2(math.e)
-    return {
-        "row": row_parameters(program, name),
-        "helper": prefix,
-        "exp2": f"{prefix}_exp2",
-        "is_float": number == "f32",
-        "narrow_cast": "(float)" if number == "f32" else "",
-        "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
-        "rbf": True,
-        "tolerance": "",
-        "segment": SEGMENT,
-        "scale": real(-node.kernel.gamma * log2e, number),
-        "gamma": real(node.kernel.gamma, number),
-        "minus_log2e": real(-log2e, number),
-        "jets": jets,
-        "vector_count": len(program.tables[node.weights]),
-        "block_size": BLOCK,
-        "cells": cells,
-        "limit": real(float(cells), number),
-        "far": real(FAR[number], number),
-    }
+    @property
+    def fades(self) -> bool:
+        """Whether polynomials are multiplied by a kernel value."""
+        return True
 
+    def fields(self) -> dict[str, Any]:
+        node, rank = self.node, self.rank
+        orders, leaves, cells, _ = self.tables[node.gaps].shape
+        return {
+            "row": row_parameters(self.program, self.name).replace("*x", "*row"),
+            "row_argument": row_argument(self.program).replace("x", "row"),
+            "exact_real": c_real(value_number(node.exact, self.program, self.types)),
+            "orders": orders,
+            "leaves": leaves,
+            "cells": cells,
+            "rank": rank,
+            "loose_terms": [_terms(part) for part in self.tables[node.loose]] if rank else [],
+            "slack": self.literal(1 + node.slack),
+            "gates": [self.literal(gate) if gate > 0 else "" for gate in node.gates],
+            "limit": self.literal(float(cells)),
+            "gamma": self.literal(node.gamma),
+            "fades": self.fades,
+            "fade": "fade * " if self.fades else "",
+            "minus_log2e": self.literal(-math.log2(math.e)),
+            "exp2": f"{self.helper}_exp2",
+        }
 
-def _rank(node: ir.TaylorSum | ir.TiledTaylor | ir.PickedTaylor, program: Program) -> int:
-    """How many axes there are."""
-    if not isinstance(node, ir.TaylorSum):
-        return node.rank
-    axes = program.tables[node.axes]
-    return int(axes.shape[1]) if axes.ndim > 1 else 0
+    def scratch(self) -> int:
+        """The exact sum."""
+        return DOUBLE if self.types[self.node.exact].wide else self.size
 
 
 def _terms(loose: NDArray[Any]) -> str:
@@ -102,3 +60,39 @@ def _terms(loose: NDArray[Any]) -> str:
     known = ("along", "left", "along * left", "left * left")
     terms = [f"bound[{at}] * {text}" for at, text in enumerate(known) if loose[:, at].any()]
     return " + ".join(terms) or "0"
+
+
+def idle_orders(node: ir.TaylorSum | ir.TiledTaylor, tables: Any) -> set[str]:
+    """Tables that no order reads."""
+    orders = len(tables[node.margins])
+    turned = orders > 1 and tables[node.axes].ndim > 1
+    idle = set() if turned else {node.axes, node.middles, node.loose}
+    return idle | ({node.squares} if orders < 2 else set()) | ({node.cubes} if orders < 3 else set())
+
+
+class TaylorSum(Expansion[ir.TaylorSum]):
+    """Row by row."""
+
+    parts = ("form",)
+    reads_two_tables = True
+
+    @property
+    def rank(self) -> int:
+        axes = self.tables[self.node.axes]
+        return int(axes.shape[1]) if axes.ndim > 1 else 0
+
+    @property
+    def fades(self) -> bool:
+        return self.node.fades
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | {"along": self.rank or self.width}
+
+    def idle(self) -> set[str]:
+        return idle_orders(self.node, self.tables)
+
+    def helpers(self) -> set[str]:
+        return ({"exp2"} if self.fades else set()) | ({"dot"} if self.rank else set())
+
+    def scratch(self) -> int:
+        return super().scratch() + self.size * self.width

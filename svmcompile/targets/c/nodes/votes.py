@@ -1,4 +1,4 @@
-"""What the macros of `taylor_vote.j2` and `host_taylor_vote.j2` need to know."""
+"""What the macros of `taylor_vote.j2` and `host/taylor_votes.j2` need to know."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.layout import triangle_size
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.nodes.bounded import Bounded
+from svmcompile.targets.c.numbers import LOWEST
 
 INT, SIZE = 4, 8
 
@@ -92,3 +95,68 @@ def taylor_vote_context(
         "exp2": f"{prefix}_exp2",
         "class_list": wrap(map(str, np.cumsum([0, *node.counts]) // lanes), " " * 8),
     }
+
+
+def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
+    """Pairs of a vote: where the parts of each begin."""
+    sizes = np.diff(program.tables[node.starts].astype(np.int64))
+    lanes = program.tables[node.vectors].shape[2]
+    triangles = np.cumsum([0, *(triangle_size(int(size), lanes) for size in sizes)])
+    stages = np.cumsum(np.concatenate([[0], -(-sizes // node.block)]))
+    ends = np.cumsum([0, *node.counts]) // lanes
+    return {
+        "classes": len(node.counts),
+        "pairs": len(sizes),
+        "tolerance": "",
+        "most": int(sizes.max()),
+        "block": node.block,
+        "projects": True,
+        "triangle_list": wrap(map(str, triangles[:-1]), " " * 8),
+        "stage_list": wrap(map(str, stages[:-1]), " " * 8),
+        "class_list": wrap(map(str, ends), " " * 8),
+    }
+
+
+class StagedVote(Bounded[ir.StagedVote]):
+    """Pairs are settled one after the other, each in stages."""
+
+    parts = ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members")
+    host_template = "host/votes"
+
+    def fields(self) -> dict[str, Any]:
+        return super().fields() | vote_context(self.node, self.program) | {"lowest": LOWEST[self.number]}
+
+    def idle(self) -> set[str]:
+        return {self.node.picks} if self.is_host else set()
+
+    def scratch(self) -> int:
+        classes, vectors = len(self.node.counts), int(self.tables[self.node.weights].shape[1])
+        most = int(np.diff(self.tables[self.node.starts].astype(np.int64)).max())
+        state = (INT + 1) * classes + len(self.tables[self.node.bias]) + self.size * (vectors + most)
+        return state + (classes + INT if self.is_host else vectors)
+
+
+class TaylorVote(Bounded[ir.TaylorVote]):
+    """Polynomials of all classes name a champion, which then defends itself."""
+
+    parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members")
+    helpers_in_double = frozenset({"exp2"})
+    reads_two_tables = False
+
+    @property
+    def template(self) -> str:
+        return "host/taylor_votes" if self.is_host else "portable/taylor_votes"
+
+    def fields(self) -> dict[str, Any]:
+        own = {"lowest": LOWEST[self.number], "wide_exp2": f"{self.file.prefix('f64')}_exp2"}
+        vote = taylor_vote_context(self.node, self.program, self.number, self.helper)
+        return super().fields() | vote | own
+
+    def idle(self) -> set[str]:
+        return idle_vote(self.node, self.program)
+
+    def helpers(self) -> set[str]:
+        return super().helpers() | ({"dot"} if has_tests(self.node, self.program) else set())
+
+    def scratch(self) -> int:
+        return vote_scratch(self.node, self.program, self.size)

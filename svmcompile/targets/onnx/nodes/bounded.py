@@ -1,9 +1,7 @@
 """Bounded sums in ONNX, in double: a few chunks of vectors, each for the rows that are not sure yet.
 
 Chunks end where stages do and grow; a graph of more, smaller chunks spends its
-time on operators. A vote is built from its exact pair sums: settling pairs one
-after the other takes operators for each pair, which costs more than the kernel
-values it saves in the batches ONNX is for.
+time on operators.
 """
 
 from __future__ import annotations
@@ -29,13 +27,6 @@ def _(node: ir.Widen, values: Values) -> str:
     return values.wide(values.names[node.x])
 
 
-@build.register(ir.BoundedVote)
-@build.register(ir.TaylorVote)
-def _(node: ir.BoundedVote | ir.TaylorVote, values: Values) -> str:
-    build_needed(values, [node.exact])
-    return values.names[node.exact]
-
-
 @build.register
 def _(node: ir.BoundedSum, values: Values) -> str:
     if is_affine(node.kernel):
@@ -49,19 +40,7 @@ def _(node: ir.BoundedSum, values: Values) -> str:
     return _Sum(node, vectors - centre, _chunks(values.tables[node.ends])).result(inside, rows, 0, "")
 
 
-@build.register
-def _(node: ir.JetSum, values: Values) -> str:
-    """All vectors for all rows: few come here, and operators of jets cost more than a product."""
-    inside, vectors = values.in_double(), values.tables[node.vectors]
-    graph, x, centre = inside.graph, inside.wide(values.names[node.x]), vectors.mean(axis=0)
-    poison = graph.op("MatMul", x, graph.constant(np.zeros((vectors.shape[1], 1))))
-    met = kernel_values(inside, inside.wide_centred(x, centre), vectors - centre, node.kernel)
-    score, error = _of_all(inside, node, met, inside.scalar(1.0))
-    score = graph.op("Add", score, poison)
-    return _exact_where(inside, node.exact, score, graph.op("Greater", graph.op("Abs", score), error))
-
-
-def _of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str) -> tuple[str, str]:
+def of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str) -> tuple[str, str]:
     """Score and error from the kernel values of all vectors."""
     graph, tables = values.graph, values.tables
     weights, rounding = tables[node.weights], tables[node.rounding]
@@ -77,7 +56,7 @@ def _open(values: Values, sure: str) -> tuple[str, str]:
     return places, values.graph.op("Squeeze", places, values.integers(0))
 
 
-def _exact_where(values: Values, exact: str, score: str, sure: str) -> str:
+def exact_where(values: Values, exact: str, score: str, sure: str) -> str:
     """The score where it is sure, else the exact one."""
     places, indices = _open(values, sure)
     part = values.of_rows(indices)
@@ -152,7 +131,7 @@ class _Sum:
         if last and node.tolerance >= 0:
             return score
         if last:
-            return _exact_where(values, node.exact, score, self._sure(values, score, error))
+            return exact_where(values, node.exact, score, self._sure(values, score, error))
         open_, indices = _open(values, self._sure(values, score, error))
         part = values.of_rows(indices)
         rest = self.result(part, rows.some(values, indices), chunk + 1, values.gather(met, indices))
@@ -189,4 +168,4 @@ class _Sum:
 
     def _all(self, values: Values, rows: _Rows, met: str, _: int) -> tuple[str, str]:
         """Score and error after all vectors."""
-        return _of_all(values, self.node, met, rows.size)
+        return of_all(values, self.node, met, rows.size)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import DOUBLE, Array, Values
+from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.values import DOUBLE, INDEX, Array, Values
 
 
 @build.register
@@ -63,3 +66,87 @@ def _count(values: Values, wins: str, signs: Array) -> str:
     """Votes per class: a pair that wins counts for the class at +1 in its row of signs, else for -1's."""
     votes_if_all_lose = (signs < 0).sum(axis=0).astype(np.float64)
     return values.product(values.cast(wins, DOUBLE), signs.T, votes_if_all_lose)
+
+
+@build.register
+def _(node: ir.Guard, values: Values) -> str:
+    graph, score = values.graph, values.names[node.score]
+    unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
+    part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
+    build_needed(part, [node.exact])
+    return graph.op(
+        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
+    )
+
+
+def settled(values: Values, name: str) -> str:
+    """The value that settles a sign: of a guard that goes on to double, what that has.
+
+    How often a graph's float32 products are rounded on the way to their sum is not known.
+    """
+    guard = next((node for node in values.body if node.out == name and node.guards), None)
+    if guard is None:
+        return name
+    score, exact = ir.operands(guard)
+    return name if values.types[exact].wide == values.types[score].wide else exact
+
+
+def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
+    """The exact score in the number type of the other; of one in double its sign alone."""
+    exact = values.names[node.exact]
+    if values.types[node.exact].wide == values.types[node.score].wide:
+        return exact
+    return values.cast(values.graph.op("Sign", exact), number)
+
+
+def _sure(values: Values, node: ir.Guard, score: str) -> str:
+    """Whether each row's margin is at least the width; NaN is not."""
+    width = values.scalar(node.width)
+    if node.rule == "sign":
+        return values.graph.op("GreaterOrEqual", values.graph.op("Abs", values.column(score)), width)
+    n_scores = values.types[node.score].width
+    if node.rule == "argmax":
+        return _sure_of_largest(values, score, width, n_scores)
+    return _sure_of_vote(values, score, width, math.isqrt(2 * n_scores) + 1)
+
+
+def _sure_of_largest(values: Values, score: str, width: str, n_scores: int) -> str:
+    """The largest is above each other score by the width; not by TopK, which needs rows to work on."""
+    graph, known = values.graph, without_nan(values, score)
+    largest = graph.op("ReduceMax", known, axes=(1,), keepdims=1)
+    ahead = graph.op("GreaterOrEqual", graph.op("Sub", largest, score), width)
+    place = graph.op("ArgMax", known, axis=1, keepdims=1)
+    itself = graph.op("Equal", place, values.integers(*range(n_scores)))
+    return _all(values, graph.op("Or", ahead, itself))
+
+
+def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str:
+    """Every pair of the winner is in its favour by the width; the other pairs do not matter."""
+    graph = values.graph
+    signs = pair_signs(n_classes).T  # [classes, pairs]
+    label = winner(values, score, n_classes)
+    mine, other = (graph.op("Gather", graph.constant(t), label, axis=0) for t in (signs, signs == 0))
+    favour = graph.op("GreaterOrEqual", graph.op("Mul", score, mine), width)
+    return _all(values, graph.op("Or", favour, other))
+
+
+def _all(values: Values, truths: str) -> str:
+    """[N, k] truths to [N]: are all of a row's true?"""
+    least = values.graph.op("ReduceMin", values.cast(truths, INDEX), axes=(1,), keepdims=0)
+    return values.cast(least, np.dtype(np.bool_))
+
+
+@build.register
+def _(node: ir.Reach, values: Values) -> str:
+    """In double; the squared distance of a row that is not finite is NaN, and NaN is not beyond."""
+    graph, x, centre = values.graph, values.names[node.x], values.tables[node.centre]
+    h = values.wide_centred(x, centre)
+    square = graph.op("MatMul", graph.op("Mul", h, h), graph.constant(np.ones((len(centre), 1))))
+    known = values.poisoned(x, len(centre), square)
+    beyond = graph.op("Greater", known, values.scalar(node.radius**2))
+    return graph.op("Where", beyond, graph.constant(values.tables[node.far]), values.names[node.score])
+
+
+@build.register
+def _(node: ir.Add, values: Values) -> str:
+    return values.graph.op("Add", values.names[node.left], values.names[node.right])

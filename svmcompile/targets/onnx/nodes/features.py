@@ -10,7 +10,27 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import Values
+from svmcompile.targets.onnx.values import INDEX, Values
+
+
+@build.register
+def _(node: ir.Scale, values: Values) -> str:
+    x, tables = values.names[node.x], values.tables
+    only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
+    if not (only_shifts and values.keeps(tables[node.shift])):
+        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
+    for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
+        if (tables[table] != idle).any():
+            x = values.same(kind, x, values.like(x, tables[table]))
+    return x
+
+
+@build.register
+def _(node: ir.Clip, values: Values) -> str:
+    x = values.names[node.x]
+    if not values.keeps(np.array([node.low, node.high])):
+        x = values.wide(x)
+    return values.with_nan_of(x, values.clip(x, node.low, node.high))
 
 
 @build.register
@@ -95,3 +115,16 @@ def _(node: ir.Join, values: Values) -> str:
     if (left in values.floats) != (right in values.floats):
         left, right = values.wide(left), values.wide(right)
     return values.same("Concat", left, right, axis=1)
+
+
+@build.register
+def _(node: ir.Products, values: Values) -> str:
+    """All d * d products, and of these the upper triangle: one gathering fewer than factor by factor."""
+    graph, centre = values.graph, values.tables[node.centre]
+    d = len(centre)
+    h = values.centred(values.names[node.x], centre)
+    factors = [values.same("Unsqueeze", h, values.integers(axis)) for axis in (1, 2)]
+    square = values.same("Reshape", values.same("Mul", *factors), values.integers(0, d * d))
+    first, second = np.triu_indices(d)
+    chosen = graph.constant((first * d + second).astype(INDEX))
+    return values.same("Concat", h, values.same("Gather", square, chosen, axis=1), axis=1)

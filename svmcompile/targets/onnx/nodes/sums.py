@@ -1,4 +1,4 @@
-"""Kernel sums in ONNX: a node goes in, the tensor of its sums, in double, comes out."""
+"""Kernel sums, affine and quadratic functions in ONNX: all sums are in double."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
+from svmcompile.targets.onnx.build import build
 from svmcompile.targets.onnx.values import Array, Values
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
 
 
-def kernel_sums(values: Values, node: ir.KernelSum) -> str:
+@build.register
+def _(node: ir.KernelSum, values: Values) -> str:
     """One sum per row of weights."""
     return _sums(values, node, values.tables[node.weights])
 
 
-def pair_sums(values: Values, node: ir.PairSum) -> str:
+@build.register
+def _(node: ir.PairSum, values: Values) -> str:
     """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
     weights, counts = values.tables[node.weights], node.counts
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):

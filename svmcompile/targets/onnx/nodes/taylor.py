@@ -6,16 +6,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.onnx.build import build, build_needed
-from svmcompile.targets.onnx.nodes.lazy import settled
+from svmcompile.targets.onnx.nodes.decisions import settled
 from svmcompile.targets.onnx.values import INDEX, Array, Values
-
-
-@build.register
-def _(node: ir.OneLeaf, values: Values) -> str:
-    """A zero for each row, made from the row so that their number fits."""
-    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
-    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
-    return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)
 
 
 @build.register

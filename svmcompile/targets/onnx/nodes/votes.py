@@ -1,0 +1,18 @@
+"""Votes in ONNX, from their exact pair sums.
+
+Settling pairs one after the other takes operators for each pair, which costs more
+than the kernel values it saves in the batches ONNX is for.
+"""
+
+from __future__ import annotations
+
+from svmcompile.ir import nodes as ir
+from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.values import Values
+
+
+@build.register(ir.BoundedVote)
+@build.register(ir.TaylorVote)
+def _(node: ir.BoundedVote | ir.TaylorVote, values: Values) -> str:
+    build_needed(values, [node.exact])
+    return values.names[node.exact]
