@@ -34,7 +34,7 @@ FLOORS = (
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
 BESIDE = {"api"}  # whose parts put the stages together, and may use each other
 # Lines of package and templates: this number may only fall. Lower it whenever the code has become shorter.
-BUDGET, SLACK = 52_996, 500
+BUDGET, SLACK = 52_979, 500
 HEAVY = (
     "numpy",
     "scipy",

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,7 @@ import svmcompile as sc
 from svmcompile.ir.program import Program
 from svmcompile.runtime.toolchain import find_compiler
 
+Files = Mapping[str, "str | bytes"]
 DRIVER = Path(__file__).with_name("rows_driver.c")
 COUNTED_ROWS = 200  # valgrind is slow
 TURNS = 7
@@ -39,22 +40,30 @@ class CCost:
 
 def c_costs(programs: Sequence[Program], rows: Any, profile: str, count: bool = True) -> list[CCost]:
     """The cost of each program's C in one profile, in their order."""
+    emitted = [sc.emit(one, "c", "model", profile=profile) for one in programs]
+    return emitted_costs(emitted, rows, COUNTED_ROWS if count else 0)
+
+
+def emitted_costs(emitted: Sequence[Files], rows: Any, counted: int, turns: int = TURNS) -> list[CCost]:
+    """The cost of emitted C; instructions of so many rows are counted, or batches are timed (0)."""
     with tempfile.TemporaryDirectory() as name:
         table = np.ascontiguousarray(rows, dtype=np.float32)
         table.tofile(Path(name) / "rows.bin")
-        drivers = [_built(one, Path(name) / str(k), profile, not count) for k, one in enumerate(programs)]
+        drivers = [
+            _built(one, Path(name) / str(k), table.shape[1], not counted) for k, one in enumerate(emitted)
+        ]
         calls = [[str(driver), str(Path(name) / "rows.bin")] for driver in drivers]
-        turns = [[_timed(call, len(table)) for call in calls] for _ in range(TURNS)]
-        few = min(len(table), COUNTED_ROWS)
-        counted = [_instructions([*call, str(few)]) / few if count else float("nan") for call in calls]
-    times = [[median(part) for part in zip(*one, strict=True)] for one in zip(*turns, strict=True)]
-    return [CCost(single, batch, own) for (single, batch), own in zip(times, counted, strict=True)]
+        timed = [[_timed(call, len(table)) for call in calls] for _ in range(turns)]
+        few = min(len(table), counted)
+        counts = [_instructions([*call, str(few)]) / few if counted else float("nan") for call in calls]
+    times = [[median(part) for part in zip(*one, strict=True)] for one in zip(*timed, strict=True)]
+    return [CCost(single, batch, own) for (single, batch), own in zip(times, counts, strict=True)]
 
 
-def _built(program: Program, folder: Path, profile: str, batches: bool) -> Path:
-    sc.write(sc.emit(program, "c", "model", profile=profile), folder)
+def _built(emitted: Files, folder: Path, features: int, batches: bool) -> Path:
+    sc.write(emitted, folder)
     driver = folder / "driver"
-    words = [*find_compiler(), "-O2", f"-DFEATURES={program.n_features}", f"-DBATCHES={int(batches)}"]
+    words = [*find_compiler(), "-O2", f"-DFEATURES={features}", f"-DBATCHES={int(batches)}"]
     sources = ["-I", str(folder), str(folder / "model.c"), str(DRIVER), "-o", str(driver)]
     subprocess.run([*words, *sources], check=True)
     return driver

@@ -29,8 +29,8 @@ from dtsvm_rivals import Result, bagging, cart, libsvm, percent, random_groups, 
 from dtsvm_sets import LETTER_ACCURACY, LETTER_SECONDS, PAPER, Sixths, sixths
 
 from svmcompile.accelerate.dtsvm.leaves import Theta
-from svmcompile.accelerate.dtsvm.method import Decomposition
 from svmcompile.accelerate.dtsvm.options import MODES, Numbers, TrainOptions
+from svmcompile.accelerate.dtsvm.program import Decomposition
 from svmcompile.accelerate.dtsvm.training import (
     Rows,
     Search,

@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from svmcompile.accelerate.dtsvm.leaves import LeafRule, Task, Theta, fit, predict
-from svmcompile.accelerate.dtsvm.method import Scaling, rows_by_leaf
+from svmcompile.accelerate.dtsvm.program import Scaling
 from svmcompile.accelerate.dtsvm.training import Plan, Rows, Search
-from svmcompile.accelerate.dtsvm.tree import Partition
+from svmcompile.accelerate.dtsvm.tree import Partition, rows_by_leaf
 from svmcompile.accelerate.dtsvm.work import Workers
 
 BAG_ROWS = 1500

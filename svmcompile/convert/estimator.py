@@ -16,6 +16,7 @@ from svmcompile.convert.layout import Layout, layout_of
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
 from svmcompile.model.svm import SVM, LabelRule
 
@@ -100,16 +101,17 @@ def _make_classifier(fitted: Any, svm: SVM, layout: Layout) -> None:
 def _scaler(node: Node, svm: SVM) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    tables, (rows, _) = svm.front.tables, _dummy(2, svm.n_features)
-    if isinstance(node, ir.Scale) and tables[node.factor].all():
-        fitted = StandardScaler().fit(rows)
-        fitted.mean_, fitted.scale_ = tables[node.shift].copy(), 1.0 / tables[node.factor]
-        fitted.var_ = fitted.scale_**2
-        return fitted
-    if isinstance(node, ir.Clip):
-        fitted = MinMaxScaler(feature_range=(node.low, node.high), clip=True).fit(rows)
-        fitted.scale_, fitted.min_ = np.ones(svm.n_features), np.zeros(svm.n_features)
-        return fitted
+    at, (rows, _) = At(node, svm.front.tables), _dummy(2, svm.n_features)
+    match node:
+        case ir.Scale() if at.factor.all():
+            fitted = StandardScaler().fit(rows)
+            fitted.mean_, fitted.scale_ = at.shift.copy(), 1.0 / at.factor
+            fitted.var_ = fitted.scale_**2
+            return fitted
+        case ir.Clip():
+            fitted = MinMaxScaler(feature_range=(node.low, node.high), clip=True).fit(rows)
+            fitted.scale_, fitted.min_ = np.ones(svm.n_features), np.zeros(svm.n_features)
+            return fitted
     raise UnsupportedError(
         f"{svm.source.kind}: the preprocessing step {type(node).__name__} cannot be converted; "
         "convert the model without it, and transform the rows before"

@@ -14,6 +14,7 @@ from svmcompile.convert.layout import Layout, layout_of, with_whole_labels
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
+from svmcompile.ir.node import At
 from svmcompile.model.svm import SVM
 
 KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -78,14 +79,14 @@ def _vector(coefficients: Array, vector: Array) -> str:
 def _range(svm: SVM) -> str:
     """svm-scale brings [min, max] to [-1, 1], so these are where the scaling gives -1 and 1."""
     shift, factor = np.zeros(svm.n_features), np.ones(svm.n_features)
-    tables = svm.front.tables
-    for node in svm.front.nodes:
-        if not isinstance(node, ir.Scale) or not tables[node.factor].all():
-            raise UnsupportedError(
-                f"{svm.source.kind}: LIBSVM has scaling only in front of an SVM; convert the SVM alone, "
-                "and transform the rows before"
-            )
-        shift, factor = shift + tables[node.shift] / factor, factor * tables[node.factor]
+    scalings = [At(node, svm.front.tables) for node in svm.front.of_kind(ir.Scale)]
+    if len(scalings) < len(svm.front.nodes) or not all(one.factor.all() for one in scalings):
+        raise UnsupportedError(
+            f"{svm.source.kind}: LIBSVM has scaling only in front of an SVM; convert the SVM alone, "
+            "and transform the rows before"
+        )
+    for one in scalings:
+        shift, factor = shift + one.shift / factor, factor * one.factor
     low, high = shift - 1.0 / factor, shift + 1.0 / factor
     lines = [
         f"{index + 1} {float(a)!r} {float(b)!r}" for index, (a, b) in enumerate(zip(low, high, strict=True))

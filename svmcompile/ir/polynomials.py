@@ -11,7 +11,6 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.row_functions import chunks
 
-FLAGS = ("inside", "finite")
 MOST_VALUES = 1 << 21  # kernel values and products of features at a time
 JET_CHECK_FLOPS = 8  # a jet's test: exponential times polynomial, bound, comparison
 
@@ -149,37 +148,24 @@ class Blocks(NamedTuple):
     gaps: Array  # [rows, jets + 1, 2]
     inside: NDArray[np.bool_]  # [rows], of the cells
     finite: NDArray[np.bool_]  # [rows]
-    gate: float
-    bounds: Array  # [rows, jets, 2], of gaps those that a gate looks at
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Scores that are farther from zero than they may be off by, tried or not, [rows, jets + 1]."""
+        """Scores that are farther from zero than they may be off by, [rows, jets + 1]."""
         side = (self.scores < 0).astype(np.intp)[:, :, None]
         clear = np.abs(self.scores) > np.take_along_axis(self.gaps, side, axis=2)[:, :, 0]
-        return np.asarray(clear & self._reached)
+        return np.asarray(clear & self.tried)
 
     @property
-    def _reached(self) -> NDArray[np.bool_]:
-        """Jets are for rows within the cells, all vectors for rows that are finite."""
+    def tried(self) -> NDArray[np.bool_]:
+        """Jets are for rows within the cells, all vectors for rows that are finite, [rows, jets + 1]."""
         jets = self.scores.shape[1] - 1
         return np.column_stack([np.repeat(self.inside[:, None], jets, axis=1), self.finite])
 
     @property
-    def tried(self) -> NDArray[np.bool_]:
-        """Which scores the gate lets a row come to, [rows, jets + 1]."""
-        tried, last = self._reached, self.scores[:, 0]
-        every = np.arange(len(last))
-        for jet in range(1, tried.shape[1] - 1):
-            bound = self.bounds[every, jet, (last < 0).astype(np.intp)]
-            tried[:, jet] &= np.abs(last) > self.gate * bound
-            last = np.where(tried[:, jet], self.scores[:, jet], last)
-        return tried
-
-    @property
     def stop(self) -> NDArray[np.intp]:
-        """The first score that is tried and sure; one more than there are where none is."""
-        sure = self.tried & self.clear
+        """The first score that is sure; one more than there are where none is."""
+        sure = self.clear
         return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), sure.shape[1]), dtype=np.intp)
 
 
@@ -187,11 +173,7 @@ def jet_blocks(at: At, rows: NDArray[Any]) -> Blocks:
     """What every block says of rows."""
     values = len(at.vectors) + rows.shape[1] ** 2
     parts = [_blocks(at, rows[part]) for part in chunks(len(rows), values, MOST_VALUES)]
-    scores, gaps, bounds = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "gaps", "bounds")
-    )
-    inside, finite = (np.concatenate([getattr(part, name) for part in parts]) for name in FLAGS)
-    return Blocks(scores, gaps, inside, finite, at.gate, bounds)
+    return Blocks(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _blocks(at: At, rows: NDArray[Any]) -> Blocks:
@@ -214,7 +196,7 @@ def _blocks(at: At, rows: NDArray[Any]) -> Blocks:
     rounding = at.rounding
     last = np.broadcast_to(rounding[1], (len(x), 1, 2))
     gaps = np.concatenate([bounds, last], axis=1) + rounding[0] * spread[:, :, None]
-    return Blocks(at.bias + done + rest, gaps, inside, finite, at.gate, bounds)
+    return Blocks(at.bias + done + rest, gaps, inside, finite)
 
 
 def met_and_tried(found: Blocks, ends: Array) -> tuple[Array, Array]:

@@ -47,6 +47,8 @@ def _upgrade_1_to_2(description: dict[str, Any]) -> dict[str, Any]:
 # Each format change adds a function here and keeps an old file in tests/data.
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _upgrade_1_to_2}
 
+GONE = {"JetSum": ("gate",)}  # fields of older files that nodes do without; none of them changed a label
+
 
 def to_bytes(program: Program) -> bytes:
     """The stored form."""
@@ -232,7 +234,8 @@ def _labels(stored: dict[str, Any]) -> Labels:
 def _node(item: dict[str, Any]) -> Node:
     """A node from its stored fields, each of the type the class declares."""
     kinds = {kind.__name__: kind for kind in NODES}
-    arguments = {name: value for name, value in item.items() if name != "node"}
+    gone = GONE.get(item["node"], ())
+    arguments = {name: value for name, value in item.items() if name != "node" and name not in gone}
     kind = kinds[item["node"]]
     needed = {field.name for field in fields(kind) if field.default is MISSING}
     if not needed <= set(arguments) <= {field.name for field in fields(kind)}:

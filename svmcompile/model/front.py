@@ -21,6 +21,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Norm
+from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Claim, Input, Origin, Program
 from svmcompile.ir.shift import nearest_float32, split_shift
@@ -145,7 +146,7 @@ class Front:
         for node in reversed(self.nodes):
             widths = [types[name].width for name in operands(node)]
             behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
-            before = source(node, behind, self.tables, widths) if source else [behind]
+            before = source(At(node, self.tables), behind, widths) if source else [behind]
             for name, part in zip(operands(node), before, strict=True):
                 sources.setdefault(name, []).insert(0, part)
         return _sum(sources[ROW])
@@ -314,29 +315,25 @@ def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> li
     return [row]
 
 
-def _scaled(node: ir.Scale, z: Array, t: Tables, widths: list[int]) -> list[Array]:
+def _scaled(at: At, z: Array, widths: list[int]) -> list[Array]:
     """A factor of zero switches a feature off: any value will do for it."""
-    return [z / np.where(t[node.factor] != 0, t[node.factor], 1.0) + t[node.shift]]
+    return [z / np.where(at.factor != 0, at.factor, 1.0) + at.shift]
 
 
-def _multiplied(node: ir.Powers, z: Array, t: Tables, widths: list[int]) -> list[Array]:
+def _multiplied(at: At, z: Array, widths: list[int]) -> list[Array]:
     """Features that stand alone in a product are known."""
-    alone = (t[node.factors] < widths[0]).sum(axis=1) == 1
-    return _spread(t[node.factors][alone].min(axis=1), z[:, alone], widths[0], 1.0)
+    alone = (at.factors < widths[0]).sum(axis=1) == 1
+    return _spread(at.factors[alone].min(axis=1), z[:, alone], widths[0], 1.0)
 
 
 # What each node may have been given, one value for each that it reads; the others keep rows as they are.
-SOURCES: dict[type[Node], Callable[[Any, Array, Tables, list[int]], list[Array]]] = {
+SOURCES: dict[type[Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Scale: _scaled,
-    ir.Pick: lambda node, z, t, widths: _spread(t[node.columns], z, widths[0], 0.0),
-    ir.Affine: lambda node, z, t, widths: [
-        (z - t[node.bias]) @ np.linalg.pinv(t[node.weights]).T + t[node.centre]
-    ],
-    ir.KernelSum: lambda node, z, t, widths: [t[node.vectors]],
+    ir.Pick: lambda at, z, widths: _spread(at.columns, z, widths[0], 0.0),
+    ir.Affine: lambda at, z, widths: [(z - at.bias) @ np.linalg.pinv(at.weights).T + at.centre],
+    ir.KernelSum: lambda at, z, widths: [at.vectors],
     ir.Powers: _multiplied,
-    ir.Cosine: lambda node, z, t, widths: [
-        np.arccos(np.clip(z / (node.factor or 1.0), -1, 1)) / (2 * np.pi)
-    ],
-    ir.Missing: lambda node, z, t, widths: [np.zeros_like(z)],
-    ir.Join: lambda node, z, t, widths: np.split(z, widths[:1], axis=1),
+    ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
+    ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
+    ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),
 }

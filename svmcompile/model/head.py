@@ -7,7 +7,7 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.graph import leading_to
-from svmcompile.ir.node import operands
+from svmcompile.ir.node import TABLES, VALUES, field_kinds
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
@@ -73,11 +73,9 @@ class Head:
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
     """A node with other names for its value, those it reads and its tables."""
-    own = {node.out, *operands(node), *table_names(node)} & names.keys()
-    values = {field.name: getattr(node, field.name) for field in fields(node)}
-    changes: dict[str, Any] = {
-        field: names[value] for field, value in values.items() if isinstance(value, str) and value in own
-    }
+    kinds = field_kinds(type(node))
+    own = [name for name, kind in kinds.items() if kind in VALUES + TABLES and getattr(node, name) in names]
+    changes: dict[str, Any] = {name: names[getattr(node, name)] for name in own}
     return replace(node, **changes) if changes else node
 
 

@@ -1,4 +1,4 @@
-"""Taylor polynomials, and sums in blocks with jets, in balls: scores, and the bounds they are held against."""
+"""Taylor polynomials, and sums in blocks with jets, in balls: scores, and bounds they are held against."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dtsvm_cases import digits_rows, moon_rows, options
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, Task, Theta, fit, predict, sums, votes
-from svmcompile.accelerate.dtsvm.method import Decomposition, Scaling
+from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
 from svmcompile.accelerate.dtsvm.training import leaf_risk, slacks, squared_norms, terms, train_classifier
 from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.ir.kernel import Kernel

@@ -14,8 +14,7 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.accelerate.fitting.rows import fitting_rows, labels_of
-from svmcompile.accelerate.sv_tree.method import SvTreeOptions
-from svmcompile.accelerate.sv_tree.model import calibrated, judged_models, kernel_matrix
+from svmcompile.accelerate.sv_tree.model import SvTreeOptions, calibrated, judged_models, kernel_matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir

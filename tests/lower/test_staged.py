@@ -85,8 +85,8 @@ def test_bounds_are_rounded_upwards(number: Number) -> None:
 @pytest.mark.parametrize("block", [3, 4, 24])
 def test_few_copies_of_many_vectors(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the bases of all pairs would take too much, they end sooner, with a stage asked for."""
-    monkeypatch.setattr(staged, "NEAR_NUMBERS", 1)
-    monkeypatch.setattr(staged, "MOST_COPIES", 0)
+    monkeypatch.setattr(staging, "NEAR_NUMBERS", 1)
+    monkeypatch.setattr(staging, "MOST_COPIES", 0)
     X, y = load_iris(return_X_y=True)
     model = SVC(gamma=3.0).fit(X, y)
     program = vote_program(model, block=block, basis=60)

@@ -25,9 +25,9 @@ def jets_of(given: Sum, parts: int, cells: int = CELLS) -> Jets:
     return found
 
 
-def jets_program(given: Sum, parts: int = 4, gate: float = 0.0) -> Program:
+def jets_program(given: Sum, parts: int = 4) -> Program:
     svm = given.svm()
-    return check(jet_program(svm, svm, Tail(jets_of(given, parts), gate)))
+    return check(jet_program(svm, svm, Tail(jets_of(given, parts))))
 
 
 def jet_sum(program: Program) -> ir.JetSum:

@@ -1,6 +1,7 @@
 """house: how large the package is, and how far its facts are spread.
 
     python -m tests.replay.house [COMMIT ...]      (make measure-house COMMIT=527eb0e)
+    python -m tests.replay.house --list            what was counted here, by name
 
 Prints the figures of this checkout, beside those of other commits. `compile` runs as a command, in its
 own process, on a small scikit-learn model. A file counts as *imported* if its module is, as *executed* if
@@ -71,8 +72,8 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
         assert not end.code, end
 sys.setprofile(None)
 imported = [name for name in sys.modules if name.partition(".")[0] == "svmcompile"]
-executed = [name for name in called if home in Path(name).parents]
-print(json.dumps([len(imported), len(executed)]))
+executed = [Path(name).relative_to(home).as_posix() for name in called if home in Path(name).parents]
+print(json.dumps([sorted(imported), sorted(executed)]))
 """
 
 
@@ -131,8 +132,8 @@ class House:
                 counts[file] = count
         return counts
 
-    def files_of_compile(self, method: str, folder: Path) -> tuple[int, int]:
-        """Files imported, and files executed, by `compile` to C and ONNX, of the model in a folder."""
+    def files_of_compile(self, method: str, folder: Path) -> tuple[list[str], list[str]]:
+        """Modules imported, and files executed, by `compile` to C and ONNX, of the model in a folder."""
         command = ["compile", str(folder / "model.skops"), "--output", str(folder / method), *OPTIONS]
         command += ["--data", str(folder / "rows.npz"), "--method", method, *METHODS[method]]
         imported, executed = json.loads(run(self.checkout, RUN, json.dumps(command)))
@@ -189,8 +190,8 @@ def _tested(node: ast.AST) -> set[str]:
     return set(_classes(node.cls)) if isinstance(node, ast.MatchClass) else set()
 
 
-def measure(checkout: Path) -> Figures:
-    """All figures of a checkout."""
+def measure(checkout: Path, with_names: bool = False) -> Figures:
+    """All figures of a checkout; their names too, printed as they are found."""
     house = House(checkout)
     nodes = house.node_names()
     homes = house.homes(nodes)
@@ -213,7 +214,17 @@ def measure(checkout: Path) -> Figures:
         run(checkout, MODEL, folder)
         for method in METHODS:
             imported, executed = house.files_of_compile(method, Path(folder))
-            figures[f"files of compile, {method}"] = f"{imported} imported, {executed} executed"
+            figures[f"files of compile, {method}"] = f"{len(imported)} imported, {len(executed)} executed"
+            if with_names:
+                print(f"executed, {method}:", *executed, sep="\n  ")
+    if with_names:
+        print("class tests:", *(f"{count:3} {file}" for file, count in tests.items()), sep="\n  ")
+        spread = sorted(homes.items(), key=lambda pair: -len(pair[1]))
+        print(
+            "named in:",
+            *(f"{len(files):3} {node}: {' '.join(files)}" for node, files in spread),
+            sep="\n  ",
+        )
     return figures
 
 
@@ -229,8 +240,10 @@ def measure_commit(commit: str) -> Figures:
             subprocess.run(["git", "worktree", "remove", "--force", checkout], cwd=ROOT, check=True)
 
 
-def main(commits: list[str]) -> int:
-    columns = {commit: measure_commit(commit) for commit in commits} | {"here": measure(ROOT)}
+def main(arguments: list[str]) -> int:
+    commits = [argument for argument in arguments if argument != "--list"]
+    columns = {commit: measure_commit(commit) for commit in commits}
+    columns["here"] = measure(ROOT, "--list" in arguments)
     rows = [["", *columns]]
     rows += [[name, *(column[name] for column in columns.values())] for name in columns["here"]]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

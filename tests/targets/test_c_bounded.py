@@ -29,6 +29,7 @@ from c_build import (
     compilers,
     run,
     sanitizing_compiler,
+    write_all,
     write_c,
 )
 
@@ -113,10 +114,9 @@ def test_values_within_a_tolerance(build_of: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("precision", ["f32", "f64"])
 def test_the_code_is_clean(profile: str, precision: str, tmp_path: Path) -> None:
     standard = ("-std=c99",) if profile == "portable" else ()
-    for name, program in (few() | {"value": value_program()}).items():
-        write_c(program, tmp_path, name, precision, profile)
-        for command in compilers().values():
-            compile_c(command, tmp_path, "-fsyntax-only", *standard, *WARNINGS, f"{name}.c")
+    write_all(few() | {"value": value_program()}, tmp_path, precision, profile)
+    for command in compilers().values():
+        compile_c(command, tmp_path, "-fsyntax-only", *standard, *WARNINGS, "all.c")
 
 
 @pytest.mark.parametrize("profile", ["portable", "host"])

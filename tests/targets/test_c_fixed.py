@@ -11,7 +11,7 @@ from programs.whole_numbers import fixed_programs, math_programs, rows_of
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, SVR
-from targets.c_build import assert_no_warnings, build, compilers, run, sanitizing_compiler
+from targets.c_build import SANITIZE, assert_no_warnings, build, compilers, run, sanitizing_compiler
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
@@ -20,14 +20,13 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.store import from_bytes, to_bytes
 
 NUMBERS = ("q7", "q15")
-FLAGS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-std=c99")
 
 
 @pytest.fixture(scope="module", params=NUMBERS)
 def built(request: Any, tmp_path_factory: Any) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp(request.param)
     programs = fixed_programs(request.param)
-    return request.param, build(programs, folder, request.param, sanitizing_compiler(), *FLAGS)
+    return request.param, build(programs, folder, request.param, sanitizing_compiler(), *SANITIZE)
 
 
 @pytest.mark.parametrize("name", math_programs())

@@ -36,7 +36,7 @@ from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 
 pytestmark = pytest.mark.compile
-CASES = {"two": (2, 0.0), "five": (5, 0.0), "gated": (6, 0.7)}  # parts, gate
+CASES = {"two": 2, "five": 5, "six": 6}  # parts
 
 
 @cache
@@ -48,7 +48,7 @@ def fitted() -> tuple[Sum, SVC]:
 
 @cache
 def programs() -> dict[str, Program]:
-    return {case: optimise(jets_program(fitted()[0], *recipe)) for case, recipe in CASES.items()}
+    return {case: optimise(jets_program(fitted()[0], parts)) for case, parts in CASES.items()}
 
 
 def rows() -> Any:

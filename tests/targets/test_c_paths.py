@@ -75,7 +75,7 @@ def test_no_step_is_undefined_and_no_warning(number: str, tmp_path: Any) -> None
         folder.mkdir()
         write_all(programs, folder, number, profile)
         for command in compilers().values():
-            compile_quietly(command, folder, "-std=gnu99", *WARNINGS, "all.c")
+            compile_quietly(command, folder, "-std=gnu99", *WARNINGS, "all.c", profile=profile)
     command = sanitizing_compiler()
     driver = build(programs, tmp_path / "sanitized", number, command, *SANITIZE)
     rows = path_rows(300)

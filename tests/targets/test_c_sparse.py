@@ -131,4 +131,4 @@ def test_indices_out_of_range_are_passed_over(tmp_path: Path) -> None:
 def test_no_warning(name: str, tmp_path: Path) -> None:
     for number in ("f32", "f64"):
         write_c(model("rbf"), tmp_path, "model", number, "host")
-        compile_quietly(compilers()[name], tmp_path, *WARNINGS, "model.c")
+        compile_quietly(compilers()[name], tmp_path, *WARNINGS, "model.c", profile="host")

@@ -84,7 +84,7 @@ def _width(body: Any, tables: Any) -> int:
 
 
 def ir_run(node: Any, env: Any, tables: Any) -> Any:
-    from svmcompile.ir.interpret import run
+    from svmcompile.ir.node import run
 
     return run(node, env, tables)
 
@@ -162,4 +162,4 @@ def test_c_compiles_without_a_warning(precision: str, profile: str, tmp_path: Pa
     (tmp_path / "all.c").write_text("".join(f'#include "m_{name.replace("-", "_")}.c"\n' for name in NODES))
     standard = "-std=c99" if profile == "portable" else "-std=gnu99"
     for command in compilers().values():
-        compile_quietly(command, tmp_path, standard, *WARNINGS, "all.c")
+        compile_quietly(command, tmp_path, standard, *WARNINGS, "all.c", profile=profile)

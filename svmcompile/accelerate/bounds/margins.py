@@ -42,9 +42,9 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.nodes import Node, operands
+from svmcompile.ir.node import At, operands
 from svmcompile.ir.shift import split_shift
-from svmcompile.model.front import ROW, Front, Tables
+from svmcompile.model.front import ROW, Front
 
 U = ARITHMETIC["f32"].u
 U64 = ARITHMETIC["f64"].u
@@ -69,7 +69,7 @@ def row_error(front: Front, n_features: int) -> RowError:
     """What float32 preprocessing does to a row; feature by feature, then as lengths."""
     errors: dict[str, tuple[float, Array]] = {ROW: (0.0, np.zeros(n_features))}
     for node in front.nodes:
-        relative, constant = _error_after(node, front.tables, [errors[name] for name in operands(node)])
+        relative, constant = _error_after(At(node, front.tables, errors))
         if relative == math.inf:
             return RowError(relative, math.inf)
         errors[node.out] = relative, constant
@@ -77,26 +77,26 @@ def row_error(front: Front, n_features: int) -> RowError:
     return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
 
 
-def _error_after(node: Node, tables: Tables, given: list[tuple[float, Array]]) -> tuple[float, Array]:
+def _error_after(at: At) -> tuple[float, Array]:
     """|dx_j| <= relative |x'_j| + constant_j behind a node; infinite where there is no such bound."""
-    relative, constant = given[0]
-    match node:
+    relative, constant = at.read[operands(at.node)[0]]
+    match at.node:
         case ir.Clip():
             return relative + U, constant
         case ir.Scale():
-            shift, offset = split_shift(tables[node.shift], tables[node.factor])
-            factor, offset = np.abs(tables[node.factor]), np.abs(offset)
+            shift, offset = split_shift(at.shift, at.factor)
+            factor, offset = np.abs(at.factor), np.abs(offset)
             moved = factor * np.abs(shift)
             constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
             return relative + 4 * U, constant
         case ir.Pick():
-            return relative, constant[tables[node.columns]]
+            return relative, constant[at.columns]
         case ir.Fill(nan=True):
-            return relative, constant + U * np.abs(tables[node.values])
+            return relative, constant + U * np.abs(at.values)
         case ir.Missing(nan=True):
             return relative, np.zeros_like(constant)
         case ir.Join():
-            return max(part[0] for part in given), np.concatenate([part[1] for part in given])
+            return max(at.left[0], at.right[0]), np.concatenate([at.left[1], at.right[1]])
     return math.inf, constant  # sums of features may cancel, and what is left of them may be all error
 
 

@@ -24,7 +24,6 @@ from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 
-GATES = (0.0, 0.3, 0.5, 0.7, 0.85)
 CELLS = 16
 
 
@@ -54,10 +53,9 @@ class Costs:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tail:
-    """Jets, and when a row tries the next."""
+    """Jets, and what they cost rows."""
 
     found: Jets
-    gate: float
 
     @property
     def ends(self) -> Array:
@@ -70,7 +68,7 @@ class Tail:
         return 4 * (d + 1) + len(self.found.ends) * jet_bytes(d, CELLS)
 
     def blocks(self, rows: Array) -> Blocks:
-        node, tables = jet_node(self.found, gate=self.gate)
+        node, tables = jet_node(self.found)
         return jet_blocks(At(node, tables), rows)
 
     def row_costs(self, rows: Array, costs: Costs) -> Array:
@@ -91,8 +89,8 @@ class Tail:
 
 
 def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Tail:
-    """Of at most so many jets the cheapest for rows, or as many of them as there can be, and their gate."""
-    every, count = Tail(found, 0.0), min(most, len(found.ends))
+    """Of at most so many jets the cheapest for rows, or as many of them as there can be."""
+    every, count = Tail(found), min(most, len(found.ends))
     seen, ends = every.blocks(rows), every.ends
     tried = [
         list(kept)
@@ -100,14 +98,13 @@ def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = F
         for kept in combinations(range(len(found.ends)), size)
     ]
     kept = min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
-    gated = [Tail(found.some(kept), gate) for gate in GATES]
-    return min(gated, key=lambda one: one.row_costs(rows, costs).mean())
+    return Tail(found.some(kept))
 
 
 def _only(seen: Blocks, kept: list[int]) -> Blocks:
     """The blocks with some of the jets."""
     some = [*kept, -1]
-    return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some], bounds=seen.bounds[:, kept])
+    return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some])
 
 
 def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
@@ -115,7 +112,7 @@ def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
     builder = Builder(svm)
     exact = builder.exact_in_double()
     x = builder.preprocess("bounded_", front=own.front)
-    node, tables = jet_node(tail.found, x, exact, tail.gate)
+    node, tables = jet_node(tail.found, x, exact)
     for name, table in tables.items():
         (builder.indices if name == node.ends else builder.table)(name, table)
     builder.body.append(node)

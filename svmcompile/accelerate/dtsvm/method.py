@@ -2,199 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta, predict
 from svmcompile.accelerate.dtsvm.options import TrainOptions
+from svmcompile.accelerate.dtsvm.program import assembled
 from svmcompile.accelerate.dtsvm.training import Trained, terms, train_classifier
-from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.kinds import Indices
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import split_shift
-from svmcompile.ir.work import kernel_sum_flops
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import digest
 
-Tables = dict[str, NDArray[Any]]
 SOME_ROWS = 20_000  # tell how many vectors a row meets
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """z = (x - shift) * factor, feature by feature, before the kernel; trees see x itself."""
-
-    shift: Array
-    factor: Array
-
-    @classmethod
-    def to_unit(cls, X: NDArray[Any]) -> Scaling:
-        """Features to 0..1; one that never changes becomes 0."""
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        return cls(low, np.divide(1.0, high - low, out=np.zeros_like(low), where=high > low))
-
-    @classmethod
-    def none(cls, n_features: int) -> Scaling:
-        return cls(np.zeros(n_features), np.ones(n_features))
-
-    def __call__(self, X: NDArray[Any]) -> Array:
-        return (np.asarray(X, dtype=np.float64) - self.shift) * self.factor
-
-
-@dataclass(frozen=True, eq=False)
-class Decomposition:
-    """A DTSVM classifier; classes are numbers."""
-
-    tree: Tree
-    leaves: tuple[Leaf, ...]
-    theta: Theta
-    rule: LeafRule
-    scaling: Scaling
-
-    def predict(self, X: NDArray[Any]) -> Indices:
-        """The class of every row."""
-        at = self.tree.leaves(X)
-        found = np.zeros(len(X), dtype=np.intp)
-        for leaf, rows in zip(self.leaves, rows_by_leaf(at, len(self.leaves)), strict=True):
-            if len(rows):
-                found[rows] = predict(leaf, self.theta, self.rule, self.scaling(X[rows]))
-        return found
-
-    def figures(self, X: NDArray[Any]) -> dict[str, Any]:
-        """Size of the model, and the vectors that the rows meet on average (section 2.5)."""
-        sizes = np.array([leaf.size for leaf in self.leaves])
-        pure = np.array([leaf.is_pure for leaf in self.leaves])
-        summed = np.array([leaf.summed_vectors for leaf in self.leaves])
-        unique = np.array([leaf.unique_vectors for leaf in self.leaves])
-        share = np.bincount(self.tree.leaves(X), minlength=len(self.leaves)) / max(1, len(X))
-        return {
-            "leaves": len(self.leaves),
-            "pure_leaves": int(pure.sum()),
-            "pure_share": float(sizes[pure].sum() / sizes.sum()),
-            "nesv": float(share @ summed),
-            "nesv_unique": float(share @ unique),
-            "tnsv": int(summed.sum()),
-            "tnsv_unique": int(unique.sum()),
-            "unconverged_leaves": sum(not leaf.converged for leaf in self.leaves),
-        }
-
-
-def rows_by_leaf(leaf: Indices, n_leaves: int) -> list[Indices]:
-    """The rows of every leaf, in their order."""
-    order = np.argsort(leaf, kind="stable")
-    ends = np.cumsum(np.bincount(leaf, minlength=n_leaves))
-    return [np.asarray(part, dtype=np.intp) for part in np.split(order, ends[:-1])]
-
-
-def assembled(
-    model: Decomposition, labels: Labels, feature_names: tuple[str, ...], sha256: str, **origin: Any
-) -> Program:
-    """The program of a classifier; `origin` holds notes and details."""
-    tables: Tables = {}
-    body = _scaled(model.scaling, tables)
-    z = body[-1].out if body else "x"
-    if model.tree.n_leaves == 1:
-        body += whole_nodes(model, z, tables)
-    else:
-        body += tree_nodes(model, z, len(labels), tables)
-    scores = next(one.out for one in reversed(body) if one.out in ("scores", "sums"))
-    width = len(model.scaling.shift)
-    return Program(
-        input=Input(width, "x", feature_names),
-        body=tuple(body),
-        outputs=(Output("scores", scores), Output("label", "label")),
-        tables=tables,
-        labels=labels,
-        origin=Origin(
-            source="DTSVM",
-            sha256=sha256,
-            n_support_vectors=sum(leaf.unique_vectors for leaf in model.leaves),
-            exact_flops=_flops_of_all(model, width),
-            method="dtsvm",
-            claim=Claim.APPROXIMATE,
-            **origin,
-        ),
-    )
-
-
-def _flops_of_all(model: Decomposition, width: int) -> int:
-    """Flops per row if every leaf were met."""
-    kernel = model.theta.kernel
-    return sum(
-        kernel_sum_flops(kernel, leaf.unique_vectors, width, len(leaf.weights)) for leaf in model.leaves
-    )
-
-
-def _scaled(scaling: Scaling, tables: Tables) -> list[Node]:
-    if not scaling.shift.any() and (scaling.factor == 1).all():
-        return []
-    shift, offset = split_shift(scaling.shift, scaling.factor)
-    tables |= {"shift": shift, "factor": scaling.factor, "offset": offset}
-    return [ir.Scale("z", "x", "shift", "factor", "offset")]
-
-
-def tree_nodes(model: Decomposition, z: str, n_classes: int, tables: Tables) -> list[Node]:
-    """The route, the sums of the leaf, and the label."""
-    tables |= route_tables(model.tree)
-    tables |= leaf_tables(model.leaves)
-    sums = ir.LeafSums(
-        "sums", z, "leaf", "leaf_vectors", "leaf_starts", "leaf_members", "leaf_firsts", "leaf_counts",
-        "leaf_weights", "leaf_bias", model.theta.kernel, model.rule, n_classes,
-    )  # fmt: skip
-    route = ir.AxisRoute("leaf", "x", "tree_features", "tree_thresholds", "tree_children")
-    head: Node = (
-        ir.Threshold("label", "sums", True, 1, 0) if model.rule == "sum" else ir.ArgMax("label", "sums")
-    )
-    return [route, sums, head]
-
-
-def whole_nodes(model: Decomposition, z: str, tables: Tables) -> list[Node]:
-    """One leaf that holds all rows is a plain SVM."""
-    leaf, kernel = model.leaves[0], model.theta.kernel
-    tables |= {"vectors": leaf.vectors, "weights": leaf.weights, "bias": leaf.bias}
-    if model.rule != "vote":
-        head: Node = (
-            ir.Threshold("label", "sums", True, 1, 0) if model.rule == "sum" else ir.ArgMax("label", "sums")
-        )
-        return [ir.KernelSum("sums", z, "vectors", "weights", "bias", kernel), head]
-    pairs = ir.PairSum("pairs", z, "vectors", "weights", "bias", leaf.counts, kernel)
-    k = len(leaf.classes)
-    return [pairs, ir.OvrScores("scores", "pairs", k), ir.Vote("label", "pairs", k)]
-
-
-def route_tables(tree: Tree) -> Tables:
-    """The tree, as `AxisRoute` reads it."""
-    return {
-        "tree_features": tree.features.astype(np.int32),
-        "tree_thresholds": tree.thresholds,
-        "tree_children": tree.children.astype(np.int32),
-    }
-
-
-def leaf_tables(leaves: Sequence[Leaf]) -> Tables:
-    """The leaves one after the other, as `LeafSums` reads them."""
-    return {
-        "leaf_vectors": np.concatenate([leaf.vectors for leaf in leaves]),
-        "leaf_starts": _starts([len(leaf.vectors) for leaf in leaves]),
-        "leaf_members": np.concatenate([leaf.classes for leaf in leaves]).astype(np.int32),
-        "leaf_firsts": _starts([len(leaf.classes) for leaf in leaves]),
-        "leaf_counts": np.concatenate([leaf.counts for leaf in leaves]).astype(np.int32),
-        "leaf_weights": np.concatenate([leaf.weights.T.ravel() for leaf in leaves]),
-        "leaf_bias": np.concatenate([leaf.bias for leaf in leaves]),
-    }
-
-
-def _starts(counts: list[int]) -> NDArray[np.int32]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
 def train(data: Data, options: TrainOptions) -> Program:

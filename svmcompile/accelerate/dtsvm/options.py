@@ -99,6 +99,9 @@ class TrainOptions:
                 raise OptionError(f"dtsvm: {name} must be above 0, got {grid}")
 
 
+DELTAS = Numbers("0,0.2,0.5")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReuseOptions:
     """An axis-parallel tree with a small SVM of the same kernel in every mixed leaf."""
@@ -133,6 +136,3 @@ class ReuseOptions:
             raise OptionError(f"dtsvm: delta must be at least 0, got {self.delta}")
         if self.mode == "search" and (self.ceiling or self.C):
             raise OptionError("dtsvm: mode=search finds ceiling and C itself; leave them out")
-
-
-DELTAS = Numbers("0,0.2,0.5")

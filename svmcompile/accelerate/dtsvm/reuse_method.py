@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.dtsvm.leaves import Leaf, Theta
-from svmcompile.accelerate.dtsvm.method import Decomposition, Scaling, leaf_tables, route_tables
 from svmcompile.accelerate.dtsvm.options import Numbers, ReuseOptions, TrainOptions
+from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling, leaf_tables, route_tables
 from svmcompile.accelerate.dtsvm.reuse import Choice, Cut, Given, Trainer, choose
 from svmcompile.accelerate.dtsvm.training import (
     NEEDS_GAMMA,

@@ -1,4 +1,4 @@
-"""Training and its search (section 2.4): rows and options enter, the best classifier on held-out rows leaves.
+"""Training and its search (section 2.4): rows and options enter, the best on held-out rows leaves.
 
 All parameters at the first ceiling; then, for the best few, larger ceilings as long as they gain enough.
 
@@ -18,9 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, predict, sums
-from svmcompile.accelerate.dtsvm.method import Decomposition, Scaling, rows_by_leaf
 from svmcompile.accelerate.dtsvm.options import TrainOptions
-from svmcompile.accelerate.dtsvm.tree import Partition, Tree, grow, tree_partition, without_small_leaves
+from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
+from svmcompile.accelerate.dtsvm.tree import (
+    Partition,
+    Tree,
+    grow,
+    rows_by_leaf,
+    tree_partition,
+    without_small_leaves,
+)
 from svmcompile.accelerate.dtsvm.work import Checkpoint, Workers
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import Array, Kernel

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.dtsvm.method import rows_by_leaf
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.walks import walk
@@ -208,3 +207,10 @@ def _too_small(counts: Indices, min_leaf: int) -> NDArray[np.bool_]:
     rarest = np.where(counts > 0, counts, np.iinfo(counts.dtype).max).min(axis=1)
     few = (present > 1) & (counts.sum(axis=1) < min_leaf)
     return np.asarray(few | ((present == 2) & (rarest < RARE)))
+
+
+def rows_by_leaf(leaf: Indices, n_leaves: int) -> list[Indices]:
+    """The rows of every leaf, in their order."""
+    order = np.argsort(leaf, kind="stable")
+    ends = np.cumsum(np.bincount(leaf, minlength=n_leaves))
+    return [np.asarray(part, dtype=np.intp) for part in np.split(order, ends[:-1])]

@@ -27,10 +27,8 @@ from svmcompile.accelerate.bounds.program import anytime
 from svmcompile.accelerate.bounds.rows import centred
 from svmcompile.accelerate.bounds.sums import merged
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.h1_tree.forest import Forest, Lists
-from svmcompile.accelerate.h1_tree.grow import HalfSpace, PlaneList, projected, threshold
-from svmcompile.accelerate.h1_tree.rows import Sample
+from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
 from svmcompile.accelerate.taylor.before import bounded_sum, shares, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
@@ -38,7 +36,6 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM
 
 NOTHING = float("inf")  # a shift at which no row exits
@@ -46,7 +43,6 @@ SHIFTS = (NOTHING, 5.0, 3.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25,
           0.04, 0.02, 0.0, -0.02, -0.04, -0.07, -0.1, -0.15, -0.2, -0.25, -0.3, -0.4, -0.5)  # fmt: skip
 Scores = NDArray[np.floating[Any]]
 Flags = NDArray[np.bool_]
-ROUNDING = 2.0**-24  # of float32
 HELD = 0.25  # of the rows measure how many exits are proven
 ROWS = 20_000  # that centres are made from
 
@@ -142,70 +138,6 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
         1 - upper_bound(best.wrong, rows, confidence) if best.reach < 1 else 1.0,
         allowed >= 0 or best.reach == 1,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Ruler:
-    """A list's planes and answers, and the rows that set its thresholds."""
-
-    planes: Array  # [m, d], as tables hold them
-    answers: tuple[int, ...]
-    closing: tuple[bool, ...]  # nodes that rows answered before hold back as well
-    rest: int
-    sample: Sample
-    excused: tuple[Flags, ...]  # hard rows that each node answered knowingly: copies with both signs
-    centre: Array
-
-    def first(self, count: int) -> Ruler:
-        """The same for the first nodes alone."""
-        some = (self.planes[:count], self.answers[:count], self.closing[:count])
-        return Ruler(*some, self.rest, self.sample, self.excused[:count], self.centre)
-
-    def settled(self, shift: float = 0.0) -> PlaneList:
-        """The list with thresholds moved by that many spreads of their planes."""
-        nodes, left = list[HalfSpace](), np.ones(len(self.sample), dtype=bool)
-        for index in range(len(self.answers)):
-            along = self.sample.points @ self.planes[index]
-            node = self._node(index, along, left, shift)
-            nodes.append(node)
-            left &= ~np.asarray(along > node.threshold)
-        return PlaneList(tuple(nodes), self.rest)
-
-    def _node(self, index: int, along: Array, left: Flags, shift: float) -> HalfSpace:
-        plane, answer = self.planes[index], self.answers[index]
-        hard = self.sample.hard(answer) & (left | self.closing[index]) & ~self.excused[index]
-        gains = (self.sample.gains(answer) | self.excused[index]) & left
-        at, reach = threshold(along[hard], along[gains])
-        if not np.isfinite(at):  # nobody is left
-            at = reach = float(along.max())
-        if np.isfinite(reach):
-            at = max(at, reach + self._rounding(plane, hard, at))
-        move = shift * float(along.std()) if shift else 0.0
-        return HalfSpace(plane, at + move, answer, reach, self.closing[index])
-
-    def _rounding(self, plane: Array, hard: Flags, at: float) -> float:
-        """How far float32 may move a hard row's value or the threshold."""
-        sizes = np.abs(self.sample.points[hard] - self.centre) @ np.abs(plane)
-        size = float(sizes.max(initial=0.0)) + abs(at - float(plane @ self.centre))
-        return ROUNDING * (len(plane) + 8) * size
-
-
-def ruler(found: PlaneList, planes: Array, held: list[Flags], sample: Sample, centre: Array) -> Ruler:
-    """For a list that was grown; `held` are the rows each node answered."""
-    answers = tuple(node.answer for node in found.nodes)
-    left, excused = np.ones(len(sample), dtype=bool), list[Flags]()
-    for answer, answered in zip(answers, held, strict=True):
-        excused.append(answered & left & sample.hard(answer))
-        left = left & ~answered
-    closing = tuple(node.closing for node in found.nodes)
-    return Ruler(planes, answers, closing, found.rest, sample, tuple(excused), centre)
-
-
-def as_stored(planes: Array, dtype: str) -> Array:
-    """Planes of unit length as tables of a number type hold them."""
-    stored = narrow(planes / np.sqrt(np.square(planes).sum(axis=1, keepdims=True)), dtype, "planes")
-    exact = np.asarray(stored.stored * stored.units[:, None])
-    return nearest_float32(exact) if dtype == "f32" else exact
 
 
 def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.h1_tree.directions import Ways
-from svmcompile.accelerate.h1_tree.exits import Ruler, as_stored, ruler
 from svmcompile.accelerate.h1_tree.grow import Growth, HalfSpace, PlaneList, grow, prune
 from svmcompile.accelerate.h1_tree.options import (
     DTYPES,
@@ -21,6 +20,7 @@ from svmcompile.accelerate.h1_tree.options import (
     ListOptions,
 )
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
+from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
 from svmcompile.ir.kinds import Order

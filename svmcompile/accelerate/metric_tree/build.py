@@ -21,8 +21,7 @@ from svmcompile.accelerate.metric_tree.grow import (
     arranged,
 )
 from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, Rows, products
-from svmcompile.accelerate.metric_tree.method import Judge
-from svmcompile.accelerate.metric_tree.sample import Sample
+from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import run

@@ -1,4 +1,4 @@
-"""Model: an optional linear term, one tree for all sums or one for each, and a fallback; built and judged."""
+"""Model: a linear term, one tree for all sums or one for each, a fallback; built and judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, FittingRows, labels_of, likeness, margin_rule
 from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
-from svmcompile.accelerate.sv_tree.method import SvTreeOptions
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import Array, Kernel
@@ -20,6 +19,12 @@ from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.progress import steps
+
+CHOICES = {
+    "coef": ("scale", "affine", "refit"),
+    "linear": ("auto", "on", "off"),
+    "multiclass": ("auto", "shared", "pairs"),
+}
 
 MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
 RIDGE = 1e-3  # of the rows' mean variance
@@ -188,3 +193,46 @@ def _judged(svm: SVM, model: Model, K: Matrix, z: Array, wanted: Array) -> Judge
     spread = float(np.square(wanted - wanted.mean(axis=0)).mean()) or 1.0
     error = float(np.square(sums - wanted).mean()) / spread
     return Judged(model, error, likeness(svm, wanted, sums), float(model.evaluations(K).mean()), sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SvTreeOptions:
+    """A tree picks, row by row, the few support vectors whose kernel values are computed.
+
+    `paper` gives the published form: random alternating search, scaled columns, no cap on depth, no
+    linear term, rows of the data alone; it overrides all options but `fallback` and `seed`.
+    """
+
+    paper: bool = False
+    max_depth: int = 8  # kernel values on a path at most
+    min_rows: int = 15  # a node with so few rows is not split
+    coef: str = "refit"  # of a node: "scale", "affine" (and a constant), "refit" (all of its path)
+    ridge: float = 0.3  # of "refit"
+    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
+    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
+    purity_stop: bool = True  # a node whose rows all have their label is not split
+    cache: bool = True  # a vector met before on the path is not met again
+    multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
+    fallback: bool = False  # rows the tree is not sure of go through the exact sum
+    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
+    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise OptionError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+        for name, least in (
+            ("max_depth", 1),
+            ("min_rows", 1),
+            ("fallback_depth", 1),
+            ("synthetic_rows", 0),
+            ("seed", 0),
+        ):
+            if getattr(self, name) < least:
+                raise OptionError(f"{name} {getattr(self, name)} is below {least}")
+        if not 0 <= self.ridge < float("inf"):
+            raise OptionError(f"ridge {self.ridge} is not a number from 0 on")
+        if not 0 <= self.fallback_quantile <= 1:
+            raise OptionError(f"fallback_quantile {self.fallback_quantile} is not between 0 and 1")

@@ -97,9 +97,7 @@ def met_rounding(weights: Array, bias: float, error: KernelError) -> tuple[float
     return by_sum * (1 + 2 * by_sum), once
 
 
-def jet_node(
-    found: Jets, x: str = "x", exact: str = "exact", gate: float = 0.0
-) -> tuple[ir.JetSum, dict[str, Array]]:
+def jet_node(found: Jets, x: str = "x", exact: str = "exact") -> tuple[ir.JetSum, dict[str, Array]]:
     """The node of jets and its tables."""
     whole, (by_sum, once) = found.whole, found.rounding
     held: dict[str, Array] = {
@@ -117,5 +115,5 @@ def jet_node(
         "rounding": np.array([by_sum, once]),
     }
     names = {field: f"jet_{field}" for field in held}
-    node = ir.JetSum(out="sums", x=x, exact=exact, gate=gate, kernel=Kernel("rbf", whole.gamma), **names)
+    node = ir.JetSum(out="sums", x=x, exact=exact, kernel=Kernel("rbf", whole.gamma), **names)
     return node, {names[field]: table for field, table in held.items()}

@@ -18,7 +18,6 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
 from svmcompile.ir.needs import features, float32_only, need, shapes, within
 from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import cosines, filled, missing, monomials, normalized, norms
 from svmcompile.ir.work import SHAPE_FLOPS, Work
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
@@ -135,12 +134,15 @@ class Normalize(Node):
         return Type(Kind.FEATURES, features(at))
 
     def run(self, at: At) -> NDArray[Any]:
-        return normalized(at.x, self.norm, self.least)
+        size = _norms(at.x, self.norm)
+        size = np.where(size < self.least, 1.0, size)
+        size = np.where(np.isfinite(at.x).all(axis=1), size, np.nan)
+        return np.asarray((at.x / size[:, None]).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
         x, d = at.x, value.shape[1]
-        size, moved = norms(x.value, self.norm), norms(x.error, self.norm)
+        size, moved = _norms(x.value, self.norm), _norms(x.error, self.norm)
         in_double = (d + 6) * ARITHMETIC["f64"].u
         moved = moved + in_double * size
         small = size < self.least
@@ -167,7 +169,11 @@ class Powers(Node):
         return Type(Kind.FEATURES, len(factors))
 
     def run(self, at: At) -> NDArray[Any]:
-        return monomials(at.x, at.factors)
+        wide = _with_column(at.x, 1.0)
+        out = wide[:, at.factors[:, 0]]
+        for column in at.factors.T[1:]:
+            out = out * wide[:, column]
+        return out
 
     def work(self, at: At, rows: At | None) -> Work:
         return Work(0, at.out.width * (at.factors.shape[1] - 1))
@@ -199,7 +205,8 @@ class Cosine(Node):
         return Type(Kind.FEATURES, features(at))
 
     def run(self, at: At) -> NDArray[Any]:
-        return cosines(at.x, self.factor)
+        turns = 2 * np.pi * at.x.astype(np.float64)
+        return np.asarray((self.factor * np.cos(turns)).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
@@ -227,11 +234,11 @@ class Fill(Node):
         return _missing_result(at)
 
     def run(self, at: At) -> NDArray[Any]:
-        return filled(at.x, at.values, self.nan, self.marker)
+        return np.where(_is_missing(self, at.x), at.values.astype(at.x.dtype), at.x)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         x, values = at.x, at.values
-        gone = missing(x.value, self.nan, self.marker)
+        gone = _is_missing(self, x.value)
         error = np.where(gone, a.u * np.abs(values) + a.tiny, x.error)
         return self.value(at), error, _in_doubt(self, x)
 
@@ -251,7 +258,7 @@ class Missing(Node):
         return _missing_result(at)
 
     def run(self, at: At) -> NDArray[Any]:
-        return missing(at.x, self.nan, self.marker).astype(at.x.dtype)
+        return _is_missing(self, at.x).astype(at.x.dtype)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
@@ -318,8 +325,20 @@ def _missing_result(at: At) -> Type:
     return Type(Kind.FEATURES, features(at))
 
 
-def _with_column(part: Array, end: float) -> Array:
-    return np.hstack([part, np.full((len(part), 1), end)])
+def _is_missing(node: Fill | Missing, x: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isnan(x) if node.nan else np.asarray(x == node.marker)
+
+
+def _norms(x: NDArray[Any], norm: Norm) -> Array:
+    """The norm of each row, in double."""
+    sizes = np.abs(x.astype(np.float64))
+    if norm == "l2":
+        return np.asarray(np.sqrt(np.square(sizes).sum(axis=1)))
+    return np.asarray(sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1))
+
+
+def _with_column(part: NDArray[Any], end: float) -> NDArray[Any]:
+    return np.hstack([part, np.full((len(part), 1), end, part.dtype)])
 
 
 def _in_doubt(node: Fill | Missing, x: Bounded) -> NDArray[np.bool_]:

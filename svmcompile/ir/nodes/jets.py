@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -33,9 +32,8 @@ class JetSum(Node):
 
         margins[j] + u gaps[j, cell, side] + rounding[0] sum_{i < ends[j]} |weights_i k_i|
 
-    with side 0 for scores above zero and 1 below. The first jet is tried by every row within the cells, a
-    later one where the size of the last score is above gate (margins[j] + u gaps[j, cell, its side]). The
-    first score that is sure is given. Without one it is bias + sum_i weights_i k_i if that is larger than
+    with side 0 for scores above zero and 1 below. Jets are for rows within the cells. The first score that
+    is sure is given. Without one it is bias + sum_i weights_i k_i if that is larger than
     rounding[0] sum_i |weights_i k_i| + rounding[1], else the exact score; for rows that are not finite the
     latter. Gaps bound what the jets of vectors to come leave out, margins the rounding of float32 code.
     """
@@ -57,13 +55,11 @@ class JetSum(Node):
     gaps: Table  # [jets, cells, 2]
     margins: Table  # [jets]
     rounding: Table  # [2]
-    gate: float
     kernel: Kernel
 
     def result(self, at: At) -> Type:
         sound_kernel(self.kernel)
         need(self.kernel.kind == "rbf" and self.kernel.gamma >= 0, "the kernel has no jets")
-        need(math.isfinite(self.gate) and self.gate >= 0, "the gate makes no sense")
         exact = at.exact
         need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{self.exact} is not one score")
         n, d = len(at.vectors), features(at)

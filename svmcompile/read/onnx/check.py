@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.node import run
+from svmcompile.ir.node import At, run
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.onnx.graph import ML, Graph, GraphInput
@@ -205,9 +205,8 @@ def _kernel_sizes(kernel: Kernel, rows: Array, vectors: Array) -> Array:
 
 def _loss_before(svm: SVM) -> float:
     """Scalings that subtract large numbers lose as many digits as these have."""
-    tables = svm.front.tables
-    products = [tables[node.shift] * tables[node.factor] for node in svm.front.of_kind(ir.Scale)]
-    return 1.0 + max((float(np.abs(product).max()) for product in products), default=0.0)
+    scalings = [At(node, svm.front.tables) for node in svm.front.of_kind(ir.Scale)]
+    return 1.0 + max((float(np.abs(one.shift * one.factor).max()) for one in scalings), default=0.0)
 
 
 def _difference(expected: _Expected, found: Outputs, svm: SVM) -> str:

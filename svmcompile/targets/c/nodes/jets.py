@@ -43,7 +43,6 @@ class JetSum(CNode[ir.JetSum]):
             "cells": cells,
             "limit": self.literal(float(cells)),
             "far": self.literal(FAR[self.number]),
-            "gate": self.literal(node.gate) if node.gate > 0 else "",
         }
 
     def helpers(self) -> set[str]:
