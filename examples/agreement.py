@@ -26,8 +26,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.api import reference
-from svmcompile.read import read
+from svmcompile.api import open_model
 from svmcompile.verification.differential import Backend, Comparison, Report, compare
 
 Array = NDArray[Any]
@@ -175,7 +174,7 @@ def compare_case(case: Case, folder: Path, count: int = ROWS) -> Report:
             sc.write(sc.emit(program, target, "model", precision, profile), place)
             runner = sc.load(place)
             backends.append(Backend(form, runner.precision, runner))
-    original = reference(case.model, read(case.model), trust_pickle=False)
+    original = open_model(case.model).reference()
     rows = rows_for(case, program, count)
     return compare("model", program, original, backends, rows)
 

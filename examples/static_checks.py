@@ -26,7 +26,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.api import PROFILES
+from svmcompile.flow.emission import PROFILES
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
 

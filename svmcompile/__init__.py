@@ -13,77 +13,25 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from svmcompile.errors import *  # noqa: F403
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from svmcompile.api import check_certificate, compile, emit, load, quantise, train, verify, write
+    from svmcompile.api import *  # noqa: F403
     from svmcompile.device.cost import device_cost
-    from svmcompile.errors import (
-        CheckError,
-        EmitError,
-        OptionError,
-        ReadError,
-        SvmCompileError,
-        ToolchainError,
-        UnsupportedError,
-        VerifyError,
-    )
     from svmcompile.estimator import DTSVMClassifier
-    from svmcompile.ir.program import Claim, Program
 
-# Imported on first use, so that `svmcompile --help` does not wait for numpy.
-_HOMES = {
-    "svmcompile.api": (
-        "check_certificate",
-        "compile",
-        "emit",
-        "load",
-        "quantise",
-        "train",
-        "verify",
-        "write",
-    ),
-    "svmcompile.ir.program": ("Claim", "Program"),
-    "svmcompile.device.cost": ("device_cost",),
-    "svmcompile.estimator": ("DTSVMClassifier",),
-    "svmcompile.errors": (
-        "CheckError",
-        "EmitError",
-        "OptionError",
-        "ReadError",
-        "SvmCompileError",
-        "ToolchainError",
-        "UnsupportedError",
-        "VerifyError",
-    ),
-}
-__all__ = [
-    "CheckError",
-    "Claim",
-    "DTSVMClassifier",
-    "EmitError",
-    "OptionError",
-    "Program",
-    "ReadError",
-    "SvmCompileError",
-    "ToolchainError",
-    "UnsupportedError",
-    "VerifyError",
-    "__version__",
-    "check_certificate",
-    "compile",
-    "device_cost",
-    "emit",
-    "load",
-    "quantise",
-    "train",
-    "verify",
-    "write",
-]
+# What is not an error is imported on first use, so that `svmcompile --help` does not wait for numpy.
+__all__ = [  # noqa: F405
+    "CheckError", "Claim", "DTSVMClassifier", "EmitError", "OptionError", "Program", "ReadError",
+    "SvmCompileError", "ToolchainError", "UnsupportedError", "VerifyError", "__version__",
+    "check_certificate", "compile", "device_cost", "emit", "load", "quantise", "train", "verify", "write",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(home), name)
-    raise AttributeError(f"module 'svmcompile' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'svmcompile' has no attribute {name!r}")
+    home = {"DTSVMClassifier": "estimator", "device_cost": "device.cost"}.get(name, "api")
+    return getattr(importlib.import_module(f"svmcompile.{home}"), name)

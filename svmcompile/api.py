@@ -1,38 +1,33 @@
-"""The flow: read, accelerate, optimise, lower, emit, verify. Stages meet here and in `emission`."""
+"""The API: a model in, a program, its files, and what is known of them out.
+
+A model is opened once, accelerated by a method and optimised: a program. To emit it is to prepare it for
+numbers and profile, to lower it once for each file of C, and to report on what came out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from svmcompile.accelerate.registry import accelerate
 from svmcompile.accelerate.registry import train as train_method
-from svmcompile.data import Data
-from svmcompile.data.rows import as_rows, table_rows
-from svmcompile.emission import PRECISIONS as PRECISIONS
-from svmcompile.emission import PROFILES as PROFILES
-from svmcompile.emission import TARGETS, Watcher
-from svmcompile.emission import checked_precision as checked_precision
-from svmcompile.emission import emit as emit
-from svmcompile.emission import quantise as quantise
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.program import Program
-from svmcompile.ir.store import from_bytes
-from svmcompile.lower import lower
-from svmcompile.model.probes import probe_rows
-from svmcompile.model.svm import SVM
-from svmcompile.optimise import optimise
-from svmcompile.outputs import Files as Files
-from svmcompile.outputs import write as write
-from svmcompile.report import MEAN_COSTS
-
-SOME_ROWS = 10_000  # of those trained on tell the mean cost
+from svmcompile.flow.emission import Files, Request, emit_kits, emit_targets, prepare
+from svmcompile.flow.emission import checked_precision as checked_precision
+from svmcompile.flow.emission import quantise as quantise
+from svmcompile.flow.emission import write as write
+from svmcompile.flow.folder import find_program, load_target, targets_in
+from svmcompile.flow.opened import labelled_data
+from svmcompile.flow.opened import open_model as open_model
+from svmcompile.flow.program import Watcher, compile_svm, finish, some_rows
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Claim as Claim
+from svmcompile.ir.program import Program as Program
+from svmcompile.ir.store import to_bytes
+from svmcompile.progress import steps
+from svmcompile.targets.report import describe
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -53,109 +48,85 @@ def compile(  # the name users know; the builtin is not needed here
     `options` are the method's own; `svmcompile methods` lists them. `n_features`
     is for LIBSVM files, which do not store it. `most_probable` gives the label of
     the largest probability, as LIBSVM's predict does with -b 1. `measure` builds the C of the method, of
-    its variants and of the exact sum, and keeps what is quickest on rows of X. A `DTSVMClassifier` has
-    its program already.
+    its variants and of the exact sum, and keeps what is quickest on rows of X. A `DTSVMClassifier` and a
+    stored program (.svmc) are compiled already.
     """
-    from svmcompile.read import read
-
-    own = getattr(source, "program_", None)
-    if isinstance(own, Program):
+    model = open_model(
+        source, trust_pickle=trust_pickle, n_features=n_features, most_probable=most_probable
+    )
+    if model.svm is None:
+        assert model.program
         if method != "exact" or options:
-            raise OptionError(f"{type(source).__name__} is compiled already; choose its options before fit")
-        return own
-    svm = read(source, trust_pickle=trust_pickle, n_features=n_features)
-    svm = svm.by_probability() if most_probable else svm
+            raise OptionError(
+                f"{model.name}: is compiled already; give the original model, or choose options before fit"
+            )
+        return model.program
+    data = model.data(X, y)
     if measure:
-        from svmcompile.measured import compile_measured
+        from svmcompile.flow.measured import compile_measured
 
-        return compile_measured(svm, method, as_data(svm, X, y), options, watch)
-    return compile_svm(svm, method, as_data(svm, X, y), options, watch)
-
-
-def compile_svm(
-    svm: SVM, method: str, data: Data | None, options: Mapping[str, Any], watch: Watcher | None = None
-) -> Program:
-    """The program of an SVM that has been read."""
-    return _finished(accelerate(svm, data, method, options), svm, data, watch)
+        return compile_measured(model.svm, method, data, options, watch)
+    return compile_svm(model.svm, method, data, options, watch)
 
 
 def train(
     X: Any, y: Any, *, method: str = "dtsvm", watch: Watcher | None = None, **options: Any
 ) -> Program:
     """Train a program on labelled rows, without an SVM; `svmcompile methods` lists options and methods."""
-    return train_data(labelled_data(X, y), method, options, watch)
+    data = labelled_data(X, y)
+    return finish(train_method(method, data, options), None, some_rows(data), watch)
 
 
-def train_data(
-    data: Data, method: str, options: Mapping[str, Any], watch: Watcher | None = None
-) -> Program:
-    """The program a method trains on data that has been read."""
-    program = train_method(method, data, options)
-    some = slice(None, None, -(-len(data.X) // SOME_ROWS) or 1)
-    return _finished(program, None, Data(data.X[some]), watch)
+def emit(
+    program: Program,
+    target: str | Iterable[str] = "c",
+    name: str | None = None,
+    precision: str = "f32",
+    profile: str = "host",
+    tables: str | None = None,
+    figures: Mapping[str, Any] | None = None,
+    watch: Watcher | None = None,
+    X: Any = None,
+    kit: str | Iterable[str] = (),
+    *,
+    y: Any = None,
+    model: Any = None,
+    ranges: Any = None,
+    given: str | None = None,
+    soft_double: bool = False,
+) -> Files:
+    """The files of a program, as {file name: content}, for one target or several.
 
+    The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
+    or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
+    allows what a claim rests on, and as little stack as can be.
+    C stores support vectors by feature, without their zeros, where that pays (never for devices);
+    `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
+    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    With the original `model` the report tells the agreement of the emitted code on rows `X`, and its
+    accuracy by labels `y`; `figures` are added to it. `X` are rows like those to come: they tell the page
+    of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
+    esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
+    Precisions q15 and q7 need rows `X` or `ranges`, and take rows as they are `given`; see `quantise`.
+    """
+    request = Request.of(program, target, name, precision, profile, tables, soft_double)
+    ready, request = prepare(program, request, X, ranges, given)
+    emitted = emit_targets(ready, request, X, watch)
+    files = emitted.files | emit_kits(kit, ready, request, emitted)
+    report = describe(
+        ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
+        number=request.number, profile=request.profile, tables=request.tables,
+    )  # fmt: skip
+    if model is not None and X is not None:
+        from svmcompile.flow.evaluation import evaluate
 
-def _finished(program: Program, svm: SVM | None, data: Data | None, watch: Watcher | None) -> Program:
-    """What every program gets, whatever method made it."""
-    if watch:
-        watch(program.origin.method, program)
-    program = optimise(program, watch)
-    if data is not None and any(node.is_adaptive for node in program.body):
-        program = _with_mean_cost(program, data)
-    return program.replace(probes=probe_rows(program, svm, data))
-
-
-def _with_mean_cost(program: Program, data: Data) -> Program:
-    """The program with a note of what a row of the data costs on average."""
-    mean = program.cost(data.X)
-    figures = {key: getattr(mean, key) for key in MEAN_COSTS}
-    details = {**program.origin.details, "mean_cost": {"rows": len(data.X), **figures}}
-    return program.replace(origin=replace(program.origin, details=details))
-
-
-def as_data(svm: SVM, X: Any, y: Any) -> Data | None:
-    """Rows and labels as given from Python, checked against the model."""
-    if X is None:
-        if y is not None:
-            raise OptionError("y was given without X")
-        return None
-    rows = as_rows(X, svm.n_features, svm.feature_names)
-    return Data(rows, None if y is None else _labels_for(rows, y))
-
-
-def labelled_data(X: Any, y: Any) -> Data:
-    """Rows and labels to train on, as given from Python."""
-    rows, names = table_rows(X)
-    return Data(rows, None if y is None else _labels_for(rows, y), names)
-
-
-def _labels_for(rows: NDArray[Any], y: Any) -> NDArray[Any]:
-    labels = np.asarray(y).ravel()
-    if len(labels) != len(rows):
-        raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")
-    return labels
-
-
-def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
-    """The name and program of an output folder."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise ReadError(f"{path}: not a folder; compile a model there first")
-    stems = sorted(item.stem for item in path.glob("*.svmc"))
-    if name is None and len(stems) > 1:
-        raise OptionError(f"{path}: holds several models ({', '.join(stems)}); name one")
-    chosen = name or (stems[0] if stems else "")
-    if chosen not in stems:
-        raise ReadError(f"{path}: holds no model{' ' + repr(name) if name else ''} (no .svmc file)")
-    return chosen, from_bytes(read_file(path / f"{chosen}.svmc"), str(path / f"{chosen}.svmc"))
-
-
-def read_file(path: Path) -> bytes:
-    """A file's bytes, or a clear error."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
+        report |= evaluate(ready, emitted.meaning, request.number, open_model(model), X, y)
+        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
+        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE  # which flatter it
+    report |= dict(figures or {})
+    files[f"{request.name}.svmc"] = to_bytes(ready)
+    files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
+    return files
 
 
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
@@ -166,27 +137,13 @@ def load(folder: str | Path, name: str | None = None, target: str | None = None,
     installed, in one thread; WebAssembly in wasmtime, in one thread.
     """
     stem, program = find_program(folder, name)
-    path = Path(folder)
-    here = [one for one in TARGETS if (path / f"{stem}.{one}").exists()]
+    here = targets_in(Path(folder), stem)
     chosen = target or (here[0] if here else "c")
     if chosen not in here:
-        raise ReadError(f"{path}: holds no {chosen} code for {stem!r}; it has: {', '.join(here) or 'none'}")
-    if chosen == "onnx":
-        from svmcompile.runtime.onnx import load_onnx
-
-        return load_onnx(
-            path / f"{stem}.onnx", program.labels, program.n_features, program.input.feature_names
+        raise ReadError(
+            f"{folder}: holds no {chosen} code for {stem!r}; it has: {', '.join(here) or 'none'}"
         )
-    if chosen == "wasm":
-        from svmcompile.runtime.wasm import WasmModel
-
-        return WasmModel(path / f"{stem}.wasm", program.labels, program.input.feature_names)
-    from svmcompile.runtime.c import CModel
-
-    source, header = (
-        read_file(path / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
-    )
-    return CModel(stem, source, header, program.labels, program.input.feature_names, n_jobs)
+    return load_target(Path(folder), stem, program, chosen, n_jobs)
 
 
 def verify(
@@ -199,27 +156,16 @@ def verify(
     trust_pickle: bool = False,
 ) -> Any:
     """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
-    from svmcompile.read import read
-    from svmcompile.runtime.wasm import has_wasmtime
-    from svmcompile.verification.differential import Backend, compare
+    from svmcompile.flow.evaluation import compare_forms
 
     stem, program = find_program(folder, name)
-    svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
-    svm = svm.by_probability() if program.origin.details.get("most_probable") else svm
-    data = as_data(svm, X, y)
-    assert data is not None
-    backends = [Backend("interpreter", program.number or "f64", program)]
-    left_out = []
-    for target in TARGETS:
-        if (Path(folder) / f"{stem}.{target}").exists():
-            if target == "wasm" and not has_wasmtime():
-                left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
-                continue
-            runner = load(folder, stem, target)
-            backends.append(Backend(target, program.number or runner.precision, runner))
-    original = reference(model, svm, trust_pickle)
-    report = compare(stem, program, original, backends, data.X, data.y)
-    return replace(report, left_out=tuple(left_out))
+    opened = open_model(
+        model,
+        trust_pickle=trust_pickle,
+        n_features=program.n_features,
+        most_probable=bool(program.origin.details.get("most_probable")),
+    )
+    return compare_forms(Path(folder), stem, program, opened, X, y)
 
 
 def check_certificate(
@@ -236,54 +182,11 @@ def check_certificate(
     The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
     polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
     """
-    from svmcompile.progress import steps
-    from svmcompile.read import read
     from svmcompile.verification.certificate import check_rows
 
     number, original = checked_precision(precision), None
     if model is not None:
-        svm = read(model, trust_pickle=trust_pickle, n_features=program.n_features)
-        original = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
+        original = open_model(model, trust_pickle=trust_pickle, n_features=program.n_features).exact()
     rows = as_rows(X, program.n_features, program.input.feature_names)
     with steps("certificates", len(rows)) as advance:
         return check_rows(program, rows, number, original, every_leaf, advance)
-
-
-def reference(model: Any, svm: SVM, trust_pickle: bool) -> tuple[str, Any]:
-    """What to compare with: the original library, or its definition where it is not installed."""
-    from svmcompile.read.original import load_original
-
-    original = load_original(model, svm, trust_pickle=trust_pickle)
-    exact = accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
-    if original is not None:
-        return original.name, replace(original, exact=exact)
-    return f"interpreter of {svm.source.kind}", exact
-
-
-def evaluate(program: Program, number: Number, original: Any, data: Data) -> dict[str, Any]:
-    """Agreement, accuracy and worst error on data, as the report shows them."""
-    from svmcompile.verification.differential import Backend, compare
-
-    backend = Backend("interpreter", number, program if program.number else lower(program, number))
-    report = compare("", program, original, [backend], data.X, data.y)
-    one = report.comparisons[0]
-    figures: dict[str, Any] = {
-        "rows": report.rows,
-        "agreement": one.agreement,
-        "max_decision_error": one.max_decision_error,
-    }
-    if one.max_probability_error is not None:
-        figures["max_probability_error"] = one.max_probability_error
-    if one.accuracy is not None:
-        figures["accuracy"] = {"original": report.accuracy_of_reference, "compiled": one.accuracy}
-    return figures
-
-
-def labels_as_given(program: Program, labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels read from a file (numbers or text) in the type of the model's own."""
-    if program.labels is None or program.labels.array().dtype.kind == labels.dtype.kind:
-        return labels
-    try:
-        return labels.astype(program.labels.array().dtype)
-    except (TypeError, ValueError):
-        return labels

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile import api
 from svmcompile.data import PredictionWriter, iter_data, partition_files
 from svmcompile.errors import OptionError, ToolchainError
+from svmcompile.flow.folder import find_program, read_c
 from svmcompile.ir.labels import Labels
 from svmcompile.progress import steps
 
@@ -87,12 +87,10 @@ def predict_partitions(
     """Score the files of a folder on a cluster, one task each; predictions come in the files' order."""
     from joblib import Parallel, delayed
 
-    stem, program = api.find_program(folder, name)
+    stem, program = find_program(folder, name)
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
-    source, header = (
-        api.read_file(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
-    )
+    source, header = read_c(folder, stem)
     files = [file.resolve() for file in partition_files(data)]
     tasks = [
         Shipped(

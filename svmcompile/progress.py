@@ -27,7 +27,7 @@ def showing(show: Show) -> Iterator[None]:
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Advance]:
-    """Work of so many steps; the function given tells that some are done."""
+    """Work of so many steps, 0 where that is not known; the function given tells that some are done."""
     show = _show.get()
     if show is None:
         yield lambda done: None

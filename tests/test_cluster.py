@@ -15,7 +15,9 @@ from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.training import train_classifier
 from svmcompile.accelerate.registry import parse_options
 from svmcompile.cluster import connected, predict_partitions
-from svmcompile.commands.jobs import predict_file, train_model
+from svmcompile.commands import predict, train
+from svmcompile.commands.options import PredictOptions
+from svmcompile.commands.options import TrainOptions as TrainFlags
 from svmcompile.data import partition_files, read_partitions
 from svmcompile.progress import showing
 
@@ -88,7 +90,9 @@ def test_a_worker_that_dies_midway_loses_nothing(rows):
 def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet, tmp_path):
     X, _ = rows
     stored, folder, output = tmp_path / "model.svmc", tmp_path / "out", tmp_path / "labels.npz"
-    report = train_model("dtsvm", parquet, "kind", stored, GIVEN, "local:2")
+    given = [f"{key}={value}" for key, value in GIVEN.items()]
+    flags = TrainFlags(data=parquet, output=stored, set_=given, label="kind", cluster="local:2")
+    report = train.run(flags)
     assert report["n_rows"] == len(X) and report["accuracy"] > 0.85
     program = sc.Program.load(stored)
     assert program.input.feature_names == tuple(f"f{k}" for k in range(6))
@@ -100,7 +104,7 @@ def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet,
         np.testing.assert_array_equal(found["label"], local.predict(X))
         np.testing.assert_array_equal(found["scores"], local.decision_function(X))
     alone = tmp_path / "alone.npz"
-    predict_file(folder, parquet, alone, "kind", None, None, scores=True, n_jobs=1, quiet=True)
+    predict.run(PredictOptions(folder=folder, data=parquet, output=alone, label="kind", scores=True))
     assert alone.read_bytes() == output.read_bytes()
 
 

@@ -26,15 +26,16 @@ FLOORS = (
     {"model"},
     {"read", "accelerate", "optimise", "lower", "targets", "verification"},
     {"runtime", "bench", "device", "convert"},
-    {"api", "emission", "outputs", "report", "measured", "estimator", "cluster"},
+    {"flow"},
+    {"api", "cluster"},
+    {"estimator"},
     {"commands"},
     {"cli"},
     {"__main__"},
 )
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
-BESIDE = {"api"}  # whose parts put the stages together, and may use each other
 # Lines of package and templates: this number may only fall. Lower it whenever the code has become shorter.
-BUDGET, SLACK = 52_979, 500
+BUDGET, SLACK = 52_945, 500
 HEAVY = (
     "numpy",
     "scipy",
@@ -89,9 +90,7 @@ def test_imports_go_down(path: Path) -> None:
     part, uses = MODULES[path], imported(path)
     if part == "__init__":  # the table of public names
         return
-    mates = next(parts for parts in FLOORS if part in parts)
-    allowed = {part} | (mates if mates & BESIDE else set())
-    wrong = {other for other in uses - allowed if FLOOR[other] >= FLOOR[part]}
+    wrong = {other for other in uses - {part} if FLOOR[other] >= FLOOR[part]}
     assert not wrong, f"{part} imports {', '.join(sorted(wrong))}, which is not below it"
 
 
@@ -124,9 +123,13 @@ def test_no_method_imports_another(name: str) -> None:
 
 def test_there_is_something_to_test() -> None:
     assert set(MODULES.values()) == set(FLOOR)
-    assert imported(PACKAGE / "api.py") | imported(PACKAGE / "emission.py") >= {
-        "read", "accelerate", "optimise", "lower", "targets", "verification",
-    }  # fmt: skip
+    flow = set().union(*(imported(path) for path in MODULES if MODULES[path] == "flow"))
+    assert flow >= {"read", "accelerate", "optimise", "lower", "targets", "verification"}
+    assert "flow" in imported(PACKAGE / "api.py")
+
+
+def test_few_modules_stand_at_the_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 10
 
 
 @pytest.mark.parametrize("module", ["svmcompile", "svmcompile.cli"])
@@ -181,8 +184,6 @@ def family_of(thing: Any) -> str:
 )
 def test_targets_do_not_test_for_node_classes(path: Path) -> None:
     """What is known of a node stands in its class, or in that of the target; passes go to `lower`."""
-    if path.name == "device.py":  # holds a pass
-        return
     names = {node.__name__ for node in NODES}
     for call in ast.walk(ast.parse(path.read_text())):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":

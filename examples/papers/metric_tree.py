@@ -21,7 +21,8 @@ import numpy as np
 from common import OUTPUT, Rows, Split, scaled, split, table, trained
 
 import svmcompile as sc
-from svmcompile.commands.bench import BenchOptions, bench
+from svmcompile.commands import bench
+from svmcompile.commands.options import BenchOptions
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.nodes.decisions import margins
@@ -133,13 +134,14 @@ def speed_gain(model: Any, program: Program, rows: Rows, folder: Path) -> float:
     np.savez(folder / "rows.npz", X=rows[:2000])
     joblib.dump(model, folder / "model.joblib")
     options = BenchOptions(
-        folder=str(folder),
-        data=str(folder / "rows.npz"),
-        model=str(folder / "model.joblib"),
+        folder=folder,
+        data=folder / "rows.npz",
+        model=folder / "model.joblib",
         trust_pickle=True,
-        against=("libsvm",),
+        against="libsvm",
+        as_json=True,
     )
-    found = {c["key"]: c for c in bench(options, quiet=True)["contenders"] if c["via"] == "C"}
+    found = {c["key"]: c for c in bench.run(options)["contenders"] if c["via"] == "C"}
     return float(found["libsvm"]["us_single"] / found["ours"]["us_single"])
 
 

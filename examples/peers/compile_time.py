@@ -18,7 +18,7 @@ from pathlib import Path
 from scaling import PROFILE, random_svm
 
 import svmcompile as sc
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 
 FEATURES = 256
 COMPILERS = ("gcc", "clang")

@@ -14,7 +14,8 @@ import joblib
 import numpy as np
 
 import svmcompile as sc
-from svmcompile.commands.bench import BenchOptions, bench
+from svmcompile.commands import bench
+from svmcompile.commands.options import BenchOptions
 
 TITLES = (
     "model",
@@ -39,11 +40,11 @@ def checks(model: Path, rows: Path, folder: Path, profile: str, result: dict[str
     wide = folder / "f64"
     sc.write(sc.emit(program, ("c", "onnx"), name, "f64", profile), wide)
     options = BenchOptions(
-        folder=str(wide),
-        data=str(rows),
-        model=str(model),
+        folder=wide,
+        data=rows,
+        model=model,
         trust_pickle=True,
-        against=("sklearn", "onnxruntime"),
+        against="sklearn,onnxruntime",
     )
     estimator, X = joblib.load(model), np.load(rows)["X"]
     return {
@@ -51,7 +52,7 @@ def checks(model: Path, rows: Path, folder: Path, profile: str, result: dict[str
             decision_error(estimator, sc.load(at), X.astype(number))
             for at, number in ((folder, np.float32), (wide, np.float64))
         ],
-        "races": [result, bench(options)],
+        "races": [result, bench.run(options)],
     }
 
 

@@ -19,9 +19,10 @@ from peer_checks import checks, checks_table
 from peer_data import CASES, Case, data_folder, trained
 
 import svmcompile as sc
-from svmcompile.api import PROFILES
-from svmcompile.commands.bench import BenchOptions, bench
+from svmcompile.commands import bench
+from svmcompile.commands.options import BenchOptions
 from svmcompile.files import write_file
+from svmcompile.flow.emission import PROFILES
 
 OUTPUT = Path("out/peers")
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -59,8 +60,8 @@ def race(case: Case) -> dict[str, Any]:
     program = sc.compile(model, trust_pickle=True)
     sc.write(sc.emit(program, ("c", "onnx"), case.name, profile=PROFILE), folder)
     print(f"{case.name}: {program.origin.n_support_vectors:,} support vectors", file=sys.stderr)
-    options = BenchOptions(folder=str(folder), data=str(rows), model=str(model), trust_pickle=True)
-    result = bench(options, folder)
+    options = BenchOptions(folder=folder, data=rows, model=model, trust_pickle=True, output=folder)
+    result = bench.run(options)
     return {**result, "checks": checks(model, rows, folder, PROFILE, result)}
 
 

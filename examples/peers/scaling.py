@@ -19,9 +19,11 @@ import numpy as np
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.api import PROFILES, compile_svm
 from svmcompile.bench.charts import line_chart
-from svmcompile.commands.bench import BenchOptions, bench
+from svmcompile.commands import bench
+from svmcompile.commands.options import BenchOptions
+from svmcompile.flow.emission import PROFILES
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source, digest
@@ -89,15 +91,17 @@ def measure(n: int, d: int) -> dict[str, Any]:
     np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=(batch, d)))
     print(f"{n:,} support vectors x {d:,} features, batches of {batch:,}", file=sys.stderr)
     options = BenchOptions(
-        folder=str(folder),
-        data=str(folder / "rows.npy"),
-        model=str(folder / "model.joblib"),
+        folder=folder,
+        data=folder / "rows.npy",
+        model=folder / "model.joblib",
         trust_pickle=True,
-        against=PEERS,
+        output=folder,
+        against=",".join(PEERS),
         batch=batch,
         repeats=5,
+        as_json=True,
     )
-    return bench(options, folder, quiet=True)
+    return bench.run(options)
 
 
 def lines(axis: str, results: list[dict[str, Any]], key: str) -> dict[str, list[tuple[float, float]]]:

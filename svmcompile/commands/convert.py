@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import io
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from svmcompile.accelerate.registry import accelerate
+from svmcompile.api import open_model
+from svmcompile.commands.options import ConvertOptions
 from svmcompile.convert.estimator import estimator_of
 from svmcompile.convert.libsvm_text import libsvm_files
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.files import write_file
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.model.svm import SVM
-from svmcompile.read import content_of, read
-from svmcompile.read.detect import format_of
 
 FORMATS = {
     ".model": "libsvm",
@@ -29,24 +28,25 @@ FORMATS = {
 ROWS = 64
 
 
-def convert_model(
-    model: Path, output: Path, to: str | None, trust_pickle: bool, n_features: int | None
-) -> dict[str, Any]:
+def run(options: ConvertOptions) -> dict[str, Any]:
     """Write the model to `output`; what was written, and what the format cannot hold."""
-    wanted = to or FORMATS.get(output.suffix.lower(), "")
+    output = options.output
+    wanted = options.to or FORMATS.get(output.suffix.lower(), "")
     if wanted not in FORMATS.values():
         known = ", ".join(dict.fromkeys(FORMATS.values()))
         raise OptionError(
             f"{output}: say what to convert to with --to ({known}), or by {', '.join(FORMATS)}"
         )
-    svm = read(model, trust_pickle=trust_pickle, n_features=n_features)
+    model = open_model(options.model, trust_pickle=options.trust_pickle, n_features=options.features)
+    svm = model.trained()
     files: dict[str, str | bytes] = {}
     notes: tuple[str, ...] = ()
     if wanted == "libsvm":
         text, notes = libsvm_files(svm, output.name)
         files.update(text)
     else:
-        files[output.name] = _dumped(_estimator(model, svm, trust_pickle), wanted)
+        estimator = checked_estimator(svm) if model.source == options.model else model.source
+        files[output.name] = _dumped(estimator, wanted)
         notes = _left_out(svm)
     for name, content in files.items():
         write_file(output.parent / name, content)
@@ -65,17 +65,6 @@ def _left_out(svm: SVM) -> tuple[str, ...]:
     if svm.noise_scale is None and svm.density_marks is None:
         return ()
     return ("scikit-learn has no probabilities for this type of model; they were left out",)
-
-
-def _estimator(model: Path, svm: SVM, trust_pickle: bool) -> Any:
-    """The estimator in the file, or one made of the SVM and checked."""
-    content, where = content_of(model), str(model)
-    found = format_of(content, where)
-    if found in ("skops", "pickle"):
-        from svmcompile.read.stored import load_pickle, load_skops
-
-        return load_skops(content, where) if found == "skops" else load_pickle(content, where, trust_pickle)
-    return checked_estimator(svm)
 
 
 def checked_estimator(svm: SVM) -> Any:

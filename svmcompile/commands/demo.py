@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import api
-from svmcompile.commands.show import progress
-from svmcompile.read import read
+from svmcompile.commands.options import DemoOptions
+from svmcompile.flow.emission import PRECISIONS
+from svmcompile.progress import steps
 from svmcompile.verification.differential import Backend, compare
 
 ROWS = 10_000
 TIMED_ROWS = 2_000
 REPEATS = 5
 TARGETS = ("c", "onnx")
-ALL_BUILDS = tuple((precision, target) for precision in api.PRECISIONS for target in TARGETS)
+ALL_BUILDS = tuple((precision, target) for precision in PRECISIONS for target in TARGETS)
 BUILDS = tuple(("f32", target) for target in TARGETS)
 METHODS: tuple[tuple[str, dict[str, Any], Any], ...] = (
     ("exact", {}, ALL_BUILDS),
@@ -31,22 +32,22 @@ METHODS: tuple[tuple[str, dict[str, Any], Any], ...] = (
 )
 
 
-def run_demo(output: Path, quiet: bool = False) -> dict[str, Any]:
+def run(options: DemoOptions) -> dict[str, Any]:
     """Train, compile, verify and time; every figure of the table, and whether all agree."""
-    steps = 1 + sum(1 + len(builds) for _, _, builds in METHODS)
-    with progress("demo", steps, quiet) as advance:
+    output = options.output
+    with steps("demo", 1 + sum(1 + len(builds) for _, _, builds in METHODS)) as advance:
         model, X, rows, labels = _train()
         advance(1)
         base = _seconds(model.predict, rows)
         table = [_row("sklearn", "python", "f64", 1.0, 0.0, base, base, 0)]
         ok = True
-        for method, options, builds in METHODS:
-            program = api.compile(model, method=method, X=X, **options)
+        for method, chosen, builds in METHODS:
+            program = api.compile(model, method=method, X=X, **chosen)
             built = []
             for precision, target in builds:
                 built.append(_build(program, output, precision, target))
                 advance(1)
-            original = api.reference(model, read(model), trust_pickle=False)
+            original = api.open_model(model).reference()
             report = compare("digits", program, original, [backend for backend, _ in built], rows, labels)
             table += [
                 _row(

@@ -7,14 +7,17 @@ From the change that keeps most of the model to the one that keeps least: whole 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from svmcompile import api
+from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.flow.opened import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
@@ -43,13 +46,11 @@ class Change:
 class Asked:
     """What was compiled and did not fit."""
 
-    svm: SVM | None  # None where only a program was given
+    model: Opened  # whose SVM is missing where only a program was given
     program: Program
     data: Data | None
-    method: str
-    precision: str
+    options: CompileOptions
     name: str
-    soft_double: bool
 
 
 def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> OptionError:
@@ -65,7 +66,7 @@ def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Opti
             advance(1)
             if found is None:
                 continue
-            text = change.text(asked.method, asked.precision)
+            text = change.text(asked.options.method, asked.options.precision)
             if not shortfalls(found, wanted):
                 return OptionError(f"{start}; this fits: {text} ({_figures(found)})")
             tried.append(f"{text} ({found['flash_bytes']:,} bytes of flash)")
@@ -75,47 +76,44 @@ def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Opti
 
 
 def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Iterator[Change]:
-    if asked.precision not in FIXED and asked.data is not None:
-        yield from (Change(asked.method, number) for number in FIXED)
-    if asked.svm is None:
+    method, precision = asked.options.method, asked.options.precision
+    if precision not in FIXED and asked.data is not None:
+        yield from (Change(method, number) for number in FIXED)
+    if asked.model.svm is None:
         return
-    most = _room(asked, cost, wanted)
+    most = _room(asked.model.svm, cost, wanted)
     budgets = dict.fromkeys(max(LEAST_VECTORS, int(share * most)) for share in SHARES)
-    yield from (Change("reduced-set", asked.precision, {"budget": budget}) for budget in budgets)
-    if asked.data is not None and asked.method != "metric-tree":
-        yield Change("metric-tree", asked.precision)
+    yield from (Change("reduced-set", precision, {"budget": budget}) for budget in budgets)
+    if asked.data is not None and method != "metric-tree":
+        yield Change("metric-tree", precision)
 
 
-def _room(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
+def _room(svm: SVM, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
     """How many vectors fit, if each takes what the tables take on average."""
-    assert asked.svm is not None
-    vectors = max(1, asked.svm.n_vectors)
+    vectors = max(1, svm.n_vectors)
     if wanted.flash is None:
         return vectors // 2
-    each = 4 * (asked.svm.n_features + max(1, asked.svm.coefficients.shape[0]))
+    each = 4 * (svm.n_features + max(1, svm.coefficients.shape[0]))
     code: int = max(0, cost["flash_bytes"] - vectors * each)
     return int(max(LEAST_VECTORS, min(vectors - 1, (wanted.flash - code) // each)))
 
 
 def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] | None:
     """The cost of a change; None where it cannot be made."""
-    X = None if asked.data is None else asked.data.X
+    X, program = None if asked.data is None else asked.data.X, asked.program
+    model = asked.model if asked.model.svm else None
     try:
-        program = asked.program
-        if change.method != asked.method and asked.svm is not None:
-            program = api.compile_svm(asked.svm, change.method, asked.data, change.options)
+        if change.method != asked.options.method and model:
+            program = api.compile(model, method=change.method, X=X, **change.options)
         files = api.emit(
-            program, "c", asked.name, change.precision, "device", X=X, soft_double=asked.soft_double
-        )
+            program, "c", asked.name, change.precision, "device", X=X, model=model,
+            soft_double=asked.options.soft_double,
+        )  # fmt: skip
         cost = device_cost(files, asked.name, wanted.cpu, rows_for(program, X), wanted.picojoules)
-        if X is not None and asked.svm is not None and program.labels is not None:
-            fixed = change.precision in FIXED
-            emitted = api.quantise(program, change.precision, X) if fixed else program
-            exact = api.compile_svm(asked.svm, "exact", None, {})
-            cost["agreement"] = float((emitted.predict(X) == exact.predict(X)).mean())
     except SvmCompileError:
         return None
-    return cost
+    report = json.loads(files[f"{asked.name}.json"])
+    return cost | ({"agreement": report["agreement"]} if "agreement" in report and program.labels else {})
 
 
 def _figures(cost: Mapping[str, Any]) -> str:
@@ -125,5 +123,5 @@ def _figures(cost: Mapping[str, Any]) -> str:
         f"{cost['mean']:,.0f} {cost['unit']} per prediction",
     ]
     if "agreement" in cost:
-        words.append(f"the exact model's label on {cost['agreement']:.2%} of the data")
+        words.append(f"the model's label on {cost['agreement']:.2%} of the data")
     return ", ".join(words)

@@ -20,6 +20,7 @@ from svmcompile.bench.probe import Limits, Work, measure_limits
 from svmcompile.bench.result import LocalRunner, Timed, compare, differing, race
 from svmcompile.bench.subject import Subject
 from svmcompile.errors import ToolchainError
+from svmcompile.flow.folder import read_c, read_file
 from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
 from svmcompile.targets.templating import template_folder
 
@@ -147,10 +148,8 @@ class Race:
     # In C.
 
     def _in_c(self, peers: dict[str, Any]) -> list[Timed]:
-        source, header = (
-            api.read_file(self.folder / f"{self.name}{suffix}").decode() for suffix in (".c", ".h")
-        )
-        entries = {"ours": Entry("ours", build_library(self.name, source, header), self.name)}
+        library = build_library(self.name, *read_c(self.folder, self.name))
+        entries = {"ours": Entry("ours", library, self.name)}
         called = {name: peer for name, peer in peers.items() if isinstance(peer, CPeer)}
         for name, peer in called.items():
             self._say(f"building {name}")
@@ -196,7 +195,7 @@ class Race:
 
     def _facts(self) -> dict[str, Any]:
         program = self.subject.program
-        report = json.loads(api.read_file(self.folder / f"{self.name}.json"))
+        report = json.loads(read_file(self.folder / f"{self.name}.json"))
         return {
             "name": self.name,
             "method": program.origin.method,

@@ -1,28 +1,40 @@
-"""What the commands print for a person: tables, and bars for long work."""
+"""What the commands print for a person, one function each; bars for long work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from svmcompile.commands.options import (
+    BenchOptions,
+    CompileOptions,
+    ConvertOptions,
+    DemoOptions,
+    InspectOptions,
+    MethodsOptions,
+    PredictOptions,
+    TrainOptions,
+    VerifyOptions,
+)
+
+Report = dict[str, Any]
 console = Console(highlight=False)
 BAR = 12  # characters of a bar
 
 
 @contextmanager
-def progress(title: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress(title: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar on standard error; the function given moves it on."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
-        task = bar.add_task(escape(title), total=total)
+        task = bar.add_task(escape(title), total=total or None)
         yield lambda rows: bar.advance(task, rows)
 
 
@@ -55,7 +67,7 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
         table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
 
 
-def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> None:
+def compile(report: Report, options: CompileOptions) -> None:
     """What `compile` made."""
     cost = report["cost"]
     table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
@@ -91,8 +103,8 @@ def compiled(report: dict[str, Any], folder: Path, sizes: dict[str, int]) -> Non
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
     if "device" in report:
         _device(table, report["device"])
-    for name, count in sizes.items():
-        table.add_row(escape(str(folder / name)), size(count))
+    for name, count in report["files"].items():
+        table.add_row(escape(str(options.output / name)), size(count))
     console.print(table)
     for note in report["notes"]:
         console.print(f"note: {escape(note)}")
@@ -128,7 +140,7 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
-def trained(report: dict[str, Any]) -> None:
+def train(report: Report, options: TrainOptions) -> None:
     """What `train` made."""
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
@@ -152,9 +164,10 @@ def trained(report: dict[str, Any]) -> None:
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
 
 
-def facts(found: dict[str, Any], listing: str) -> None:
+def inspect(report: Report, options: InspectOptions) -> None:
     """What `inspect` found."""
-    models = found.get("models") or {"": found}
+    listing = report.get("listing", "")
+    models = report.get("models") or {"": {key: report[key] for key in report if key != "listing"}}
     for name, items in models.items():
         table = _table(escape(name) or escape(str(items.get("source", ""))), "what", "value")
         for key, value in items.items():
@@ -174,78 +187,77 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def verified(report: Any) -> None:
+def verify(report: Report, options: VerifyOptions) -> None:
     """Every form beside the original. Near ties: rows whose label rounding alone may change."""
+    if options.certificate:
+        _certificates(report)
+        return
     right = ("differ", "near ties", "error", "of bound", "accuracy")
-    title = f"{report.name} against {report.reference}, {report.rows:,} rows, claim {report.claim}"
+    title = (
+        f"{report['name']} against {report['reference']}, {report['rows']:,} rows, claim {report['claim']}"
+    )
     table = _table(escape(title), "form", *right, "claim", right=right)
-    for one in report.comparisons:
+    for one in report["comparisons"]:
         table.add_row(
-            f"{one.backend} {one.precision}",
-            str(one.labels_differing),
-            str(one.rows_within_rounding),
-            _figure(one.max_decision_error),
-            _figure(one.max_error_over_bound),
-            "" if one.accuracy is None else f"{one.accuracy:.4f}",
-            "; ".join(one.broken) or "holds",
+            f"{one['backend']} {one['precision']}",
+            str(one["labels_differing"]),
+            str(one["rows_within_rounding"]),
+            _figure(one["max_decision_error"]),
+            _figure(one["max_error_over_bound"]),
+            "" if one["accuracy"] is None else f"{one['accuracy']:.4f}",
+            "; ".join(one["broken"]) or "holds",
         )
     console.print(table)
-    chances = [
-        f"{one.backend} {one.precision} {_figure(one.max_probability_error)}"
-        for one in report.comparisons
-        if one.max_probability_error is not None
+    probabilities = [
+        f"{one['backend']} {one['precision']} {_figure(one['max_probability_error'])}"
+        for one in report["comparisons"]
+        if one["max_probability_error"] is not None
     ]
-    if chances:
-        console.print(f"worst error of probabilities: {', '.join(chances)}")
-    if report.accuracy_of_reference is not None:
-        console.print(f"accuracy of the original: {report.accuracy_of_reference:.4f}")
-    if report.rows_not_finite:
-        console.print(f"{report.rows_not_finite} rows with NaN or infinity were left out")
-    for form in report.left_out:
+    if probabilities:
+        console.print(f"worst error of probabilities: {', '.join(probabilities)}")
+    if report["accuracy_of_reference"] is not None:
+        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.4f}")
+    if report["rows_not_finite"]:
+        console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
+    for form in report["left_out"]:
         console.print(f"left out: {escape(form)}")
 
 
-def certificates(report: Any) -> None:
+def _certificates(report: Report) -> None:
     """Rows by what is known of their certificates; errors over bounds are in real numbers, then rounded."""
-    columns = (
-        "rows",
-        "confirmed",
-        "refuted",
-        "open",
-        "no certificate",
-        "error / bound",
-        "in worst rounding",
-    )
+    counts = {"rows": "rows", "confirmed": "confirmed", "refuted": "refuted", "open": "open"}
+    counts["none"] = "no certificate"
+    columns = (*counts.values(), "error / bound", "in worst rounding")
     table = _table("certificates", *columns, right=columns)
-    counts = (report.rows, report.confirmed, report.refuted, report.open, report.none)
-    table.add_row(*(f"{count:,}" for count in counts), f"{report.real:.4f}", f"{report.rounded:.4f}")
+    shares = (f"{report[key]:.4f}" for key in ("real", "rounded"))
+    table.add_row(*(f"{report[key]:,}" for key in counts), *shares)
     console.print(table)
-    if report.not_confirmed:
-        console.print(f"not confirmed: rows {', '.join(map(str, report.not_confirmed))}")
+    if report["not_confirmed"]:
+        console.print(f"not confirmed: rows {', '.join(map(str, report['not_confirmed']))}")
 
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
 
 
-def predicted(figures: dict[str, Any]) -> None:
+def predict(report: Report, options: PredictOptions) -> None:
     """How many rows were scored."""
-    console.print(f"{figures['rows']:,} rows scored by {figures['model']} -> {escape(figures['output'])}")
+    console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
 
 
-def methods(found: list[dict[str, Any]]) -> None:
+def methods(report: Report, options: MethodsOptions) -> None:
     """The methods, generated from the code."""
     table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
-    for one in found:
-        options = _options(one["options"])
+    for one in report["methods"]:
+        listed = _options(one["options"])
         if one["trains"]:
-            options += f"\ntraining: {_options(one['train_options'])}"
+            listed += f"\ntraining: {_options(one['train_options'])}"
         table.add_row(
             one["name"],
             one["claim"],
             "yes" if one["needs_data"] else "no",
             one["summary"],
-            options,
+            listed,
         )
     console.print(table)
 
@@ -254,7 +266,7 @@ def _options(found: list[dict[str, Any]]) -> str:
     return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
 
 
-def demo(result: dict[str, Any]) -> None:
+def demo(result: Report, options: DemoOptions) -> None:
     """The one table `demo` ends in."""
     right = ("same", "error", "us/row", "faster", "size")
     title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
@@ -276,7 +288,7 @@ def demo(result: dict[str, Any]) -> None:
     )
 
 
-def benched(result: dict[str, Any], folder: Path | None) -> None:
+def bench(result: Report, options: BenchOptions) -> None:
     """Times and ratios; ratios are to ours, called from the same language."""
     right = ("single", "batch", "x single", "x batch", "differ")
     title = (
@@ -304,8 +316,9 @@ def benched(result: dict[str, Any], folder: Path | None) -> None:
         console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
     for note in result["notes"]:
         console.print(f"note: {escape(note)}")
-    if folder is not None:
-        console.print(f"files: {escape(str(folder / 'bench.json'))}, {escape(str(folder / 'bench.svg'))}")
+    if options.output is not None:
+        paths = (escape(str(options.output / name)) for name in ("bench.json", "bench.svg"))
+        console.print(f"files: {', '.join(paths)}")
 
 
 def _limits(result: dict[str, Any]) -> list[str]:
@@ -322,9 +335,10 @@ def _limits(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def converted(report: dict[str, Any], folder: Path) -> None:
+def convert(report: Report, options: ConvertOptions) -> None:
     """What `convert` wrote."""
     for name in report["files"]:
-        console.print(f"{escape(str(folder / name))}: {escape(report['source'])} as {report['format']}")
+        path = options.output.parent / name
+        console.print(f"{escape(str(path))}: {escape(report['source'])} as {report['format']}")
     for note in report["notes"]:
         console.print(f"note: {escape(note)}")

@@ -27,7 +27,6 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:I?B)?", re.IGNORECASE)
 FACTORS = {"": 1, "K": 1024, "M": 1024 * 1024}
 # So many rows are run: enough to see how the work varies, few enough to take seconds.
 ROWS, ROWS_WITHOUT_FPU = 64, 8
-STACK = re.compile(r"at most (\d+) bytes of stack")
 EMULATORS = {"arm": "unicorn", "riscv": "unicorn", "wasm": "wasmtime"}
 
 
@@ -79,7 +78,7 @@ def device_cost(
     if can_measure(chosen):
         cost = _measured(files, name, chosen, rows)
     else:
-        cost = _predicted(files, name, chosen, report)
+        cost = _predicted(chosen, report)
     cost |= {"cpu": chosen.name, "unit": chosen.unit, "row_bytes": 4 * report["n_features"]}
     if picojoules is not None:
         known = {key: cost[key] for key in ("mean", "worst") if cost[key] is not None}
@@ -116,16 +115,15 @@ def _measured(files: Files, name: str, cpu: Cpu, rows: Any) -> dict[str, Any]:
     }
 
 
-def _predicted(files: Files, name: str, cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
+def _predicted(cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
     from svmcompile.device.predict import predict
 
     cost = report["cost"]
     found = predict(cpu, cost["table_bytes"], cost["mean_flops"], report["precision"])
-    stated = STACK.search(str(files[f"{name}.h"]))
     return {
         "flash_bytes": found.flash,
         "ram_bytes": 0,
-        "stack_bytes": int(stated[1]) if stated else cost["scratch_bytes"],
+        "stack_bytes": cost.get("stack_bytes", cost["scratch_bytes"]),
         "mean": found.mean,
         "worst": None,  # which only a run tells
         "rows": 0,

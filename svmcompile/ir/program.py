@@ -206,3 +206,14 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view: NDArray[Any] = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What `lower` hands on: targets write `program`, reports and comparisons run `meaning`."""
+
+    program: Program
+    meaning: Program
+    profile: str = "portable"
+    units: Mapping[str, float] = field(default_factory=dict)  # by node: what the row is multiplied by
+    folded: frozenset[str] = frozenset()  # tables of norms that have gone into the weights

@@ -5,30 +5,35 @@ A new file format is one module here, one line in READERS and one rule in `detec
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, Source
 from svmcompile.read.detect import format_of, refuse_known
 from svmcompile.read.limits import MAX_FEATURES
 
 READERS: dict[str, str] = {
     "libsvm": "svmcompile.read.libsvm.model:read_text",
     "onnx": "svmcompile.read.onnx.model:read_onnx",
-    "skops": "svmcompile.read.stored:read_skops",
-    "pickle": "svmcompile.read.stored:read_pickle",
+    "skops": "svmcompile.read.stored:load_skops",
+    "pickle": "svmcompile.read.stored:load_pickle",
 }
 
 
 class Reader(Protocol):
-    """A function that turns the bytes of a file into an SVM; `where` names the file in messages."""
+    """A function that turns the bytes of a file into an SVM, or the estimator it holds.
+
+    `where` names the file in messages.
+    """
 
     def __call__(
         self, content: bytes, where: str, *, trust_pickle: bool, n_features: int | None
-    ) -> SVM: ...
+    ) -> object: ...
 
 
 def read(
@@ -43,21 +48,36 @@ def read(
     `format` is a key of READERS and overrules what a file looks like.
     `n_features` matters for LIBSVM models, which do not store it; for others it must match.
     """
+    content = content_of(source) if isinstance(source, (str, os.PathLike)) else b""
+    return read_content(source, content, format, trust_pickle=trust_pickle, n_features=n_features)[0]
+
+
+def read_content(
+    source: object,
+    content: bytes,
+    format: str | None = None,
+    *,
+    trust_pickle: bool = False,
+    n_features: int | None = None,
+) -> tuple[SVM, object]:
+    """The SVM in a file (path and content) or an estimator; with it the estimator, or else the path."""
+    from svmcompile.read.sklearn.estimators import read_estimator
+
     _check_n_features(n_features)
     if isinstance(source, (str, os.PathLike)):
-        where, content = os.fspath(source), content_of(source)
-        chosen = _reader(format or format_of(content, where), where)
-        svm = chosen(content, where, trust_pickle=trust_pickle, n_features=n_features)
+        where = os.fspath(source)
+        reader = _reader(format or format_of(content, where), where)
+        model = reader(content, where, trust_pickle=trust_pickle, n_features=n_features)
+    elif format is not None:
+        raise OptionError(f"format {format!r} is for files; got a {type(source).__name__}")
     else:
-        if format is not None:
-            raise OptionError(f"format {format!r} is for files; got a {type(source).__name__}")
-        from svmcompile.read.sklearn.estimators import read_estimator
-
-        where = type(source).__name__
-        svm = read_estimator(source, where)
+        where, model = type(source).__name__, source
+    svm = model if isinstance(model, SVM) else read_estimator(model, where)
+    if content and svm is not model:
+        svm = replace(svm, source=Source(svm.source.kind, hashlib.sha256(content).hexdigest()))
     if n_features is not None and svm.n_features != n_features:
         raise ReadError(f"{where}: has {svm.n_features} features, n_features says {n_features}")
-    return svm
+    return svm, source if svm is model else model
 
 
 def content_of(path: str | os.PathLike[str]) -> bytes:

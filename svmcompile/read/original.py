@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
-from svmcompile.read import content_of
+from svmcompile.read import content_of, read_content
 from svmcompile.read.detect import format_of
 
 Run = Callable[[Any], NDArray[Any]]
@@ -44,17 +44,14 @@ def load_original(
     """
     if not isinstance(source, (str, os.PathLike)):
         return _from_estimator(source, svm)
-    where, content = os.fspath(source), content_of(source)
-    format = format or format_of(content, where)
+    where = os.fspath(source)
+    format = format or format_of(content_of(source), where)
     if format == "onnx":
         return None
     if format == "libsvm":
         return _from_libsvm(source, svm)
-    from svmcompile.read.stored import load_pickle, load_skops
-
-    if format == "skops":
-        return _from_estimator(load_skops(content, where), svm)
-    return _from_estimator(load_pickle(content, where, trust_pickle), svm)
+    _, estimator = read_content(source, content_of(source), format, trust_pickle=trust_pickle)
+    return _from_estimator(estimator, svm)
 
 
 def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import io
-from dataclasses import replace
 
 from svmcompile.errors import ReadError
-from svmcompile.model.svm import SVM, Source
-from svmcompile.read.sklearn.estimators import read_estimator
 
 # Types that skops does not trust by itself, but that estimators hold which can be compiled: plain data and
 # pure functions, none of which can run code from the file or reach beyond it.
@@ -29,22 +25,7 @@ TRUSTED_MODULES = (
 )
 
 
-def read_skops(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
-    """The SVM in a skops file."""
-    return _read(load_skops(content, where), content, where)
-
-
-def read_pickle(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
-    """The SVM in a pickle or joblib file."""
-    return _read(load_pickle(content, where, trust_pickle), content, where)
-
-
-def _read(estimator: object, content: bytes, where: str) -> SVM:
-    svm = read_estimator(estimator, where)
-    return replace(svm, source=Source(svm.source.kind, hashlib.sha256(content).hexdigest()))
-
-
-def load_pickle(content: bytes, where: str, trust_pickle: bool) -> object:
+def load_pickle(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None = None) -> object:
     """The object in a pickle or joblib file; nothing is unpickled without consent."""
     if not trust_pickle:
         raise ReadError(
@@ -60,7 +41,9 @@ def load_pickle(content: bytes, where: str, trust_pickle: bool) -> object:
         raise ReadError(f"{where}: cannot be unpickled ({type(error).__name__}: {error})") from None
 
 
-def load_skops(content: bytes, where: str) -> object:
+def load_skops(
+    content: bytes, where: str, *, trust_pickle: bool = False, n_features: int | None = None
+) -> object:
     """The object in a skops file that holds trusted types only."""
     import skops.io
 

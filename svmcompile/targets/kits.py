@@ -68,20 +68,22 @@ def default_profile(kits: Iterable[str]) -> str:
 
 
 def emit_kit(
-    kit: str, program: Program, name: str, number: Number, code: Mapping[str, str]
+    kit: str, program: Program, name: str, number: Number, files: Mapping[str, Any], test: SelfTest
 ) -> dict[str, str]:
-    """The files of a kit by their path, KIT/NAME/...; `code` holds the program's NAME.h and NAME.c."""
+    """The files of a kit by their path, KIT/NAME/..., around NAME.h and NAME.c among `files`."""
     layout = KITS[kit]
-    context = _context(layout, program, name, "f32" if number in FIXED else number, code[f"{name}.h"])
+    header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
+    context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     folder = template_folder() / "kits" / kit
     templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
-    files = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
-    files[f"{layout.header}/{name}.h"] = code[f"{name}.h"]
-    files[f"{layout.source}/{name}.c"] = code[f"{name}.c"]
-    return {f"{kit}/{name}/{path}": text for path, text in files.items()}
+    found = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
+    found |= {f"{layout.header}/{name}.h": header, f"{layout.source}/{name}.c": source}
+    return {f"{kit}/{name}/{path}": text for path, text in found.items()}
 
 
-def _context(kit: Kit, program: Program, name: str, number: Number, header: str) -> dict[str, Any]:
+def _context(
+    kit: Kit, program: Program, name: str, number: Number, header: str, test: SelfTest
+) -> dict[str, Any]:
     classes = f"{program.n_classes} classes" if program.labels else "one value"
     official = name.lower().startswith("arduino")  # such names are kept for Arduino's own libraries
     return {
@@ -95,7 +97,7 @@ def _context(kit: Kit, program: Program, name: str, number: Number, header: str)
         "real": c_real(number),
         "answer": "label" if program.labels else "value",
         "labels": label_format(program.labels),
-        "rows": _rows(program, number),
+        "rows": _rows(program, number, test),
         "functions": FUNCTION.findall(header),
         "constants": CONSTANT.findall(header),
     }
@@ -116,9 +118,8 @@ def label_format(labels: Labels | None) -> dict[str, Any] | None:
     return {"format": sign, "cast": cast, "arduino": "(double)", "real": False}
 
 
-def _rows(program: Program, number: Number) -> dict[str, Any]:
+def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:
     """Rows of the self-test, plain ones first; a row of zeros where there are none."""
-    test = SelfTest.of(program, number)
     count = min(MOST_ROWS, max(1, MOST_NUMBERS // program.n_features))
     rows = test.rows[::-1][:count] if len(test.rows) else np.zeros((1, program.n_features))
     found = interpret(program, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVR, OneClassSVM
 import svmcompile as sc
 from svmcompile.accelerate.builder import exact_flops
 from svmcompile.accelerate.registry import accelerate
-from svmcompile.commands import jobs
+from svmcompile.commands.compile import tuned
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
@@ -210,11 +209,5 @@ def test_options_that_make_no_sense_are_refused() -> None:
 
 @pytest.mark.parametrize("given, meant", [({}, "portable"), ({"tune": "flops"}, "flops")])
 def test_commands_tune_for_the_profile(given: dict[str, Any], meant: str) -> None:
-    def tuned(method: str) -> Any:
-        left = dict.fromkeys(field.name for field in fields(jobs.CompileOptions))
-        return jobs._tuned(
-            jobs.CompileOptions(**{**left, "method": method, "options": given, "profile": "portable"})
-        )
-
-    assert tuned("anytime")["tune"] == meant
-    assert tuned("exact") == given
+    assert tuned("anytime", given, "portable")["tune"] == meant
+    assert tuned("exact", given, "portable") == given

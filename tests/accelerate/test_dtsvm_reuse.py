@@ -19,9 +19,9 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.accelerate.dtsvm.reuse import Given, class_bounds
 from svmcompile.accelerate.dtsvm.tree import Tree, grow, overlapping_rows, own_rows
-from svmcompile.api import compile_svm
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel

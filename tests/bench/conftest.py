@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.commands.bench import BenchOptions
+from svmcompile.commands.options import BenchOptions
 from svmcompile.ir.program import Program
 from svmcompile.read import read
 
@@ -32,8 +32,8 @@ class Compiled:
 
     def options(self, **changes) -> BenchOptions:
         """Quick: one turn of few rows."""
-        chosen = {"model": str(self.model), "trust_pickle": True, "batch": 16, "repeats": 1, **changes}
-        return BenchOptions(folder=str(self.folder), data=str(self.data), **chosen)
+        chosen = {"model": self.model, "trust_pickle": True, "batch": 16, "repeats": 1, "as_json": True}
+        return BenchOptions(folder=self.folder, data=self.data, **(chosen | changes))
 
 
 def _compiled(folder: Path, estimator, X, y) -> Compiled:

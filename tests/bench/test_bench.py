@@ -29,6 +29,7 @@ from svmcompile.bench.probe import parse_limits
 from svmcompile.bench.result import LocalRunner
 from svmcompile.commands import bench as bench_job
 from svmcompile.commands import race as bench_race
+from svmcompile.commands.options import BenchOptions
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.read import read
 
@@ -134,11 +135,11 @@ def test_graphs_are_called_from_c_where_the_library_is_there(pair, quick, monkey
     pytest.importorskip("skl2onnx", reason="skl2onnx makes the rival's graph")
     pytest.importorskip("onnxruntime", reason="ONNX Runtime runs the graphs")
     graphs = {"onnxruntime", "ours-onnx"}
-    result = bench_job.measure(pair.options(against=("onnxruntime",)))
+    result = bench_job.measure(pair.options(against="onnxruntime"))
     via = "C" if onnx_runtime.library() else "Python"
     assert graphs <= keys(result, via)
     monkeypatch.setattr(onnx_runtime, "library", lambda: None)
-    assert graphs <= keys(bench_job.measure(pair.options(against=("onnxruntime",))), "Python")
+    assert graphs <= keys(bench_job.measure(pair.options(against="onnxruntime")), "Python")
 
 
 def test_graph_that_breaks_the_driver_takes_nobody_along(pair, quick, monkeypatch):
@@ -148,14 +149,14 @@ def test_graph_that_breaks_the_driver_takes_nobody_along(pair, quick, monkeypatc
     monkeypatch.setattr(
         bench_race, "c_peer", lambda title, graph, *more: onnx_runtime.c_peer(title, b"no graph", *more)
     )
-    result = bench_job.measure(pair.options(against=("onnxruntime", "libsvm")))
+    result = bench_job.measure(pair.options(against="onnxruntime,libsvm"))
     assert {"ours"} | installed("libsvm") == keys(result, "C")
     assert {one["peer"] for one in result["left_out"]} >= {"ours-onnx"}
 
 
 def test_wrong_peer_is_counted(iris, quick, monkeypatch):
     monkeypatch.setattr("svmcompile.bench.gemm.start", wrong_peer)
-    result = bench_job.measure(iris.options(against=("numpy",), rows=150, batch=150))
+    result = bench_job.measure(iris.options(against="numpy", rows=150, batch=150))
     counted = {one["key"]: one["labels_differing"] for one in result["contenders"]}
     expected = int((iris.estimator.predict(iris.X.astype(np.float32)) != "setosa").sum())
     assert counted == {"ours": 0, "numpy": expected}
@@ -166,7 +167,7 @@ def test_missing_peers_are_left_out_with_a_reason(iris, quick, monkeypatch):
         raise ImportError("No module named 'elsewhere'", name="elsewhere")
 
     monkeypatch.setattr("svmcompile.bench.gemm.start", missing)
-    result = bench_job.measure(iris.options(against=("numpy", "intelex")))
+    result = bench_job.measure(iris.options(against="numpy,intelex"))
     assert keys(result) == {"ours"}
     reasons = {one["peer"]: one["reason"] for one in result["left_out"]}
     assert reasons["numpy"] == "elsewhere is not installed"
@@ -178,20 +179,20 @@ def test_peer_that_breaks_during_the_race_is_left_out(iris, quick, monkeypatch):
         return PythonPeer("broken", LocalRunner(lambda rows: 1 // 0, subject.rows, subject.batch))
 
     monkeypatch.setattr("svmcompile.bench.gemm.start", broken)
-    result = bench_job.measure(iris.options(against=("numpy",)))
+    result = bench_job.measure(iris.options(against="numpy"))
     assert keys(result) == {"ours"}
     assert "ZeroDivisionError" in result["left_out"][0]["reason"]
 
 
 def test_without_the_original(iris, quick):
-    result = bench_job.measure(iris.options(model=None, against=("sklearn", "libsvm", "numpy")))
+    result = bench_job.measure(iris.options(model=None, against="sklearn,libsvm,numpy"))
     assert result["reference"] == "the interpreter"
     assert keys(result) == {"ours"}
     assert {one["reason"] for one in result["left_out"]} == {"needs the original model (--model)"}
 
 
 def test_few_rows_fill_a_batch(iris, quick):
-    result = bench_job.measure(iris.options(against=(), rows=5, batch=12))
+    result = bench_job.measure(iris.options(against="", rows=5, batch=12))
     assert (result["rows"], result["batch"]) == (5, 12)
     assert any("over and over" in note for note in result["notes"])
 
@@ -199,30 +200,30 @@ def test_few_rows_fill_a_batch(iris, quick):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"against": ("abacus",)}, "unknown peer 'abacus'; known: sklearn"),
+        ({"against": "abacus"}, "unknown peer 'abacus'; known: sklearn"),
         ({"batch": 0}, "--batch must be at least 1"),
         ({"rows": -3}, "--rows must be at least 1"),
     ],
 )
 def test_options_that_make_no_sense(iris, changes, words):
     with pytest.raises(OptionError, match=words):
-        bench_job.bench(iris.options(**changes))
+        bench_job.run(iris.options(**changes))
 
 
 def test_another_model_is_refused(iris, pair):
     with pytest.raises(OptionError, match="is not the model"):
-        bench_job.measure(iris.options(model=str(pair.model), against=()))
+        bench_job.measure(iris.options(model=pair.model, against=""))
 
 
 def test_errors_cross_the_process(iris, tmp_path):
     np.save(tmp_path / "bad.npy", np.full((3, 4), np.nan))
-    options = bench_job.BenchOptions(folder=str(iris.folder), data=str(tmp_path / "bad.npy"))
+    options = BenchOptions(folder=iris.folder, data=tmp_path / "bad.npy", as_json=True)
     with pytest.raises(ReadError, match="no row of finite numbers"):
-        bench_job.bench(options, quiet=True)
+        bench_job.run(options)
 
 
 def test_table_for_a_person(iris, quick, monkeypatch, capsys):
-    monkeypatch.setattr(bench_job, "_in_child", lambda options, quiet: bench_job.measure(options))
+    monkeypatch.setattr(bench_job, "_in_child", bench_job.measure)
     words = ["svmcompile", "bench", iris.folder, "--data", iris.data, "--model", iris.model]
     words += ["--trust-pickle", "--against", "numpy,intelex", "--batch", "8", "--repeats", "1"]
     monkeypatch.setattr(sys, "argv", [str(word) for word in words])
@@ -246,12 +247,12 @@ def test_regressor_in_float64(tmp_path, quick):
     joblib.dump(model, tmp_path / "model.joblib")
     np.save(tmp_path / "rows.npy", X * 20)
     sc.write(sc.emit(sc.compile(model), "c", "sugar", "f64"), tmp_path / "out")
-    options = bench_job.BenchOptions(
-        folder=str(tmp_path / "out"),
-        data=str(tmp_path / "rows.npy"),
-        model=str(tmp_path / "model.joblib"),
+    options = BenchOptions(
+        folder=tmp_path / "out",
+        data=tmp_path / "rows.npy",
+        model=tmp_path / "model.joblib",
         trust_pickle=True,
-        against=("sklearn", "libsvm", "numpy", "onnxruntime"),
+        against="sklearn,libsvm,numpy,onnxruntime",
         batch=20,
         repeats=1,
     )
@@ -267,11 +268,11 @@ def test_model_of_libsvm(iris, quick, tmp_path):
     program = sc.compile(tmp_path / "flower.model", n_features=4)
     sc.write(sc.emit(program, "c", "flower"), tmp_path / "out")
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(30, 4)))
-    options = bench_job.BenchOptions(
-        folder=str(tmp_path / "out"),
-        data=str(tmp_path / "rows.npy"),
-        model=str(tmp_path / "flower.model"),
-        against=("sklearn", "libsvm", "numpy"),
+    options = BenchOptions(
+        folder=tmp_path / "out",
+        data=tmp_path / "rows.npy",
+        model=tmp_path / "flower.model",
+        against="sklearn,libsvm,numpy",
         batch=10,
         repeats=1,
     )

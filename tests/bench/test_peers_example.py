@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 
 FOLDER = Path(__file__).parents[2] / "examples" / "peers"
 

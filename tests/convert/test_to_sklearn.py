@@ -17,7 +17,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 from svmcompile import cli
-from svmcompile.commands.convert import checked_estimator, convert_model
+from svmcompile.commands.convert import checked_estimator, run
+from svmcompile.commands.options import ConvertOptions
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.read import read
 from svmcompile.read.libsvm.original import LibsvmModel
@@ -35,7 +36,7 @@ def test_every_type_and_kernel_of_libsvm(tmp_path, kind, kernel, n_classes):
     classes = np.array([4, -1, 2])[SPECIES[kept]]
     trained = svmutil.svm_train(classes, IRIS[kept], f"-q -s {kind} -t {kernel} -n 0.2 -r 0.5 -g 0.1")
     svmutil.svm_save_model(str(tmp_path / "a.model"), trained)
-    report = convert_model(tmp_path / "a.model", tmp_path / "b.skops", None, False, 4)
+    report = run(ConvertOptions(model=tmp_path / "a.model", output=tmp_path / "b.skops", features=4))
     assert report["files"] == ["b.skops"]
     estimator = skops.io.load(tmp_path / "b.skops")
     assert type(estimator).__name__ == TYPES[kind]
@@ -85,7 +86,7 @@ def test_onnx_to_scikit_learn(tmp_path, estimator):
     estimator.fit(IRIS, SPECIES)
     content = to_onnx(estimator, IRIS[:1].astype(np.float32)).SerializeToString()
     (tmp_path / "a.onnx").write_bytes(content)
-    convert_model(tmp_path / "a.onnx", tmp_path / "b.joblib", None, False, None)
+    run(ConvertOptions(model=tmp_path / "a.onnx", output=tmp_path / "b.joblib"))
     back = joblib.load(tmp_path / "b.joblib")
     if isinstance(estimator, SVR):
         np.testing.assert_allclose(back.predict(ROWS), estimator.predict(ROWS), atol=1e-5)
@@ -98,8 +99,8 @@ def test_there_and_back_again(tmp_path):
     """An estimator to LIBSVM text to an estimator: the same numbers, so the same model."""
     estimator = SVC(gamma=0.3, C=10).fit(IRIS, SPECIES)
     skops.io.dump(estimator, tmp_path / "a.skops")
-    convert_model(tmp_path / "a.skops", tmp_path / "b.model", None, False, None)
-    convert_model(tmp_path / "b.model", tmp_path / "c.skops", None, False, None)
+    run(ConvertOptions(model=tmp_path / "a.skops", output=tmp_path / "b.model"))
+    run(ConvertOptions(model=tmp_path / "b.model", output=tmp_path / "c.skops"))
     back = skops.io.load(tmp_path / "c.skops")
     np.testing.assert_array_equal(back.predict(ROWS), estimator.predict(ROWS))
     np.testing.assert_array_equal(back.dual_coef_, estimator.dual_coef_)
@@ -112,7 +113,7 @@ def test_there_and_back_again(tmp_path):
 def test_a_pickle_becomes_skops_as_it_is(tmp_path):
     estimator = make_pipeline(StandardScaler(), SVC(C=3)).fit(IRIS, SPECIES)
     joblib.dump(estimator, tmp_path / "a.joblib")
-    convert_model(tmp_path / "a.joblib", tmp_path / "b.skops", None, True, None)
+    run(ConvertOptions(model=tmp_path / "a.joblib", output=tmp_path / "b.skops", trust_pickle=True))
     back = skops.io.load(tmp_path / "b.skops")
     assert back[-1].C == 3
     np.testing.assert_array_equal(back.decision_function(ROWS), estimator.decision_function(ROWS))
@@ -142,4 +143,4 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert command(monkeypatch, tmp_path / "b.model", "-o", tmp_path / "c.bin") == 2
     assert "--to" in capsys.readouterr().err
     with pytest.raises(OptionError, match="--to"):
-        convert_model(tmp_path / "b.model", tmp_path / "c.bin", "onnx", False, None)
+        run(ConvertOptions(model=tmp_path / "b.model", output=tmp_path / "c.bin", to="onnx"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import partial
 from typing import Any
 
@@ -12,7 +14,6 @@ from device_cases import MODELS, NAME, assert_meant, digits, emitted
 import svmcompile as sc
 from svmcompile.device.avr import missing_tools
 from svmcompile.device.build import build
-from svmcompile.device.cost import STACK
 from svmcompile.device.cpus import CPUS, find_cpu
 from svmcompile.device.emulate import Core
 from svmcompile.device.image import read_image
@@ -21,6 +22,8 @@ from svmcompile.device.measure import Measured, measure
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 
 pytestmark = pytest.mark.device
+
+STACK = re.compile(r"at most (\d+) bytes of stack")
 
 QUICK = ("cortex-m0", "cortex-m4f", "rv32imac", "wasm32")
 OTHERS = ("cortex-m0+", "cortex-m3", "cortex-m7", "rv32imafc")
@@ -45,6 +48,7 @@ def assert_sound(cpu: str, program: Any, files: Any, rows: Any) -> None:
     label, values = run_both(cpu, program, files, rows)
     stated = STACK.search(files[f"{NAME}.h"])
     assert stated and max(label.stack, values.stack) <= int(stated[1])
+    assert json.loads(files[f"{NAME}.json"])["cost"]["stack_bytes"] == int(stated[1])
     assert label.ram == values.ram == 0
     assert (label.counts > 0).all()
     assert_meant(program, rows, label.values[:, 0] if program.labels else None, values.values)

@@ -10,8 +10,7 @@ from libsvm import svmutil
 from sklearn.datasets import load_wine
 
 import svmcompile as sc
-from svmcompile.api import reference
-from svmcompile.read import read
+from svmcompile.api import open_model
 from svmcompile.verification.differential import Backend, compare
 
 TYPES, KERNELS = range(5), range(4)
@@ -54,8 +53,7 @@ def trained(path, name, kind, kernel, probability):
 @pytest.mark.parametrize(("kind", "kernel"), list(itertools.product(TYPES, KERNELS)), ids=lambda v: str(v))
 def test_what_libsvm_says_of_every_row(tmp_path, kind, kernel, name, probability):
     rows = trained(tmp_path / "a.model", name, kind, kernel, probability)
-    svm = read(tmp_path / "a.model", n_features=rows.shape[1])
-    original = reference(tmp_path / "a.model", svm, trust_pickle=False)
+    original = open_model(tmp_path / "a.model", n_features=rows.shape[1]).reference()
     program = sc.compile(tmp_path / "a.model", n_features=rows.shape[1])
     (one,) = compare("", program, original, [Backend("ours", "f64", program)], rows).comparisons
     assert original[0].startswith("LIBSVM 3.") and one.rows == N_ROWS

@@ -14,10 +14,10 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import svmcompile as sc
-from svmcompile import measured
 from svmcompile.bench.result import Times
 from svmcompile.cli import app
 from svmcompile.errors import OptionError
+from svmcompile.flow import measured
 from svmcompile.ir import nodes as ir
 
 pytestmark = pytest.mark.compile

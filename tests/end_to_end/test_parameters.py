@@ -15,9 +15,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.api import reference
+from svmcompile.api import open_model
 from svmcompile.ir.bounds import error_bounds
-from svmcompile.read import read
 from svmcompile.verification.differential import Backend, compare
 
 DIGITS, NUMBERS = load_digits(return_X_y=True)
@@ -96,7 +95,7 @@ def report_of(case, n_rows, precision, backends):
     estimator, X, seed = case
     program = sc.compile(estimator)
     built = [Backend(name, precision, runner) for name, runner in backends(program).items()]
-    original = reference(estimator, read(estimator), trust_pickle=False)
+    original = open_model(estimator).reference()
     return compare(str(estimator), program, original, built, jittered(X, n_rows, seed))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.registry import accelerate
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program

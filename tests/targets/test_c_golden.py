@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import svmcompile as sc
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.labels import Labels
 from svmcompile.ir.program import Program

@@ -27,7 +27,7 @@ from c_build import (
 from c_cases import normal_rows, program_of, voting
 
 import svmcompile as sc
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel

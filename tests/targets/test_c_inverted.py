@@ -16,8 +16,8 @@ from scipy.sparse import csr_matrix, random_array
 
 import svmcompile as sc
 from svmcompile.accelerate.registry import accelerate
-from svmcompile.api import compile_svm
 from svmcompile.errors import CheckError, EmitError
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret

@@ -47,7 +47,7 @@ def test_scratch_does_not_grow_with_the_vectors() -> None:
 def _model(n: int) -> Any:
     import numpy as np
 
-    from svmcompile.api import compile_svm
+    from svmcompile.flow.program import compile_svm
     from svmcompile.ir.kernel import Kernel
     from svmcompile.model.svm import SVM, LabelRule, Source
 

@@ -12,7 +12,7 @@ from c_build import WARNINGS, compile_quietly, compilers, write_c
 from c_cases import real_type
 
 import svmcompile as sc
-from svmcompile.api import compile_svm
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check

@@ -13,7 +13,7 @@ from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
 from svmcompile.targets.c.batches import Tiled, sparse_functions, tiled
@@ -25,7 +25,7 @@ from svmcompile.targets.c.instruction_sets import VECTOR_SYMBOLS, plain_instruct
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
-from svmcompile.targets.c.scratch import stack_bytes
+from svmcompile.targets.c.scratch import scratch_bytes, stack_bytes
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.c.tables import emitted_tables
 from svmcompile.targets.names import Names, check_name, comment
@@ -37,24 +37,19 @@ ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(
-    program: Program,
-    name: str,
-    self_test: SelfTest,
-    profile: str = "portable",
-    soft_double: bool = False,
-) -> dict[str, str]:
+def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) -> dict[str, str]:
     """The two files of a machine program; `self_test` holds rows with their expected results.
 
-    CFile for a device has no double unless the program is in double, or `soft_double` allows it.
+    Code for a device has no double unless the program is in double, or `soft_double` allows it.
     """
     check_name(name)
+    program = code.program
     assert program.number, "lower the program first"
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
-    if profile == "device":
+    if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
-    context = _context(program, name, Names(reserved, prefix=f"{name}_"), self_test, profile)
+    context = _context(code, name, Names(reserved, prefix=f"{name}_"), self_test)
     context["declarations"] = render("c/api.j2", context)
     return {
         f"{name}.h": render("c/model.h.j2", context),
@@ -74,13 +69,24 @@ ASKING = frozenset(
 )  # of a caller's kernel
 
 
-def _context(
-    program: Program, name: str, symbols: Names, self_test: SelfTest, profile: str
-) -> dict[str, Any]:
-    style = Style(name, profile == "device")
-    made = style.adapt(program)
-    program, types = made.program, infer_types(made.program)
-    file = CFile(program, types, name, symbols, style, made.units, made.folded)
+def sizes(code: Code) -> dict[str, int]:
+    """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
+    program, style = code.program, Style("", code.profile == "device")
+    names = [name for name in emitted_tables(program) if name not in code.folded]
+    known = {
+        "scratch_bytes": scratch_bytes(program),
+        "table_bytes": sum(program.tables[name].nbytes for name in names),
+    }
+    if style.device:
+        file = CFile(program, infer_types(program), style=style)
+        known["stack_bytes"] = stack_bytes(file, has_double(file))
+    return known
+
+
+def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+    types = infer_types(program)
+    file = CFile(program, types, name, symbols, style, code.units, code.folded)
     tables, nodes = _tables(file), file.nodes.values()
     around = tiled(file)
     asked = points(program)
@@ -95,7 +101,7 @@ def _context(
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
-        "profile": profile,
+        "profile": code.profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": c_real(program.number or "f64"),
@@ -126,17 +132,22 @@ def _context(
 
 def _device_fields(file: CFile) -> dict[str, Any]:
     """What the two files read of the profile, beside their nodes."""
-    program, style, nodes = file.program, file.style, file.nodes.values()
-    has_double = program.number == "f64" or any(known.wide for known in file.types.values())
-    has_double = has_double or (style.device and needs_double(file))
+    style, in_double = file.style, has_double(file)
     return {
-        "has_double": has_double,
+        "has_double": in_double,
         "flash": style.flash,
         "placement": f" {style.name.upper()}_TABLE" if style.device else "",
-        "far": literals.real(FAR, float_number(program)),
-        "no_avr": has_double or any(node.reads_two_tables for node in nodes),
-        "stack": stack_bytes(file, has_double) if style.device else 0,
+        "far": literals.real(FAR, float_number(file.program)),
+        "no_avr": in_double or any(node.reads_two_tables for node in file.nodes.values()),
+        "stack": stack_bytes(file, in_double) if style.device else 0,
     }
+
+
+def has_double(file: CFile) -> bool:
+    """Whether some code computes in double."""
+    if file.program.number == "f64" or any(known.wide for known in file.types.values()):
+        return True
+    return file.style.device and needs_double(file)
 
 
 def needs_double(file: CFile) -> bool:

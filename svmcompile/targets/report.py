@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import PackedLeaves, PackedSum, SparseSum, TiledSum, index_tables
-from svmcompile.ir.program import Program
-from svmcompile.lower import lower
+from svmcompile.ir.program import Code, Program
+from svmcompile.targets.c.model import sizes
 
 SUMS = (PackedSum, TiledSum, SparseSum, PackedLeaves)
 MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
@@ -18,9 +18,20 @@ ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach wit
 
 
 def describe(
-    program: Program, emitted: Program, name: str, targets: tuple[str, ...], number: Number, profile: str
+    program: Program,
+    code: Code | None,
+    meaning: Program,
+    *,
+    name: str,
+    targets: tuple[str, ...],
+    number: Number,
+    profile: str,
+    tables: str | None,
 ) -> dict[str, Any]:
-    """The report: what was made, from what, and what it costs."""
+    """The report: what was made, from what, what it costs, and what rounding does to it.
+
+    `code` is what C was written from, if any; `meaning` what the interpreter runs for it.
+    """
     origin = program.origin
     return {
         "name": name,
@@ -34,7 +45,7 @@ def describe(
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_support_vectors": origin.n_support_vectors,
-        "cost": _cost(emitted, profile),
+        "cost": _cost(program, code),
         "passes": [
             {
                 "name": saving.by,
@@ -43,16 +54,17 @@ def describe(
             }
             for saving in origin.savings
         ],
-        "notes": list(origin.notes),
+        "notes": [*origin.notes, *_rounding_notes(program, meaning, number)],
         "details": dict(origin.details),
+        "tables": "f16" if tables == "f16" else number,
+        "vectors": None if code is None else _stored_vectors(code.program),
+        **({"fixed_error": origin.details["fixed"]["error"]} if number in FIXED else {}),
     }
 
 
-def stored_vectors(emitted: Program) -> dict[str, Any] | None:
-    """How C stores the support vectors, in how many bytes; None where there are none, or no C."""
-    sums = [
-        node for node in emitted.body if isinstance(node, (PackedSum, TiledSum, SparseSum, PackedLeaves))
-    ]
+def _stored_vectors(emitted: Program) -> dict[str, Any] | None:
+    """How C stores the support vectors, in how many bytes; None where there are none."""
+    sums = [node for node in emitted.body if isinstance(node, SUMS)]
     if not sums:
         return None
     sparse = [node for node in sums if isinstance(node, SparseSum)]
@@ -67,28 +79,19 @@ def stored_vectors(emitted: Program) -> dict[str, Any] | None:
     }
 
 
-def _cost(emitted: Program, profile: str) -> dict[str, Any]:
+def _cost(program: Program, code: Code | None) -> dict[str, Any]:
     """The cost of what was emitted; C knows its tables and scratch better than a program does."""
-    cost: dict[str, Any] = emitted.cost().as_dict()
-    known = emitted.origin.details.get("mean_cost", {})
+    cost: dict[str, Any] = (code.meaning if code else program).cost().as_dict()
+    known = program.origin.details.get("mean_cost", {})
     cost |= {key: known[key] for key in MEAN_COSTS if key in known}
-    if emitted.number:
-        from svmcompile.targets.c.device import Style
-        from svmcompile.targets.c.scratch import scratch_bytes
-        from svmcompile.targets.c.tables import emitted_tables
-
-        made = Style("", profile == "device").adapt(emitted)
-        names = [name for name in emitted_tables(made.program) if name not in made.folded]
-        cost["scratch_bytes"] = scratch_bytes(made.program)
-        cost["table_bytes"] = sum(made.program.tables[name].nbytes for name in names)
-    return cost
+    return cost | (sizes(code) if code else {})
 
 
-def rounding_notes(program: Program, number: Number) -> list[str]:
+def _rounding_notes(program: Program, meaning: Program, number: Number) -> list[str]:
     """A warning where rounding is not small beside the scores of the probe rows."""
-    if not program.probes.size:
+    if number in FIXED or not program.probes.size:
         return []
-    meant, found = (interpret(p, program.probes) for p in (program, lower(program, number)))
+    meant, found = (interpret(one, program.probes) for one in (program, meaning))
     scores = next((name for name in meant if name != "label"), None)
     if scores is None:  # labels only
         return []

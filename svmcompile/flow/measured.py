@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.registry import method as method_of
-from svmcompile.api import compile_svm
 from svmcompile.bench.driver import Compiler, Entry, race_in_c
 from svmcompile.bench.result import Times
 from svmcompile.bench.subject import Subject
 from svmcompile.data import Data
-from svmcompile.emission import Watcher, emit
 from svmcompile.errors import OptionError
+from svmcompile.flow.emission import Request, emit_targets
+from svmcompile.flow.program import Watcher, compile_svm
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
@@ -91,7 +91,7 @@ def times_in_c(programs: Sequence[Program], rows: NDArray[Any], profile: str) ->
         folder, entries = Path(name), []
         for number, program in enumerate(programs):
             own = f"contender{number}"
-            files = emit(program, "c", own, profile=profile)
+            files = emit_targets(program, Request(own, ("c",), "f32", profile)).files
             library = build_library(own, str(files[f"{own}.c"]), str(files[f"{own}.h"]))
             entries.append(Entry("ours", library, own))
         subject = Subject(

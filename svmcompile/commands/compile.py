@@ -1,0 +1,91 @@
+"""compile: a model file in, a folder of files out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from svmcompile import api
+from svmcompile.accelerate.registry import method
+from svmcompile.commands.device_fit import Asked, refuse
+from svmcompile.commands.options import CompileOptions, settings
+from svmcompile.data import read_data
+from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
+from svmcompile.errors import OptionError
+from svmcompile.files import write_file
+from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.program import Program
+from svmcompile.targets.kits import default_profile
+from svmcompile.targets.names import name_from
+
+
+def run(options: CompileOptions) -> dict[str, Any]:
+    """The report of what was written, with the sizes of the files."""
+    profile = options.profile or ("device" if options.cpu else default_profile(options.kit or ()))
+    device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
+    chosen = settings(options.set_)
+    if (options.ranges or options.given) and options.precision not in FIXED:
+        raise OptionError("--ranges and --input are for precisions q15 and q7")
+    listings: dict[str, str] = {}
+
+    def watch(step: str, program: Program) -> None:
+        listings[f"{len(listings):02d}-{step}.txt"] = program.text()
+
+    model = api.open_model(
+        options.model, trust_pickle=options.trust_pickle, n_features=options.features,
+        most_probable=options.most_probable,
+    )  # fmt: skip
+    data = None
+    if options.data is not None:
+        n_features, names = model.model.n_features, model.model.feature_names
+        data = read_data(options.data, label=options.label, n_features=n_features, feature_names=names)
+    X, y = (None, None) if data is None else (data.X, data.y)
+    watcher = watch if options.dump_ir else None
+    begin = time.perf_counter()
+    program = api.compile(
+        model, method=options.method, X=X, y=y, measure=options.measure, watch=watcher,
+        **(tuned(options.method, chosen, profile) if model.svm else chosen),
+    )  # fmt: skip
+    seconds = time.perf_counter() - begin if model.svm else 0.0
+    name = name_from(options.model.stem) if options.name is None else options.name
+    files = api.emit(
+        program, tuple(options.target or ["c"]), name, options.precision, profile, options.tables,
+        watch=watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
+        ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
+    )  # fmt: skip
+    if device:
+        cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)
+        if shortfalls(cost, device):
+            raise refuse(Asked(model, program, data, options, name), cost, device)
+        files = with_cost(files, name, cost)
+    api.write(files, options.output)
+    if options.dump_ir:
+        for listing, text in listings.items():
+            write_file(options.dump_ir / listing, text)
+    sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
+    # The time is told, never stored: equal input gives equal files.
+    return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+
+
+def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]:
+    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
+    known = {option.name for option in method(name).option_list}
+    tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
+    return {**tune, **options}
+
+
+def _ranges(text: str | None, program: Program) -> tuple[Any, Any] | None:
+    """The range of all features from LOW:HIGH, or of each from the rows of a file."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    if colon and not Path(text).exists():
+        try:
+            return float(low), float(high)
+        except ValueError:
+            raise OptionError(f"--ranges {text!r} is neither LOW:HIGH nor a file") from None
+    rows = read_data(Path(text), n_features=program.n_features, feature_names=program.feature_names).X
+    return rows.min(axis=0), rows.max(axis=0)

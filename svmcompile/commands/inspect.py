@@ -1,0 +1,89 @@
+"""inspect: what a model, a program or an output folder holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from svmcompile import api
+from svmcompile.commands.options import InspectOptions
+from svmcompile.flow.folder import find_program
+from svmcompile.ir.program import Program
+from svmcompile.model.svm import SVM
+
+
+def run(options: InspectOptions) -> dict[str, Any]:
+    """Facts about a model, a program with its listing, or a folder."""
+    if options.thing.is_dir():
+        stems = sorted(item.stem for item in options.thing.glob("*.svmc"))
+        if not stems:
+            find_program(options.thing)  # raises what fits
+        return {"kind": "folder", "models": {stem: _folder_facts(options.thing, stem) for stem in stems}}
+    opened = api.open_model(options.thing, trust_pickle=options.trust_pickle, n_features=options.features)
+    if opened.svm:
+        return {"kind": "model", **_svm_facts(opened.svm)}
+    assert opened.program
+    return {"kind": "program", **program_facts(opened.program), "listing": opened.program.text()}
+
+
+def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
+    _, program = find_program(folder, stem)
+    sizes = {item.name: item.stat().st_size for item in sorted(folder.glob(f"{stem}.*"))}
+    report = folder / f"{stem}.json"
+    emitted = json.loads(report.read_text()) if report.exists() else {}
+    keys = (
+        "target",
+        "precision",
+        "profile",
+        "agreement",
+        "accuracy",
+        "max_decision_error",
+        "max_probability_error",
+        "rows",
+        "cost",
+        "device",
+        "vectors",
+    )
+    chosen = {key: emitted[key] for key in keys if key in emitted}
+    return {**program_facts(program), **chosen, "files": sizes}
+
+
+def program_facts(program: Program) -> dict[str, Any]:
+    origin = program.origin
+    return {
+        "source": origin.source,
+        "sha256": origin.sha256,
+        "method": origin.method,
+        "options": dict(origin.options),
+        "claim": origin.claim.value,
+        "features": program.n_features,
+        "classes": list(program.labels.values) if program.labels else [],
+        "outputs": [output.name for output in program.outputs],
+        "support_vectors": origin.n_support_vectors,
+        "cost": program.cost().as_dict(),
+        "passes": [asdict(saving) for saving in origin.savings],
+        "notes": list(origin.notes),
+    }
+
+
+def _svm_facts(svm: SVM) -> dict[str, Any]:
+    zeros = float((svm.vectors == 0).mean()) if svm.vectors.size else 0.0
+    return {
+        "source": svm.source.kind,
+        "sha256": svm.source.sha256,
+        "kernel": ", ".join(dict.fromkeys(part.kernel.text() for part in svm.parts or (svm,))),
+        "machines": len(svm.parts) or 1,
+        "features": svm.n_features,
+        "feature_names": list(svm.feature_names),
+        "classes": list(svm.labels.values) if svm.labels else [],
+        "support_vectors": svm.n_vectors,
+        "vectors_per_class": list(svm.counts),
+        "zeros_in_vectors": zeros,
+        "scores": svm.n_sums,
+        "label_rule": svm.label_rule.value,
+        "preprocessing": [step.kind.lower() for step in svm.front.steps if len(step.place) == 1],
+        "probabilities": svm.has_probabilities,
+        "notes": list(svm.notes),
+    }

@@ -1,0 +1,219 @@
+"""The options of every command; the command line makes its flags of them. Light: typer is all it loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from typer import Argument, Option
+
+from svmcompile.errors import OptionError
+
+FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight or .parquet"
+
+Model = Annotated[Path, Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")]
+Folder = Annotated[Path, Argument(help="a folder that `compile` wrote")]
+DataFile = Annotated[Path, Option("--data", help=FORMATS)]
+DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
+Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
+Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
+Method = Annotated[str, Option(help="see `svmcompile methods`")]
+TrustPickle = Annotated[
+    bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
+]
+Features = Annotated[
+    int | None, Option(help="number of features, for LIBSVM models, which do not store it")
+]
+Cluster = Annotated[
+    str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
+]
+Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
+
+
+class Options(Protocol):
+    """What every command can be asked for."""
+
+    @property
+    def as_json(self) -> bool: ...
+
+
+def settings(pairs: list[str] | None) -> dict[str, str]:
+    """KEY=VALUE, as --set takes them, as a table."""
+    found = {}
+    for pair in pairs or ():
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise OptionError(f"--set {pair!r} is not of the form KEY=VALUE")
+        found[key.replace("-", "_")] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions:
+    """Compile a model: the main job."""
+
+    model: Model
+    output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
+    method: Method = "exact"
+    set_: Annotated[
+        list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+    ] = None
+    data: Annotated[Path | None, Option(help=FORMATS)] = None
+    label: Label = None
+    target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
+    kit: Annotated[
+        list[str] | None,
+        Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+    ] = None
+    precision: Annotated[str, Option(help="f32, f64; in whole numbers q15, q7")] = "f32"
+    ranges: Annotated[
+        str | None, Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+    ] = None
+    given: Annotated[
+        str | None, Option("--input", help="q15, q7: rows of whole numbers, u8 or i16  [default: float]")
+    ] = None
+    profile: Annotated[
+        str | None,
+        Option(
+            help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
+            "see --cpu  [default: host, device with kits for devices]"
+        ),
+    ] = None
+    tables: Annotated[
+        str | None, Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
+    ] = None
+    name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
+    features: Features = None
+    most_probable: Annotated[
+        bool, Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+    ] = False
+    trust_pickle: TrustPickle = False
+    soft_double: Annotated[
+        bool, Option("--soft-double", help="profile device: double in software where a claim needs it")
+    ] = False
+    cpu: Annotated[
+        str | None, Option(help="tell the cost on it, for example cortex-m4f; profile device")
+    ] = None
+    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, for example 32K")] = None
+    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack")] = None
+    energy: Annotated[
+        float | None,
+        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
+    ] = None
+    measure: Annotated[
+        bool, Option("--measure", help="build the method's variants and keep what is quickest on --data")
+    ] = False
+    dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
+
+    data: DataFiles
+    output: Annotated[Path, Option("-o", "--output", help=".svmc file")]
+    method: Method = "dtsvm"
+    set_: Annotated[list[str] | None, Option("--set", help="a training option, KEY=VALUE (repeatable)")] = (
+        None
+    )
+    label: Label = None
+    cluster: Cluster = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertOptions:
+    """Write a model as LIBSVM text or as a scikit-learn estimator."""
+
+    model: Model
+    output: Annotated[Path, Option("-o", "--output", help=".model, .skops, .joblib or .pkl")]
+    to: Annotated[str | None, Option(help="libsvm, skops or joblib  [default: by the suffix of -o]")] = None
+    features: Features = None
+    trust_pickle: TrustPickle = False
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """Show what a model, a program or an output folder holds."""
+
+    thing: Annotated[Path, Argument(help="a model, a .svmc program or an output folder")]
+    features: Features = None
+    trust_pickle: TrustPickle = False
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyOptions:
+    """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
+
+    folder: Folder
+    model: Annotated[Path, Option(help="the original model")]
+    data: DataFile
+    label: Label = None
+    name: Name = None
+    trust_pickle: TrustPickle = False
+    certificate: Annotated[
+        bool, Option("--certificate", help="check Taylor certificates in many digits instead")
+    ] = False
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """Score a file of any size in chunks, or the files of a folder on a cluster."""
+
+    folder: Folder
+    data: DataFiles
+    output: Annotated[Path, Option("-o", "--output", help=".csv, .npy, .npz or .parquet")]
+    label: Label = None
+    name: Name = None
+    target: Annotated[str | None, Option(help="c, onnx or wasm  [default: what is there]")] = None
+    scores: Annotated[bool, Option("--scores", help="write decision values as well")] = False
+    jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
+    cluster: Cluster = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """Time per row beside other ways to run the model, in C and through Python, one thread."""
+
+    folder: Folder
+    data: DataFile
+    model: Annotated[Path | None, Option(help="the original model, which most peers need")] = None
+    against: Annotated[
+        str | None, Option(help="sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all installed]")
+    ] = None
+    rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
+    batch: Annotated[int, Option(help="rows per call in batches")] = 2000
+    repeats: Annotated[int, Option(help="turns of each contender; the least time counts")] = 7
+    output: Annotated[Path | None, Option("-o", "--output", help="folder for bench.json and bench.svg")] = (
+        None
+    )
+    label: Label = None
+    name: Name = None
+    trust_pickle: TrustPickle = False
+    as_json: Json = False
+
+    @property
+    def peers(self) -> tuple[str, ...] | None:
+        """The peers named; None for all."""
+        return None if self.against is None else tuple(filter(None, self.against.split(",")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodsOptions:
+    """List the methods with claim, needs, options and defaults."""
+
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions:
+    """Train a digits SVM, compile it to C and ONNX, verify, time it, print one table."""
+
+    output: Annotated[Path, Option("-o", "--output", help="folder to write to")] = Path("out/demo")
+    as_json: Json = False

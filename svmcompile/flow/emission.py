@@ -1,0 +1,229 @@
+"""A program in, the files of every target asked for out, with what C was lowered to for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from svmcompile.data.rows import as_rows
+from svmcompile.errors import OptionError
+from svmcompile.files import write_files
+from svmcompile.files.tree import write_tree
+from svmcompile.flow.folder import TARGETS
+from svmcompile.flow.program import Watcher
+from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
+from svmcompile.ir.check import check
+from svmcompile.ir.program import Code, Program
+from svmcompile.lower import lower
+from svmcompile.lower.device import adapt
+from svmcompile.lower.sums import round_vectors
+from svmcompile.optimise.centre import uncentre
+from svmcompile.targets.c.model import emit as emit_c
+from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.names import check_name, name_from
+
+Files = dict[str, str | bytes]
+PRECISIONS = ("f32", "f64")
+PROFILES = ("portable", "host", "device")
+STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be emitted, under which name, for which numbers, processors and tables."""
+
+    name: str
+    targets: tuple[str, ...]
+    number: Number
+    profile: str
+    tables: str | None = None
+    soft_double: bool = False
+
+    @classmethod
+    def of(
+        cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
+        tables: str | None, soft_double: bool,
+    ) -> Request:  # fmt: skip
+        """From what users write; an error where there is no such thing."""
+        targets = (target,) if isinstance(target, str) else tuple(target)
+        if name is None:
+            name = name_from(program.origin.source.split()[-1].split("(")[0].lower())
+        name, number = check_name(name), checked_precision(precision)
+        _choice(profile, PROFILES, "profile")
+        for one in targets:
+            _choice(one, TARGETS, "target")
+        if tables is not None:
+            _choice(tables, ("f16", *STORAGES), "table type")
+        return cls(name, targets, number, profile, tables, soft_double)
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Files, what C was written from (the first of C and WebAssembly), and the rows of its self-test."""
+
+    files: Files
+    code: Code | None
+    test: SelfTest | None
+    meaning: Program  # what the interpreter runs for the files: the code, or for ONNX its like in C
+
+
+def prepare(
+    program: Program, request: Request, X: Any, ranges: Any, given: str | None
+) -> tuple[Program, Request]:
+    """The program as the number type, the profile and the tables want it; whole numbers have no host."""
+    if request.number in FIXED or program.number:
+        program = quantise(program, request.number, X, ranges, given)
+        if set(request.targets) != {"c"} or request.tables is not None:
+            raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
+        profile = "device" if request.profile == "device" else "portable"
+        return program, replace(request, profile=profile)
+    if request.profile == "device":
+        program = _for_device(program, request.tables)
+    if request.tables == "f16":
+        if request.number != "f32" or request.profile != "host" or set(request.targets) != {"c"}:
+            raise OptionError("tables in f16 need target c, precision f32 and profile host")
+        program = round_vectors(program)
+    return program, request
+
+
+def emit_targets(
+    program: Program, request: Request, X: Any = None, watch: Watcher | None = None
+) -> Emitted:
+    """The files of a program that was prepared; C and WebAssembly are lowered once each."""
+    files: Files = {}
+    codes: dict[str, Code] = {}
+    name, number = request.name, request.number
+    test = SelfTest.of(program, number) if {"c", "wasm"} & set(request.targets) else None
+    for target in dict.fromkeys(request.targets):
+        if target == "onnx":
+            from svmcompile.targets.onnx.model import emit as emit_onnx
+
+            files |= emit_onnx(program, name, number)
+            continue
+        assert test
+        code = codes[target] = lower_for(target, program, request, watch)
+        made = emit_c(code, name, test, request.soft_double)
+        files |= made if target == "c" else _build_page(code, name, made, X)
+    told = codes.get("c") or codes.get("wasm")
+    return Emitted(files, told, test, told.meaning if told else lower(program, number))
+
+
+def lower_for(target: str, program: Program, request: Request, watch: Watcher | None) -> Code:
+    """What C of a target is written from."""
+    number, profile = request.number, request.profile if target == "c" else "portable"
+    machine = program
+    if not program.number:
+        storage: Any = request.tables if target == "c" and request.tables in STORAGES else "auto"
+        kind: Any = profile
+        machine = lower(program, number, kind, target == "c" and request.tables == "f16", storage)
+    if watch:
+        watch(f"lower-{number}" if target == "c" else f"lower-{number}-wasm", machine)
+    return adapt(machine) if profile == "device" else Code(machine, machine, profile)
+
+
+def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> Files:
+    """NAME.wasm and its page, from C; rows `X` tell what range features have, or the stored test rows."""
+    from svmcompile.runtime.wasm_build import build_wasm
+    from svmcompile.targets.wasm.exports import wasm_source
+    from svmcompile.targets.wasm.page import page
+
+    program = code.program
+    source = wasm_source(program, name)
+    main = f"{name}_exports.c"
+    module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
+    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
+    return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
+
+
+def emit_kits(kit: str | Iterable[str], program: Program, request: Request, emitted: Emitted) -> Files:
+    """The files of each kit around the C that was emitted."""
+    from svmcompile.targets.kits import check_kit, emit_kit
+
+    kits = [
+        check_kit(one, request.profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))
+    ]
+    if not kits:
+        return {}
+    if emitted.test is None or "c" not in request.targets:
+        raise OptionError("a kit is made of C; add target c")
+    found: Files = {}
+    for one in kits:
+        found |= emit_kit(one, program, request.name, request.number, emitted.files, emitted.test)
+    return found
+
+
+def quantise(
+    program: Program, precision: str, X: Any = None, ranges: Any = None, given: str | None = None
+) -> Program:
+    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+
+    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
+    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. Rows are
+    of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
+    as it is.
+    """
+    from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
+
+    number = checked_precision(precision)
+    if program.number == number:
+        return program
+    if program.number or number not in FIXED:
+        raise OptionError(
+            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
+        )
+    if given is not None and given not in INPUT_LIMITS:
+        raise OptionError(f"no rows of {given!r}; whole numbers are given as: {', '.join(INPUT_LIMITS)}")
+    if X is None and ranges is None and given == "u8":
+        ranges = INPUT_LIMITS[given]
+    if X is None and ranges is None:
+        raise OptionError(
+            f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
+            "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
+        )
+    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    if ranges is not None:
+        low, high = ranges
+        span = given_range(low, high, program.n_features, None if span is None else span.rows)
+    elif span is not None:
+        span = widened(span, number)
+    assert span is not None
+    whole: Any = given or ""
+    return fix(program, number, span, whole)
+
+
+def _for_device(program: Program, tables: str | None) -> Program:
+    """The program with rows read as they come, without copies, where accuracy allows it."""
+    if tables == "sparse":
+        raise OptionError(
+            "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
+        )
+    return check(uncentre(program))
+
+
+def checked_precision(precision: str) -> Number:
+    """The precision, if there is such a one."""
+    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
+    return number
+
+
+def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
+    if value not in known:
+        raise OptionError(f"unknown {what} {value!r}; known: {', '.join(known)}")
+    return value
+
+
+def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
+    """Write files to a folder, all or none; so too each kit, which is a folder in it."""
+    trees: dict[str, dict[str, str | bytes]] = {}
+    plain = {}
+    for path, content in files.items():
+        parts = path.split("/", 2)
+        if len(parts) == 3:
+            trees.setdefault("/".join(parts[:2]), {})[parts[2]] = content
+        else:
+            plain[path] = content
+    for tree, contents in trees.items():
+        write_tree(contents, Path(folder) / tree)
+    write_files(plain, Path(folder))
