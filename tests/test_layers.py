@@ -35,7 +35,7 @@ FLOORS = (
 )
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
 # Lines of package and templates: this number may only fall. Lower it whenever the code has become shorter.
-BUDGET, SLACK = 54_600, 2_000
+BUDGET, SLACK = 52_945, 500
 HEAVY = (
     "numpy",
     "scipy",
@@ -184,8 +184,6 @@ def family_of(thing: Any) -> str:
 )
 def test_targets_do_not_test_for_node_classes(path: Path) -> None:
     """What is known of a node stands in its class, or in that of the target; passes go to `lower`."""
-    if path.name == "device.py":  # holds a pass
-        return
     names = {node.__name__ for node in NODES}
     for call in ast.walk(ast.parse(path.read_text())):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":

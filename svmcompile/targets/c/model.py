@@ -71,24 +71,22 @@ ASKING = frozenset(
 
 def sizes(code: Code) -> dict[str, int]:
     """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
-    program = code.program
+    program, style = code.program, Style("", code.profile == "device")
     names = [name for name in emitted_tables(program) if name not in code.folded]
     known = {
         "scratch_bytes": scratch_bytes(program),
         "table_bytes": sum(program.tables[name].nbytes for name in names),
     }
-    stack = _device_fields(_file(code, "", Names(frozenset())))["stack"]
-    return known | ({"stack_bytes": stack} if code.profile == "device" else {})
-
-
-def _file(code: Code, name: str, symbols: Names) -> CFile:
-    style, types = Style(name, code.profile == "device"), infer_types(code.program)
-    return CFile(code.program, types, name, symbols, style, code.units, code.folded)
+    if style.device:
+        file = CFile(program, infer_types(program), style=style)
+        known["stack_bytes"] = stack_bytes(file, has_double(file))
+    return known
 
 
 def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
-    program, profile, file = code.program, code.profile, _file(code, name, symbols)
-    types, style = file.types, file.style
+    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+    types = infer_types(program)
+    file = CFile(program, types, name, symbols, style, code.units, code.folded)
     tables, nodes = _tables(file), file.nodes.values()
     around = tiled(file)
     asked = points(program)
@@ -134,17 +132,22 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
 
 def _device_fields(file: CFile) -> dict[str, Any]:
     """What the two files read of the profile, beside their nodes."""
-    program, style, nodes = file.program, file.style, file.nodes.values()
-    has_double = program.number == "f64" or any(known.wide for known in file.types.values())
-    has_double = has_double or (style.device and needs_double(file))
+    style, in_double = file.style, has_double(file)
     return {
-        "has_double": has_double,
+        "has_double": in_double,
         "flash": style.flash,
         "placement": f" {style.name.upper()}_TABLE" if style.device else "",
-        "far": literals.real(FAR, float_number(program)),
-        "no_avr": has_double or any(node.reads_two_tables for node in nodes),
-        "stack": stack_bytes(file, has_double) if style.device else 0,
+        "far": literals.real(FAR, float_number(file.program)),
+        "no_avr": in_double or any(node.reads_two_tables for node in file.nodes.values()),
+        "stack": stack_bytes(file, in_double) if style.device else 0,
     }
+
+
+def has_double(file: CFile) -> bool:
+    """Whether some code computes in double."""
+    if file.program.number == "f64" or any(known.wide for known in file.types.values()):
+        return True
+    return file.style.device and needs_double(file)
 
 
 def needs_double(file: CFile) -> bool:
