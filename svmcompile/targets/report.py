@@ -8,11 +8,10 @@ import numpy as np
 
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.nodes import PackedLeaves, PackedSum, SparseSum, TiledSum, index_tables
 from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c.model import sizes
+from svmcompile.targets.c.nodes import c_class
 
-SUMS = (PackedSum, TiledSum, SparseSum, PackedLeaves)
 MEAN_COSTS = ("mean_kernel_evaluations", "mean_flops")
 ROUNDING_WARNING = 0.001  # share of a typical score that rounding may reach without a note
 
@@ -64,15 +63,11 @@ def describe(
 
 def _stored_vectors(emitted: Program) -> dict[str, Any] | None:
     """How C stores the support vectors, in how many bytes; None where there are none."""
-    sums = [node for node in emitted.body if isinstance(node, SUMS)]
+    sums = [node for node in emitted.body if c_class(node).stores]
     if not sums:
         return None
-    sparse = [node for node in sums if isinstance(node, SparseSum)]
-    names = [
-        name
-        for node in sums
-        for name in ((*index_tables(node), node.values) if isinstance(node, SparseSum) else (node.vectors,))
-    ]
+    sparse = [node for node in sums if c_class(node).by_feature]
+    names = [getattr(node, field) for node in sums for field in c_class(node).stores]
     return {
         "storage": "sparse" if len(sparse) == len(sums) else "mixed" if sparse else "dense",
         "bytes": sum(int(emitted.tables[name].nbytes) for name in names),

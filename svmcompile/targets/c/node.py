@@ -82,6 +82,7 @@ class CNode(Generic[N]):
     in_batches: ClassVar[bool] = False  # whether it is a sum that can be the whole way of many rows at once
     by_feature: ClassVar[bool] = False  # whether it stores vectors by their features, and takes rows so
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
+    stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
 
     def __init_subclass__(cls) -> None:

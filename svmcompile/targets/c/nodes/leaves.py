@@ -164,6 +164,7 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
     """The sums of the row's leaf; rows of a batch are sorted by leaf."""
 
     parts = ("kernel", "input", "leaf_of")
+    stores = ("vectors",)
     walks = in_vectors = in_batches = True
 
     @property

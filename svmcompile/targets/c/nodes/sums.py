@@ -241,6 +241,7 @@ class PackedSum(KernelValues[ir.PackedSum]):
     """Vector after vector; weights go to their sums in blocks."""
 
     parts = ("kernel", "block")
+    stores = ("vectors",)
 
     @property
     def columns(self) -> int:
@@ -264,6 +265,7 @@ class TiledSum(Shaped[ir.TiledSum]):
     """Tiles of rows by blocks of vectors, for each instruction set."""
 
     parts = ("ends", "input")
+    stores = ("vectors",)
     in_vectors = in_batches = True
     template = "host/sums"
 
@@ -326,6 +328,7 @@ class SparseSum(Shaped[ir.SparseSum]):
     """Features of the row that are not zero look up who has them, segment by segment."""
 
     parts = ("ends",)
+    stores = ("marks", "ranks", "starts", "indices", "values")
     in_vectors = in_batches = by_feature = takes_sparse_rows = True
 
     @property
