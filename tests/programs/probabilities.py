@@ -1,4 +1,4 @@
-"""Small programs whose heads give probabilities: every node of `ir/nodes/probabilities.py` is in one of them."""
+"""Small programs whose heads give probabilities: every node of that family is in one of them."""
 
 from __future__ import annotations
 
