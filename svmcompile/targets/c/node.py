@@ -216,6 +216,7 @@ class CNode(Generic[N]):
             "sums": self.out_width,
             "long": self.width >= LONG,
             "real": c_real(own),
+            "reads_row": first.kind is Kind.FEATURES,
             "row_type": c_real(value_number(operands(node)[0], self.program, self.types)),
             "row": row_parameters(self.program, self.name),
             "row_argument": row_argument(self.program),
