@@ -74,7 +74,6 @@ from svmcompile.ir.nodes.jets import JetSum as JetSum
 from svmcompile.ir.nodes.leaves import LeafSums as LeafSums
 from svmcompile.ir.nodes.leaves import PackedLeaves as PackedLeaves
 from svmcompile.ir.nodes.lists import PlaneLists as PlaneLists
-from svmcompile.ir.nodes.lists import TiledLists as TiledLists
 from svmcompile.ir.nodes.paths import PackedPath as PackedPath
 from svmcompile.ir.nodes.paths import PathSum as PathSum
 from svmcompile.ir.nodes.probabilities import Complement as Complement
@@ -108,7 +107,7 @@ NODES: tuple[type[Node], ...] = (
     KernelSum, PairSum, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, OneLeaf,
     PathSum, PackedPath,
-    PlaneLists, TiledLists,
+    PlaneLists,
     LeafSums, PackedLeaves,
     Widen, BoundedSum, StagedSum,
     BoundedVote, StagedVote, TaylorVote,
