@@ -74,7 +74,7 @@ def input_type(program: Program) -> Type:
 
 def _widened(node: Node, types: Types, found: Type) -> Type:
     """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
-    wide = isinstance(node, ir.Widen) or in_double(node, types)
+    wide = node.widens or in_double(node, types)
     return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES))
 
 

@@ -35,6 +35,9 @@ class Node:
     is_whole: ClassVar[bool] = False  # its tables are whole numbers
     takes_whole: ClassVar[bool] = False  # it is for floats, and gives whole numbers where it reads some
     may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
+    sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
+    certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    widens: ClassVar[bool] = False  # it makes doubles of a row
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure

@@ -193,7 +193,7 @@ class Complement(Node):
     chances: Value
 
     def result(self, at: At) -> Type:
-        return Type(Kind.PROBABILITIES, 2 * _chances(at, "chances"))
+        return Type(Kind.PROBABILITIES, 2 * _count_probabilities(at, "chances"))
 
     def run(self, at: At) -> NDArray[Any]:
         p = at.chances
@@ -231,10 +231,8 @@ class Shares(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         """p / s moves by (e + (p / s) sum of e) / s; where rounding can make s zero there is no bound."""
         value = self.value(at)
-        chances = at.chances
-        parts, errors, shares = (
-            _grouped(array, self.groups) for array in (chances.value, chances.error, value)
-        )
+        p = at.chances
+        parts, errors, shares = (_grouped(array, self.groups) for array in (p.value, p.error, value))
         total, slip = parts.sum(axis=2, keepdims=True), errors.sum(axis=2, keepdims=True)
         columns = parts.shape[2]
         least = total * (1 - columns * a.u) - slip
@@ -284,7 +282,10 @@ class Couple(Node):
     n_classes: int
 
     def result(self, at: At) -> Type:
-        need(_chances(at, "pairs") == pair_count(self.n_classes), "needs one probability per pair")
+        need(
+            _count_probabilities(at, "pairs") == pair_count(self.n_classes),
+            "needs one probability per pair",
+        )
         return Type(Kind.PROBABILITIES, self.n_classes)
 
     def run(self, at: At) -> NDArray[Any]:
@@ -307,7 +308,7 @@ class Couple(Node):
 
 def _group_width(at: At) -> int:
     """Columns of one of the groups."""
-    width = _chances(at, "chances")
+    width = _count_probabilities(at, "chances")
     need(at.groups > 0 and width % at.groups == 0, f"{width} columns do not make {at.groups} groups")
     return width // int(at.groups)
 
@@ -323,7 +324,7 @@ def _columns(at: At, field: str) -> Type:
     return given
 
 
-def _chances(at: At, field: str) -> int:
+def _count_probabilities(at: At, field: str) -> int:
     given: Type = getattr(at, field)
     need(given.kind is Kind.PROBABILITIES, f"%{getattr(at.node, field)} is not probabilities")
     return given.width
