@@ -45,6 +45,10 @@ class Node:
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
     small_tables: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # fields that may have these types as well
 
+    def stands_on(self, at: At) -> Level:
+        """The level of its layout, which its tables tell where a node has several."""
+        return self.level
+
     def result(self, at: At) -> Type:
         """The type it gives; ValueError if operands or tables do not fit."""
         raise NotImplementedError(f"no type rule for {type(self).__name__}")

@@ -110,13 +110,13 @@ class HeadMaker:
         return name
 
     def columns(self, stem: str, values: str, columns: Any) -> str:
-        return self.add(ir.Columns(self.name(stem), values, self.indices("columns", columns)))
+        return self.add(ir.Pick(self.name(stem), values, self.indices("columns", columns)))
 
     def beside(self, stem: str, values: list[str]) -> str:
         """Values one after the other."""
         left = values[0]
         for right in values[1:]:
-            left = self.add(ir.Beside(self.name(stem), left, right))
+            left = self.add(ir.Join(self.name(stem), left, right))
         return left
 
     def largest(self, scores: str) -> str:

@@ -125,7 +125,7 @@ class Assembly:
             if columns == list(range(width)):
                 names[name] = SUMS
             else:
-                nodes.append(ir.Columns(name, SUMS, maker.indices("columns", columns)))
+                nodes.append(ir.Pick(name, SUMS, maker.indices("columns", columns)))
         nodes += [renamed(node, names) for node in maker.nodes]
         values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
         outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]

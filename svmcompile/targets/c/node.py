@@ -217,6 +217,7 @@ class CNode(Generic[N]):
             "long": self.width >= LONG,
             "piece": 2 * SEGMENT,  # of a long row: dot products have two sums or more
             "real": c_real(own),
+            "reads_row": first.kind is Kind.FEATURES,
             "row_type": c_real(value_number(operands(node)[0], self.program, self.types)),
             "row": row_parameters(self.program, self.name),
             "row_argument": row_argument(self.program),
