@@ -83,7 +83,6 @@ MEASURED = {
         product=0.155, stage=10.0, call=25.0, exact_call=0.0, lanes=1, line=3.0,
     ),
 }  # fmt: skip
-TUNES = ("flops", *MEASURED)
 
 
 def prices(tune: str, svm: SVM) -> Prices:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from svmcompile.accelerate.bounds.costs import TUNES
-from svmcompile.accelerate.bounds.orderings import NEED_DATA, ORDERINGS
 from svmcompile.errors import OptionError
+
+UNITS = {
+    "flops": "operations",
+    "host": "time in C, profile host",
+    "portable": "time in C, profile portable",
+}
+
+TUNES = tuple(UNITS)
+ORDERINGS = ("original", "sgma", "min-wz", "min-wzn", "mean-lhn", "hybrid")
+NEED_DATA = ("min-wzn", "mean-lhn", "hybrid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.bounds.basis import Basis, embedded
 from svmcompile.accelerate.bounds.greedy import Candidates, Factor
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.orderings import (
-    NEARLY,
-    MeanLhn,
-    MinWz,
-    Ordering,
-    Original,
-    Sgma,
-    ordered,
-)
+from svmcompile.accelerate.bounds.orderings import NEARLY, MeanLhn, MinWz, Ordering, Original, Sgma, ordered
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import Array

@@ -20,8 +20,6 @@ from svmcompile.accelerate.bounds.greedy import Factor, Step
 from svmcompile.ir.kernel import Array
 from svmcompile.progress import steps
 
-ORDERINGS = ("original", "sgma", "min-wz", "min-wzn", "mean-lhn", "hybrid")
-NEED_DATA = ("min-wzn", "mean-lhn", "hybrid")
 TRICK = 59  # the best of so many random ones is among the best 5 % with a chance of 95 %
 LOOKED = 256  # points that mean-lhn and hybrid choose by queries; the rest as min-wz does, which is cheap
 NEARLY = 1.01  # so much more of W than the best may be left, for hybrid

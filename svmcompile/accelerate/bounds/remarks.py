@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from svmcompile.accelerate.bounds.choose import Choice
-from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 
-UNITS = {
-    "flops": "operations",
-    "host": "time in C, profile host",
-    "portable": "time in C, profile portable",
-}
 ROUNDING = (
     "in float32, rounding alone is too large beside these features, or not bounded behind such "
     "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmcompile.accelerate.bounds.costs import TUNES
+from svmcompile.accelerate.bounds.options import TUNES
 from svmcompile.errors import OptionError
 
 MODES = ("certified", "calibrated")

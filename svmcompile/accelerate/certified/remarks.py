@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmcompile.accelerate.bounds.remarks import UNITS
+from svmcompile.accelerate.bounds.options import UNITS
 from svmcompile.accelerate.certified.choose import Choice
 from svmcompile.accelerate.certified.options import CertifiedOptions
 
