@@ -9,7 +9,8 @@ import pytest
 from programs.taylor import Sum, random_sum, taylor_program
 from scipy.special import gammainc
 
-from svmcompile.accelerate.taylor.expansion import LEAST_REACH, Local
+from svmcompile.accelerate.taylor.about import LEAST_REACH
+from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.halves import Half, root
 from svmcompile.accelerate.taylor.low_rank import cubic_axes, quadratic_axes
 from svmcompile.accelerate.taylor.remainder import remainders

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.certified.choose import HARDLY, Choice
 from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form
-from svmcompile.accelerate.taylor.expansion import expansion_bytes
+from svmcompile.accelerate.taylor.about import expansion_bytes
 from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At

@@ -8,11 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.about import CELLS as CELLS
-from svmcompile.accelerate.taylor.about import LEAST_REACH as LEAST_REACH
 from svmcompile.accelerate.taylor.about import NEARER, About
-from svmcompile.accelerate.taylor.about import Expansion as Expansion
-from svmcompile.accelerate.taylor.about import expansion_bytes as expansion_bytes
 from svmcompile.accelerate.taylor.halves import roundings
 from svmcompile.accelerate.taylor.limits import check_limits
 from svmcompile.accelerate.taylor.remainder import remainders

@@ -17,9 +17,8 @@ from svmcompile.accelerate.bounds.costs import prices
 from svmcompile.accelerate.bounds.guess import fitted_guess
 from svmcompile.accelerate.bounds.instead import Instead
 from svmcompile.accelerate.bounds.margins import kernel_error, row_error
-from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.remarks import ROUNDING
-from svmcompile.accelerate.bounds.options import UNITS
 from svmcompile.accelerate.bounds.sample import guess_rows
 from svmcompile.accelerate.bounds.sums import mostly_zeros
 from svmcompile.accelerate.bounds.votes import votes as anytime_votes
