@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.bounds.margins import row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sums import merged
+from svmcompile.accelerate.bounds.sums import centred, merged
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
 from svmcompile.accelerate.h1_tree.forest import Forest, Lists
 from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
-from svmcompile.accelerate.taylor.before import bounded_sum, shares, with_front
+from svmcompile.accelerate.taylor.front import bounded_sum, shares, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
