@@ -188,7 +188,6 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     builder = Builder(maker.own)
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
-    assert isinstance(vote, ir.BoundedVote)
     found = spent(At(vote, builder.tables, env))
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call

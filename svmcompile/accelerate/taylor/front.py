@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.graph import maker
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.node import At
-from svmcompile.ir.nodes import Node
+from svmcompile.ir.node import At, operands
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.model.front import Front
+from svmcompile.model.head import renamed
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 
@@ -195,32 +196,17 @@ def _route(builder: Builder, tree: Centres, x: str, leaf: str) -> str:
     return node.out
 
 
-def bounded_sum(program: Program) -> ir.BoundedSum | None:
-    """The program's one sum that is computed as far as its sign needs; None if it has none."""
-    for node in program.body:
-        if isinstance(node, ir.BoundedSum) and node.tolerance < 0:
-            return node
-    return None
-
-
-def _jet_sum(program: Program) -> ir.JetSum | None:
-    return next((node for node in program.body if isinstance(node, ir.JetSum)), None)
-
-
-def rbf_sum(node: ir.BoundedSum, program: Program, row: RowError) -> RbfSum:
+def rbf_sum(at: At, row: RowError) -> RbfSum:
     """The sum that a bounded sum is about."""
-    vectors, weights = program.tables[node.vectors], program.tables[node.weights]
-    vectors, weights = vectors[weights != 0], weights[weights != 0]
-    norm = float(weights @ node.kernel.values(vectors, vectors) @ weights)
-    bias = float(program.tables[node.bias][0])
-    return RbfSum(vectors, weights, bias, node.kernel.gamma, norm, (row.constant, row.relative))
+    vectors, weights = at.vectors[at.weights != 0], at.weights[at.weights != 0]
+    norm = float(weights @ at.kernel.values(vectors, vectors) @ weights)
+    return RbfSum(vectors, weights, float(at.bias[0]), at.kernel.gamma, norm, (row.constant, row.relative))
 
 
 def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: int, order: int) -> Program:
-    """The program with a Taylor front end; `rows` are rows as its bounded sum sees them."""
-    node = bounded_sum(program)
-    assert node is not None, "look for the sum first"
-    whole, tree = rbf_sum(node, program, row), grow(rows, leaves)
+    """A program of one bounded sum with a Taylor front end; `rows` are rows as the sum sees them."""
+    _, out = undecided_sum(program)
+    whole, tree = rbf_sum(At(maker(program, out), program.tables), row), grow(rows, leaves)
     return insert_front(svm, program, whole, tree, expansions(whole, rows, tree, order))
 
 
@@ -234,12 +220,12 @@ def insert_front(
     name: str = "taylor",
 ) -> Program:
     """The program with these expansions before the sum that stops when its sign is certain."""
-    x, out = behind(program)
+    x, out = undecided_sum(program)
     at = next(place for place, node in enumerate(program.body) if node.out == out) + 1
     builder = Builder(svm)
     builder.body, builder.tables = list(program.body[:at]), dict(program.tables)
     front = add_front(builder, whole, x, out, tree, found, gates, name)
-    builder.body += [_reading(item, out, front) for item in program.body[at:]]
+    builder.body += [renamed(node, {out: front}) for node in program.body[at:]]
     return program.replace(body=tuple(builder.body), tables=builder.tables)
 
 
@@ -259,23 +245,15 @@ def front_alone(
     return builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)
 
 
-def behind(program: Program) -> tuple[str, str]:
-    """The row as the sum that rows come to sees it, and that sum: bounded, with jets, or guarded, or
+def undecided_sum(program: Program) -> tuple[str, str]:
+    """The row as the sum before the head sees it, and that sum: bounded, with jets, or guarded, or
     polynomials before it."""
-    fronts = [node for node in program.body if isinstance(node, ir.TaylorSum)]
-    node = fronts[-1] if fronts else bounded_sum(program) or _jet_sum(program)
-    if node is not None:
-        return node.x, node.out
-    guard = next(node for node in program.body if isinstance(node, ir.Guard))
-    plain = next(node for node in program.body if node.out == guard.score)
-    assert isinstance(plain, ir.KernelSum)
-    return plain.x, guard.out
-
-
-def _reading(node: Node, old: str, new: str) -> Node:
-    """The head, reading another value."""
-    assert isinstance(node, ir.Threshold) and node.score == old
-    return replace(node, score=new)
+    out = operands(program.body[-1])[0]
+    node = maker(program, out)
+    if node is not None and node.guards:
+        node = maker(program, operands(node)[0])
+    assert node is not None, "the head reads no sum"
+    return operands(node)[0], out
 
 
 def shares(program: Program, rows: Array) -> list[float]:
@@ -283,7 +261,7 @@ def shares(program: Program, rows: Array) -> list[float]:
     from svmcompile.ir.interpret import interpret_values
     from svmcompile.ir.polynomials import taylor_orders
 
-    nodes = [item for item in program.body if isinstance(item, ir.TaylorSum)]
+    nodes: list[Any] = [node for node in program.body if node.has_orders]
     most = max(len(program.tables[node.margins]) for node in nodes)
     settled = np.full(len(rows), most)
     for node in nodes:  # those that rows come to first stand last

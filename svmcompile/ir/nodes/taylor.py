@@ -63,6 +63,7 @@ class TaylorSum(Node):
 
     level: ClassVar = Level.BOTH
     is_adaptive: ClassVar = True
+    has_orders: ClassVar = True
     out: Value
     x: Value
     leaf: Value
