@@ -139,3 +139,17 @@ def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:
     """Rows that a guess of the class is fitted to: as many as are cheap, and the support vectors."""
     picks = np.random.default_rng(seed).permutation(len(rows))[:GUESS_ROWS]
     return np.concatenate([sample, rows[np.sort(picks)], svm.vectors])
+
+
+def joined(svm: SVM) -> SVM:
+    """Machines that share kernel and preprocessing as one, each vector with a weight in its own sum."""
+    if not svm.parts:
+        return svm
+    coefficients = np.zeros((svm.n_sums, svm.n_vectors))
+    row = column = 0
+    for part in svm.parts:
+        sums, vectors = part.coefficients.shape
+        coefficients[row : row + sums, column : column + vectors] = part.coefficients
+        row, column = row + sums, column + vectors
+    vectors_of_all = np.concatenate([part.vectors for part in svm.parts])
+    return replace(svm, vectors=vectors_of_all, coefficients=coefficients, parts=())

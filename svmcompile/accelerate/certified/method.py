@@ -18,7 +18,15 @@ from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, Prices, price
 from svmcompile.accelerate.bounds.margins import RowError, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.sums import Sum, centred, merged, mostly_zeros, prepared_rows, sample_rows
+from svmcompile.accelerate.bounds.sums import (
+    Sum,
+    centred,
+    joined,
+    merged,
+    mostly_zeros,
+    prepared_rows,
+    sample_rows,
+)
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.choose import (
     EARLY,
@@ -38,9 +46,9 @@ from svmcompile.accelerate.certified.fallback import (
     is_quadratic,
     quadratic_cost,
 )
-from svmcompile.accelerate.certified.options import CertifiedOptions, needless, refuse
+from svmcompile.accelerate.certified.options import CertifiedOptions, is_one_vs_rest, needless, refuse
 from svmcompile.accelerate.certified.plan import Plan, planned
-from svmcompile.accelerate.certified.votes.pairs import as_pairs, is_one_vs_rest, joined
+from svmcompile.accelerate.certified.votes.pairs import as_pairs
 from svmcompile.accelerate.certified.votes.votes import certified_votes
 from svmcompile.accelerate.fitting.rows import made_up_rows
 from svmcompile.accelerate.taylor.front import front_alone, insert_front

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from svmcompile.accelerate.bounds.options import TUNES, indefinite, refuse_comparisons
 from svmcompile.accelerate.bounds.options import needless as anytime_needless
-from svmcompile.accelerate.certified.votes.pairs import is_one_vs_rest
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
 
@@ -91,3 +90,8 @@ def needless(svm: SVM) -> str:
     if svm.kernel.kind == "poly" and svm.kernel.degree < 2 and not svm.counts:
         return "with a polynomial kernel of degree 1 it is one dot product"
     return anytime_needless(svm)
+
+
+def is_one_vs_rest(svm: SVM) -> bool:
+    """Whether the largest of several sums, one per class, is the label."""
+    return svm.n_sums > 1 and not svm.counts and svm.label_rule is LabelRule.ARGMAX

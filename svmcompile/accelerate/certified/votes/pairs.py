@@ -31,25 +31,6 @@ from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM, LabelRule
 
 
-def joined(svm: SVM) -> SVM:
-    """Machines that share kernel and preprocessing as one, each vector with a weight in its own sum."""
-    if not svm.parts:
-        return svm
-    coefficients = np.zeros((svm.n_sums, svm.n_vectors))
-    row = column = 0
-    for part in svm.parts:
-        sums, vectors = part.coefficients.shape
-        coefficients[row : row + sums, column : column + vectors] = part.coefficients
-        row, column = row + sums, column + vectors
-    vectors_of_all = np.concatenate([part.vectors for part in svm.parts])
-    return replace(svm, vectors=vectors_of_all, coefficients=coefficients, parts=())
-
-
-def is_one_vs_rest(svm: SVM) -> bool:
-    """Whether the largest of several sums, one per class, is the label."""
-    return svm.n_sums > 1 and not svm.counts and svm.label_rule is LabelRule.ARGMAX
-
-
 def as_pairs(svm: SVM) -> SVM:
     """The pairs f_i - f_j of a one-vs-rest machine, as LIBSVM lays them out."""
     kept = [np.flatnonzero(row) for row in svm.coefficients]
