@@ -19,6 +19,7 @@ from svmcompile.ir.kinds import IndexTable, Level, Table, Type, Value
 from svmcompile.ir.kinds import Tables as Tables
 from svmcompile.ir.work import Work
 
+RowError = tuple[float, NDArray[Any]]  # by size, and of each feature
 Result = tuple[NDArray[Any], NDArray[np.float64], Any]  # value, error, rows made unstable
 N = TypeVar("N", bound="Node")
 VALUES, TABLES = ("Value", "Lazy"), ("Table", "IndexTable")
@@ -41,6 +42,7 @@ class Node:
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure
+    has_orders: ClassVar[bool] = False  # it tries polynomials of one order after another
     flops: ClassVar[int] = 0  # per number it gives, where that is all its work
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
     small_tables: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # fields that may have these types as well
@@ -64,6 +66,12 @@ class Node:
     def error(self, at: At, a: Arithmetic) -> Result:
         """Its value, a bound on its error, and the rows it makes unstable."""
         raise TypeError(f"no error bound for {type(self).__name__}")
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        """(r, c) with |error_j| <= r |value_j| + c_j for every row, from those of what it reads; None if
+        there is no such bound: sums of features may cancel, and what is left of them may be all error.
+        """
+        return None
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         """The rows for which it needs its lazy operand."""
