@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.convert.layout import Layout, layout_of
+from svmcompile.convert.libsvm import Layout, layout_of
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.model.head import Head
 

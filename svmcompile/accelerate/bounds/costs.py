@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import SPARSE_ZEROS, Array
-from svmcompile.ir.work import kernel_sum_flops
+from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.model.svm import SVM
 
 CHECK_FLOPS = 6

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.shift import nearest_float32
 
 RIDGE = 1e-3  # of the mean square of the features
 

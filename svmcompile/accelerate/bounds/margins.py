@@ -40,10 +40,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, split_shift
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.node import At, operands
-from svmcompile.ir.shift import split_shift
 from svmcompile.model.front import ROW, Front
 
 U = ARITHMETIC["f32"].u

@@ -8,8 +8,8 @@ import numpy as np
 
 from svmcompile.accelerate.bounds.sums import reach_of
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.front import Front, scale
 from svmcompile.model.svm import SVM
 

@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, shapes, within
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.work import SHAPE_FLOPS, Work
+from svmcompile.ir.node import (
+    SHAPE_FLOPS,
+    At,
+    Node,
+    Result,
+    Work,
+    features,
+    float32_only,
+    need,
+    shapes,
+    within,
+)
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 

@@ -16,8 +16,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
-from svmcompile.read.kernels import make_kernel
-from svmcompile.read.limits import check_dense_size
+from svmcompile.read.kernels import check_dense_size, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 
 KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import INDEX, Values
+from svmcompile.targets.onnx.values import INDEX, Values, build
 
 
 @build.register
