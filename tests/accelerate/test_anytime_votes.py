@@ -18,8 +18,7 @@ from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim
+from svmcompile.ir.program import Claim, Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 OPTIONS: dict[str, Any] = {"force": True, "tune": "flops", "block": 8, "k_max": 24}

@@ -16,7 +16,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import taylor_scores
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
+from svmcompile.targets.c.literals import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 
 single = np.float32
 CASES = {  # features, vectors, gamma, scale of features, axes

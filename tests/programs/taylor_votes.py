@@ -13,8 +13,7 @@ from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise
 from svmcompile.read import read

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.stages import Form, Readings
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array
-from svmcompile.ir.work import kernel_sum_flops
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import SPARSE_ZEROS
+from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.model.svm import SVM
 
 CHECK_FLOPS = 6

@@ -39,8 +39,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
 from svmcompile.model.front import ROW, Front
 

@@ -29,7 +29,8 @@ from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.stages import Basis, embedded
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel
 from svmcompile.progress import steps
 

@@ -33,7 +33,7 @@ from svmcompile.accelerate.bounds.votes import votes
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM

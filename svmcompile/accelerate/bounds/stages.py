@@ -33,8 +33,8 @@ from svmcompile.accelerate.bounds.margins import (
     coordinate_error,
 )
 from svmcompile.accelerate.bounds.sums import Sum
-from svmcompile.ir.arithmetic import ARITHMETIC
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import ARITHMETIC, Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel, size_of
 
 U64 = ARITHMETIC["f64"].u

@@ -16,9 +16,9 @@ from svmcompile.accelerate.fitting.rows import made_up_rows, rows_near
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array, Kernel
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import SPARSE_ZEROS, Kernel
 from svmcompile.ir.pairs import class_slices
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.front import Front, scale
 from svmcompile.model.svm import SVM
 

@@ -31,12 +31,11 @@ from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.node import At, run
 from svmcompile.ir.nodes.bounded import spent
 from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps

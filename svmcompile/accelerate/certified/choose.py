@@ -24,7 +24,7 @@ from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.expansion import AnySum, Expansion, expansion_bytes
 from svmcompile.accelerate.taylor.front import taylor_node
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.progress import steps

@@ -29,8 +29,7 @@ from svmcompile.accelerate.taylor.front import taylor_node
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, dot_chain
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried, taylor_orders
 from svmcompile.ir.program import Claim, Output, Program

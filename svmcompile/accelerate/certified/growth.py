@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.taylor.expansion import AnySum, Expansion
 from svmcompile.accelerate.taylor.front import Centres, blocks_of, taylor_node, two_means
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import taylor_orders, taylor_scores
 

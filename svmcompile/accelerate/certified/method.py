@@ -54,7 +54,7 @@ from svmcompile.accelerate.fitting.rows import made_up_rows
 from svmcompile.accelerate.taylor.front import front_alone, insert_front
 from svmcompile.accelerate.taylor.sums import MOST_DEGREE, PolySum, RbfSum
 from svmcompile.data import Data
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 

@@ -32,7 +32,7 @@ from svmcompile.accelerate.certified.fallback import (
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM
 
 LEAST_ROWS = 20  # undecided ones, to judge by

@@ -31,9 +31,9 @@ from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
 from svmcompile.accelerate.taylor.front import shares, undecided_sum, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 

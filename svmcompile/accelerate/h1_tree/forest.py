@@ -22,10 +22,10 @@ from svmcompile.accelerate.h1_tree.options import (
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
 from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.kinds import Order
 from svmcompile.ir.node import At
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.ir.walks import Walk, walk_hits
 from svmcompile.progress import steps
 

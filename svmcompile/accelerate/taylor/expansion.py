@@ -22,7 +22,7 @@ import numpy as np
 
 from svmcompile.accelerate.taylor.rounding import Apart, Parts, Sizes, check_tables, check_width, extra
 from svmcompile.accelerate.taylor.spectra import Half, root, roundings
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 LEAST = 1e-3  # of usual lengths
 BEYOND = 1.3  # cells reach this much past the farthest row

@@ -16,8 +16,8 @@ from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.graph import maker
-from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At, operands
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.model.front import Front

@@ -18,7 +18,8 @@ from svmcompile.accelerate.taylor.expansion import Expansion
 from svmcompile.accelerate.taylor.front import blocks_of
 from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.progress import steps
 
 ORDER = 2

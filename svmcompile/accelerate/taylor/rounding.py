@@ -38,8 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir.arithmetic import in_segments
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, in_segments
 
 U = 2.0**-24  # unit roundoff of float32
 U64 = 2.0**-53

@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.taylor.rounding import distance_rounding
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 U64 = 2.0**-53  # unit roundoff of float64
 KEPT = 1e-14  # of the largest eigenvalue; smaller ones are lost

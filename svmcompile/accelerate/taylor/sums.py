@@ -39,7 +39,7 @@ from svmcompile.accelerate.taylor.spectra import (
     widened,
     window,
 )
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 MOST_DEGREE = 4  # whose orders have bounds that are sharp enough
 MOST_ORDER = 3

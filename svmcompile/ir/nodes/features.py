@@ -15,13 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array, Bounded, split_shift
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, shapes, within
-from svmcompile.ir.node import At, Node, Result, RowError
-from svmcompile.ir.shift import split_shift
-from svmcompile.ir.work import SHAPE_FLOPS, Work
+from svmcompile.ir.node import (
+    SHAPE_FLOPS,
+    At,
+    Node,
+    Result,
+    RowError,
+    Work,
+    features,
+    float32_only,
+    need,
+    shapes,
+    within,
+)
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 

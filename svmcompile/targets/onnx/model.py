@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.onnx.graph import Graph
 from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.values import DOUBLE, Values

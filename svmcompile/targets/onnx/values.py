@@ -6,18 +6,20 @@ A graph, a program and a precision go in; helpers that keep number types straigh
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.ir.check import infer_types
+from svmcompile.ir.check import in_double, infer_types
+from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.onnx.graph import Graph
 
 Array = NDArray[np.float64]
-
 DOUBLE = np.dtype(np.float64)
 INDEX = np.dtype(np.int32)  # leaves and places in trees
 SMALL = (np.dtype(np.int8), np.dtype(np.float16))  # number types of tables that are kept as they are
@@ -191,3 +193,26 @@ def _element(dtype: np.dtype[Any]) -> int:
     from onnx import helper
 
     return int(helper.np_dtype_to_tensor_dtype(dtype))
+
+
+@singledispatch
+def build(node: Node, values: Values) -> str:
+    """The tensor of one node's value: features, double sums, int32 leaves, or int64 indices of classes."""
+    raise TypeError(f"no ONNX form of {type(node).__name__}")
+
+
+def build_needed(values: Values, wanted: Iterable[str]) -> None:
+    """Tensors for the wanted values and for what all rows need on the way there."""
+    for node in _needed(values, set(wanted)):
+        of_node = values.in_double() if in_double(node, values.types) else values
+        values.names[node.out] = build(node, of_node)
+
+
+def _needed(values: Values, wanted: set[str]) -> list[Node]:
+    """Nodes to build, in their order; what is lazy is left to the node that wants it."""
+    found: list[Node] = []
+    for node in reversed(values.body):
+        if node.out in wanted and node.out not in values.names:
+            wanted.update(set(operands(node)) - set(lazy_operands(node)))
+            found.append(node)
+    return found[::-1]

@@ -17,7 +17,7 @@ from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.certified.votes.places import Expanded, Form, Place, Placed, slack_of
 from svmcompile.accelerate.taylor.front import Centres, grow
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.vote_walk import Settled, Votes
 from svmcompile.model.svm import SVM

@@ -24,8 +24,7 @@ from svmcompile.accelerate.bounds.margins import (
 from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.accelerate.taylor.sums import RbfSum
-from svmcompile.ir.arithmetic import in_segments
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, in_segments
 from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM, LabelRule

@@ -31,7 +31,7 @@ from svmcompile.accelerate.taylor.rounding import (
 )
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, remainders, roundings
 from svmcompile.accelerate.taylor.sums import Local, RbfSum
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 LEAST = 1e-9  # of a usual length: none is taken for zero
 ALWAYS = 0.02  # weight of a pair that order 1 settles everywhere

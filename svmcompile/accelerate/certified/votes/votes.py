@@ -23,7 +23,7 @@ from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions, vote_node
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
