@@ -36,6 +36,9 @@ class Node:
     is_whole: ClassVar[bool] = False  # its tables are whole numbers
     takes_whole: ClassVar[bool] = False  # it is for floats, and gives whole numbers where it reads some
     may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
+    sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
+    certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    widens: ClassVar[bool] = False  # it makes doubles of a row
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure
@@ -43,6 +46,10 @@ class Node:
     flops: ClassVar[int] = 0  # per number it gives, where that is all its work
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
     small_tables: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # fields that may have these types as well
+
+    def stands_on(self, at: At) -> Level:
+        """The level of its layout, which its tables tell where a node has several."""
+        return self.level
 
     def result(self, at: At) -> Type:
         """The type it gives; ValueError if operands or tables do not fit."""

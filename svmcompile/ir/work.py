@@ -1,4 +1,4 @@
-"""work: what one node costs per row. Cases are in `cost.py` and `chances_cost.py`."""
+"""work: what one node costs per row; nodes give it by their method `work`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Nodes of preprocessing: features in, features out. All stand on both levels.
 
+`Pick` and `Join` take scores and probabilities, too.
+
 A projection (PCA) is an `Affine` and a kernel map (Nystroem) a `KernelSum`,
 whose scores `AsFeatures` hands on as features.
 """
@@ -118,10 +120,10 @@ class Pick(Node):
     columns: IndexTable  # [m]
 
     def result(self, at: At) -> Type:
-        width, columns = features(at), at.columns
+        given, columns = _numbers(at, "x"), at.columns
         need(columns.ndim == 1 and columns.size > 0, "no columns are picked")
-        within(columns, width, "a column")
-        return Type(Kind.FEATURES, len(columns))
+        within(columns, given.width, "a column")
+        return Type(given.kind, len(columns))
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x[:, at.columns]
@@ -289,7 +291,7 @@ class Missing(Node):
 
 @dataclass(frozen=True, slots=True)
 class Join(Node):
-    """The features of the left, then those of the right."""
+    """The numbers of the left, then those of the right, which are of one kind."""
 
     level: ClassVar = Level.BOTH
     out: Value
@@ -297,10 +299,10 @@ class Join(Node):
     right: Value
 
     def result(self, at: At) -> Type:
-        left, right = at.left, at.right
-        need(left.kind is right.kind is Kind.FEATURES, "needs features")
+        left, right = _numbers(at, "left"), _numbers(at, "right")
+        need(left.kind is right.kind, f"{left.kind.value} stand beside {right.kind.value}")
         need(left.wide == right.wide, "one side is in double, the other is not")
-        return Type(Kind.FEATURES, left.width + right.width)
+        return Type(left.kind, left.width + right.width)
 
     def run(self, at: At) -> NDArray[Any]:
         return np.hstack([at.left, at.right])
@@ -342,6 +344,13 @@ class Products(Node):
         moved = h[:, first] * e[:, second] + h[:, second] * e[:, first] + e[:, first] * e[:, second]
         products = moved + a.u * h[:, first] * h[:, second] + a.tiny
         return value, np.hstack([e, products]), False
+
+
+def _numbers(at: At, field: str) -> Type:
+    """Features, scores or probabilities."""
+    given: Type = getattr(at, field)
+    need(given.kind not in (Kind.INDEX, Kind.LABEL), f"%{getattr(at.node, field)} is no vector")
+    return given
 
 
 def _missing_result(at: At) -> Type:

@@ -37,6 +37,7 @@ class KernelSum(Node):
     """out[j] = bias[j] + sum_i weights[j, i] * kernel(x, vectors[i])."""
 
     level: ClassVar = Level.MATH
+    sums_kernels: ClassVar = True
     out: Value
     x: Value
     vectors: Table  # [n, d]
@@ -74,6 +75,7 @@ class PairSum(Node):
     """
 
     level: ClassVar = Level.MATH
+    sums_kernels: ClassVar = True
     out: Value
     x: Value
     vectors: Table  # [n, d], grouped by class

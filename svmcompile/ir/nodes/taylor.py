@@ -62,6 +62,7 @@ class TaylorSum(Node):
     """
 
     level: ClassVar = Level.BOTH
+    certificate: ClassVar = "polynomials"
     is_adaptive: ClassVar = True
     has_orders: ClassVar = True
     out: Value
