@@ -69,7 +69,7 @@ def test_any_order_of_the_vectors_will_do(order: str, monkeypatch: pytest.Monkey
 
     given, sizes = made("plain"), []
     for one in (order_vectors, other):
-        monkeypatch.setattr(making, "greedy", one)
+        monkeypatch.setattr(making, "order_vectors", one)
         node, tables = jet_node(jets_of(given, 5))
         found = jet_blocks(At(node, tables), queries(given))
         error = np.abs(found.scores - given.values(queries(given))[:, None])
