@@ -130,7 +130,7 @@ def one_jet(d: int, room: int) -> int:
 TWO_CLASSES = (
     Variant("order 3", lambda one: choice(one).get("order") == 3, patched(RbfSum, most_order=2)),
     Variant("centres", lambda one: choice(one).get("leaves", 1) > 1, options={"leaves": 1}),
-    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, best_gates=give(()))),
+    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, choose_gates=give(()))),
     Variant(
         "axes",
         lambda one: choice(one).get("rank", 0) > 0,

@@ -119,7 +119,7 @@ def _exact_width(svm: SVM) -> float:
     )
 
 
-def staged_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
+def stage_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
     """What a row has cost after each stage."""
     total, before, found = price.call, 0, []
     for end in ends.tolist():
@@ -163,12 +163,12 @@ class Choice:
         return asdict(self.form) | found
 
 
-def chosen(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
+def choose_form(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
     """The form that is best on sample rows, of those the options leave open."""
-    return preferred(list(_tried(readings, members, price, options)))
+    return pick_cheapest(list(_try_forms(readings, members, price, options)))
 
 
-def preferred(tried: list[Choice]) -> Choice:
+def pick_cheapest(tried: list[Choice]) -> Choice:
     """The cheapest; near ties go to large blocks, which suit vector registers."""
     least = min(one.cost for one in tried)
     near = [one for one in tried if one.cost <= NEAR * least]
@@ -180,7 +180,7 @@ def _blocks(options: AnytimeOptions) -> tuple[int, ...]:
     return (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
 
 
-def _tried(
+def _try_forms(
     readings: Readings, members: Members, price: Prices, options: AnytimeOptions
 ) -> Iterator[Choice]:
     most = len(readings.basis)
@@ -189,15 +189,15 @@ def _tried(
         for block in _blocks(options):
             for k_max in _limits(options, most, block):
                 form = Form(block, k_max, min(known, k_max))
-                yield judged(form, decided[:, form.ends], members, price)
+                yield judge(form, decided[:, form.ends], members, price)
 
 
-def judged(form: Form, decided: NDArray[np.bool_], members: Members, price: Prices) -> Choice:
+def judge(form: Form, decided: NDArray[np.bool_], members: Members, price: Prices) -> Choice:
     """What a form costs for rows that these stages [rows, stages] decide.
 
     The direct sum meets every vector; values of the basis are known by then.
     """
-    after = staged_costs(price, form.ends, form.r_coords)
+    after = stage_costs(price, form.ends, form.r_coords)
     sure = decided.any(axis=1)
     stage = np.where(sure, decided.argmax(axis=1), len(after) - 1)
     met = int(members.in_basis[form.k_max])
@@ -248,10 +248,6 @@ def no_gain(ratio: float, options: AnytimeOptions) -> str:
         f"({UNITS[options.tune]}), too much to be worth it; force=true emits them nevertheless, and with "
         "them keeps labels that float32 alone cannot tell"
     )
-
-
-def instead(reason: str) -> str:
-    return f"anytime emits the exact sum: {reason}"
 
 
 MEASURED = {

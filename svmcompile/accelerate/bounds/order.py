@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.stages import Basis, embedded
+from svmcompile.accelerate.bounds.stages import Basis, embed
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
@@ -205,7 +205,7 @@ class MeanLhn:
         self.scores += step.weight * q
 
 
-def ordered(factor: Factor, ordering: Ordering) -> list[int]:
+def order_candidates(factor: Factor, ordering: Ordering) -> list[int]:
     """The candidates one after the other, up to the factor's limit."""
     with steps("ordering vectors", len(factor.left)) as advance:
         while not factor.full:
@@ -225,7 +225,7 @@ class Ordered:
     picks: NDArray[np.int64]
 
 
-def ordered_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
+def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     """The basis of a sum; `rows` are data rows in the kernel's space."""
     points = np.concatenate([own.vectors, _others(own, rows, options)])
     products = own.products(points)
@@ -233,9 +233,11 @@ def ordered_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     candidates = Candidates(own.kernel, points, products, self_kernel(own.kernel, points), square)
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
     factor = Factor(candidates, limit, options.pivot_tol)
-    order = np.array(ordered(factor, _ordering(own, points, products, rows, options)), dtype=np.int64)
+    order = np.array(
+        order_candidates(factor, _ordering(own, points, products, rows, options)), dtype=np.int64
+    )
     picks = np.where(order < len(own.vectors), order, -1)
-    return Ordered(embedded(own, points[order]), picks)
+    return Ordered(embed(own, points[order]), picks)
 
 
 def _others(own: Sum, rows: Array, options: AnytimeOptions) -> Array:

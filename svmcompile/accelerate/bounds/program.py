@@ -18,18 +18,24 @@ from svmcompile.accelerate.bounds.choose import (
     Choice,
     Instead,
     Members,
-    chosen,
-    instead,
+    choose_form,
     no_gain,
     prices,
     remarks,
 )
 from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions, needless, refuse
-from svmcompile.accelerate.bounds.order import Ordered, ordered_basis
-from svmcompile.accelerate.bounds.stages import Errors, Readings, Stages, stages
-from svmcompile.accelerate.bounds.sums import Sum, centred, merged, prepared_rows, reach_of, sample_rows
-from svmcompile.accelerate.bounds.votes import votes
+from svmcompile.accelerate.bounds.order import Ordered, order_basis
+from svmcompile.accelerate.bounds.stages import Errors, Readings, Stages, stage_tables
+from svmcompile.accelerate.bounds.sums import (
+    Sum,
+    centre_vectors,
+    merge_vectors,
+    prepare_rows,
+    reach_of,
+    sample_rows,
+)
+from svmcompile.accelerate.bounds.votes import bound_votes
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
@@ -39,10 +45,10 @@ from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 
 
-def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
+def bound_sum(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
     """`own` is the SVM as its bounded sum sees it: merged and centred."""
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
-    basis = ordered_basis(one, rows, options)
+    basis = order_basis(one, rows, options)
     met = np.concatenate([one.vectors, basis.basis.points])
     chain = longest_chain(own.kernel, met.shape[1])
     error = kernel_error(own.kernel, met, row_error(own.front, own.n_features), chain)
@@ -51,11 +57,11 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptio
     errors = Errors.of(basis.basis, one.bias, error)
     readings = Readings.of(one, basis.basis, errors, sample, reach_of(met))
     members = Members.of(len(one.weights), basis.picks)
-    choice = chosen(readings, members, prices(options.tune, svm), options)
+    choice = choose_form(readings, members, prices(options.tune, svm), options)
     details = {"choice": choice.as_dict(), "sample_rows": len(sample), "basis": len(basis.basis)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
-    tables = stages(basis.basis, errors, choice.form)
+    tables = stage_tables(basis.basis, errors, choice.form)
     return _program(svm, own, one, basis, tables, error, choice, options, details)
 
 
@@ -120,17 +126,18 @@ def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
     reason = needless(svm)
     if reason:
         return exact_instead(svm, reason, {})
-    own = centred(merged(svm))
-    rows = prepared_rows(own, data)
+    own = centre_vectors(merge_vectors(svm))
+    rows = prepare_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
-    made = (votes if own.counts else single)(svm, own, rows, sample, options)
-    if isinstance(made, Program):
-        return made
-    return exact_instead(svm, made.reason, made.details)
+    outcome = (bound_votes if own.counts else bound_sum)(svm, own, rows, sample, options)
+    if isinstance(outcome, Program):
+        return outcome
+    return exact_instead(svm, outcome.reason, outcome.details)
 
 
-def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
+def exact_instead(svm: SVM, reason: str, details: dict[str, Any], method: str = "anytime") -> Program:
     """The exact program, and why."""
     builder = Builder(svm)
-    program = builder.finish(builder.exact_sums(), "anytime", Claim.EXACT, (instead(reason),))
+    note = f"{method} emits the exact sum: {reason}"
+    program = builder.finish(builder.exact_sums(), method, Claim.EXACT, (note,))
     return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))

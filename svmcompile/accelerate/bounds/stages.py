@@ -73,7 +73,7 @@ class Basis:
         )
 
 
-def embedded(own: Sum, points: Array) -> Basis:
+def embed(own: Sum, points: Array) -> Basis:
     """The sum's W in the span of the points, which must be independent."""
     from scipy.linalg import cholesky, solve_triangular
 
@@ -155,13 +155,13 @@ def _residuals(
         np.concatenate([own.weights, -(projection @ inverse)]),
         0.0,
     )
-    beyond = _square(_joined(rest))
+    beyond = _square(_merge_copies(rest))
     by_rest = beyond + (1 + eta[-1]) * np.square(left) + 2 * (error[-1] + eta[-1] * length[-1]) * left
     # What is left never grows with another point, whatever rounding does to its bound.
     return np.asarray(np.minimum.accumulate(np.sqrt(np.minimum(by_norm, by_rest))))
 
 
-def _joined(own: Sum) -> Sum:
+def _merge_copies(own: Sum) -> Sum:
     """The sum with equal vectors met once: what cancels does so before any kernel value."""
     vectors, place = np.unique(own.vectors, axis=0, return_inverse=True)
     weights = np.zeros(len(vectors))
@@ -217,13 +217,13 @@ class Errors:
         return np.asarray(np.where(count <= known, self.score[count], self.estimate[count]))
 
 
-def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
+def stage_tables(basis: Basis, errors: Errors, form: Form) -> Stages:
     """The tables of a form over the basis, which has at least `k_max` points."""
     ends, known = form.ends, min(form.r_coords, form.k_max)
     estimates = [basis.estimate(int(end)) for end in ends if end > known]
     return Stages(
         ends,
-        packed(basis.coordinates[:known, :known]),
+        pack(basis.coordinates[:known, :known]),
         basis.projection[:known],
         np.concatenate([*estimates, np.zeros(0 if estimates else 1)]),
         TEST_ROUNDING * basis.residuals[ends],
@@ -232,7 +232,7 @@ def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
     )
 
 
-def packed(lower: Array) -> Array:
+def pack(lower: Array) -> Array:
     """A lower triangle row by row."""
     return np.asarray(lower[np.tril_indices(len(lower))])
 

@@ -52,10 +52,10 @@ def reach_of(vectors: Array) -> float:
     return float(np.sqrt(np.square(vectors).sum(axis=1).max(initial=0.0)))
 
 
-def merged(svm: SVM) -> SVM:
+def merge_vectors(svm: SVM) -> SVM:
     """The SVM with vectors that occur twice (in one class, where there are several) met once."""
     groups = class_slices(svm.counts) if svm.counts else [slice(0, svm.n_vectors)]
-    parts = [each_once(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
+    parts = [merge_copies(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
     vectors = np.concatenate([part[0] for part in parts])
     if len(vectors) == svm.n_vectors:
         return svm
@@ -64,7 +64,7 @@ def merged(svm: SVM) -> SVM:
     return replace(svm, vectors=vectors, coefficients=coefficients, counts=counts)
 
 
-def each_once(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
+def merge_copies(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
     """Each vector once, where it stood first, with the coefficients of its copies added up."""
     if not len(vectors):
         return vectors, coefficients
@@ -81,7 +81,7 @@ def mostly_zeros(svm: SVM) -> bool:
     return not svm.front.nodes and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
 
 
-def centred(svm: SVM) -> SVM:
+def centre_vectors(svm: SVM) -> SVM:
     """The same RBF machine about the mean of its vectors, where that makes them much shorter.
 
     Float32 rounds a vector by a share of its length, and a shift by a float32 number is free of that.
@@ -95,10 +95,10 @@ def centred(svm: SVM) -> SVM:
     vectors = svm.vectors - centre
     if reach_of(vectors) > SHORTER * reach_of(svm.vectors):
         return svm
-    return replace(svm, vectors=vectors, front=_shifted(svm.front, last, centre))
+    return replace(svm, vectors=vectors, front=_shift(svm.front, last, centre))
 
 
-def _shifted(front: Front, last: ir.Scale | None, centre: Array) -> Front:
+def _shift(front: Front, last: ir.Scale | None, centre: Array) -> Front:
     if last is None:
         return front.then(scale(centre, np.ones(len(centre))))
     shift, factor = front.tables[last.shift], front.tables[last.factor]
@@ -106,7 +106,7 @@ def _shifted(front: Front, last: ir.Scale | None, centre: Array) -> Front:
     return replace(front, tables=front.tables | {last.shift: moved})
 
 
-def prepared_rows(svm: SVM, data: Data | None) -> Array:
+def prepare_rows(svm: SVM, data: Data | None) -> Array:
     """The data's finite rows as the kernel sees them."""
     if data is None:
         return np.zeros((0, svm.kernel_width))
@@ -123,8 +123,8 @@ def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
     """So many rows in the kernel's space, fewer where the data has fewer."""
     random = np.random.default_rng(seed)
     if not len(rows):
-        made = made_up_rows(svm.vectors, count, random)
-        return made if len(made) else svm.vectors[:1]
+        between = made_up_rows(svm.vectors, count, random)
+        return between if len(between) else svm.vectors[:1]
     picks = random.permutation(len(rows))[:MOST_ROWS]
     chosen = rows[np.sort(picks[:count])]
     own = {row.tobytes() for row in svm.vectors}
@@ -141,7 +141,7 @@ def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:
     return np.concatenate([sample, rows[np.sort(picks)], svm.vectors])
 
 
-def joined(svm: SVM) -> SVM:
+def join_parts(svm: SVM) -> SVM:
     """Machines that share kernel and preprocessing as one, each vector with a weight in its own sum."""
     if not svm.parts:
         return svm

@@ -18,14 +18,14 @@ from svmcompile.accelerate.bounds.choose import (
     Instead,
     Prices,
     no_gain,
-    preferred,
+    pick_cheapest,
     prices,
     remarks,
 )
 from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.order import Ordered, ordered_basis
-from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stages
+from svmcompile.accelerate.bounds.order import Ordered, order_basis
+from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stage_tables
 from svmcompile.accelerate.bounds.sums import Sum, guess_rows, reach_of
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
@@ -56,7 +56,7 @@ class Guess:
     centre: Array  # [d]
 
 
-def fitted_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
+def fit_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
     """Ridge regression of the labels, one against the rest."""
     centre = nearest_float32(points.mean(axis=0))
     h = points - points.mean(axis=0)
@@ -79,13 +79,15 @@ class Pair:
 
     def first(self, block: int, k_max: int) -> Stages:
         count = min(k_max, len(self.ordered.basis))
-        return stages(self.ordered.basis, self.errors, Form(block, count, count))
+        return stage_tables(self.ordered.basis, self.errors, Form(block, count, count))
 
     def picks(self, k_max: int) -> NDArray[np.int64]:
         return self.members[self.ordered.picks[:k_max]]
 
 
-def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
+def bound_votes(
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions
+) -> Program | Instead:
     """`own` is the SVM as its bounded pairs see it: merged and centred."""
     if options.ordering not in ORDERINGS:
         raise OptionError(
@@ -100,11 +102,11 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
         return Instead("a class has no support vectors")
     pairs = _pairs(own, error, options)
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
+    guess = fit_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
     price = prices(options.tune, svm)
     some = sample[:: -(-len(sample) // SOME_ROWS)]
-    choice = _chosen(maker, some, price, options)
+    choice = _choose(maker, some, price, options)
     details = {"choice": choice.as_dict(), "sample_rows": len(some)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
@@ -121,7 +123,7 @@ def _pairs(own: SVM, error: KernelError, options: AnytimeOptions) -> list[Pair]:
             members = np.concatenate([everyone[groups[i]], everyone[groups[j]]])
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
             one = Sum(own.kernel, own.vectors[members], weights, float(own.intercepts[index]))
-            ordered = ordered_basis(one, own.vectors[:0], limited)
+            ordered = order_basis(one, own.vectors[:0], limited)
             found.append(Pair(one, members, ordered, Errors.of(ordered.basis, one.bias, error)))
             advance(1)
     return found
@@ -172,18 +174,18 @@ class Maker:
         return [guess, vote]
 
 
-def _chosen(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
+def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
     """The cheapest form on sample rows that the options leave open: first its block, then its length."""
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
     some = limits[len(limits) // 2]
     blocks = (options.block,) if options.block else BLOCKS
-    first = preferred([_judged(maker, Form(block, some, some), sample, price) for block in blocks])
+    first = pick_cheapest([_judge(maker, Form(block, some, some), sample, price) for block in blocks])
     others = [Form(first.form.block, limit, limit) for limit in limits if limit != some]
-    return min([first, *(_judged(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
+    return min([first, *(_judge(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
 
 
-def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
+def _judge(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     builder = Builder(maker.own)
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}

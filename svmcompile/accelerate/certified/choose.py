@@ -183,7 +183,7 @@ def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]
     return [(order, one) for one in ranks if 2 * one < d and order > 1]
 
 
-def chosen(
+def choose_front(
     whole: AnySum,
     rows: Array,
     values: Array | None,
@@ -208,7 +208,7 @@ def chosen(
             while len(growth.leaves) < size and growth.split():
                 advance(1)
             grown = growth.now()
-            found = [one for form in tried for one in judged(grown, form, price, rest, options)]
+            found = [one for form in tried for one in judge(grown, form, price, rest, options)]
             every += found
             least = [min((one.with_rest(each) for one in found), default=math.inf) for each in rests]
             stale = 0 if any(a < HARDLY * b for a, b in zip(least, best, strict=True)) else stale + 1
@@ -231,7 +231,7 @@ def _driving(tried: list[Form]) -> Form:
     return next((form for form in reversed(dense) if not form.rank), dense[len(dense) // 2])
 
 
-def judged(
+def judge(
     grown: Grown, form: Form, price: TaylorPrices, rest: float, options: CertifiedOptions
 ) -> Iterator[Choice]:
     """What a form and its lower orders cost on the sample rows, of those within the memory."""
@@ -255,7 +255,7 @@ def judged(
         yield Choice(grown, own, front, rest, size, shares, settled == order)
 
 
-def best_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float, ...]:
+def choose_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float, ...]:
     """The gates that make the sample rows cheapest; `rest` is the cost of a row that stays undecided."""
     node, tables = taylor_node(choice.whole, choice.expansions)
     rows, leaf = choice.sample

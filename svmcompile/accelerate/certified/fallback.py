@@ -22,7 +22,7 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import Instead, Prices
 from svmcompile.accelerate.bounds.margins import exponent_error, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.program import single as bounded
+from svmcompile.accelerate.bounds.program import bound_sum as bounded
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.choose import Choice, Early, TaylorPrices
 from svmcompile.accelerate.taylor.front import taylor_node
@@ -96,12 +96,12 @@ class Fallback:
             for part in self.parts
         ]
         total = sum(stage["cost"] for stage in stages)
-        shown = [{key: _rounded(value) for key, value in stage.items()} for stage in stages]
+        shown = [{key: _round(value) for key, value in stage.items()} for stage in stages]
         found_rows = {"sample_rows": len(rows), "undecided": round(left, 5)}
         return {"stages": shown, "cost": round(total, 3), **found_rows}
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
@@ -114,12 +114,12 @@ def direct(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback 
     """The sum of all vectors."""
     first = DIRECT[tune]
     settings = AnytimeOptions(tune=tune, force=True, k_max=first, block=first, r_coords="0")
-    return _made(svm, own, rows, left, settings, "the sum")
+    return _make(svm, own, rows, left, settings, "the sum")
 
 
 def bounds(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
     """The bounds of `anytime` first."""
-    return _made(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
+    return _make(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
 
 
 def is_quadratic(svm: SVM) -> bool:
@@ -133,14 +133,14 @@ def quadratic_cost(svm: SVM, price: TaylorPrices) -> float:
     return price.form(d * (d + 1) // 2 + d)
 
 
-def undecided(choice: Choice) -> Array:
+def undecided_rows(choice: Choice) -> Array:
     """Sample rows that no order decides; all of them if there are none."""
     left = [leaf.sample[leaf.settled(choice.form) == choice.form.order] for leaf in choice.leaves]
     found = np.concatenate(left)
     return found if len(found) else choice.sample[0]
 
 
-def _made(
+def _make(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions, kind: str
 ) -> Fallback | Instead:
     program = bounded(svm, own, rows, sample, options)
@@ -267,7 +267,7 @@ def _peaks(w: Array, chain: int) -> Array:
     return np.asarray(values.max(axis=1))
 
 
-def guarded(svm: SVM, width: float) -> Program:
+def guard_sum(svm: SVM, width: float) -> Program:
     """The program of a machine with one decision value."""
     builder = Builder(svm)
     exact = builder.exact_in_double()

@@ -28,7 +28,7 @@ LEAST_ROWS = 8  # of a leaf that is split
 LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not
 
 
-def calibrated(found: Expansion, whole: AnySum, rows: Array, values: Array) -> Expansion:
+def calibrate(found: Expansion, whole: AnySum, rows: Array, values: Array) -> Expansion:
     """The expansion with bounds fitted to the values of the sum at rows."""
     if len(rows) < MEASURED_ROWS:
         return found
@@ -66,7 +66,7 @@ class Leaf:
         if form not in self._expansions:
             found = self.local.expansion(form.order, form.rank, form.cells, form.filled > 0)
             if self.values is not None:
-                found = calibrated(found, self.local.whole, self.rows, self.values)
+                found = calibrate(found, self.local.whole, self.rows, self.values)
             self._expansions[form] = found
         return self._expansions[form]
 

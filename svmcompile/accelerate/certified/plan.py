@@ -27,7 +27,7 @@ from svmcompile.accelerate.certified.fallback import (
     made_jets,
     most_jets,
     quadratic,
-    undecided,
+    undecided_rows,
 )
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
         return self.choice.front + self.choice.shares[-1] * self.behind.cost
 
 
-def planned(
+def make_plan(
     svm: SVM,
     own: SVM,
     rows: Array,
@@ -67,7 +67,7 @@ def planned(
     first, kind, tune = tried[0], options.fallback, options.tune
     if is_quadratic(svm):
         return Plan(first, quadratic(svm, PRICES[tune]))
-    left = undecided(first)
+    left = undecided_rows(first)
     plain = direct(svm, own, rows, left, tune)
     if isinstance(plain, Instead):
         return plain

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.bounds.margins import row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.sums import centred, merged
+from svmcompile.accelerate.bounds.sums import centre_vectors, merge_vectors
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
 from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists
 from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
@@ -152,7 +152,7 @@ def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
     held = np.arange(len(rows)) % round(1 / HELD) == 0
     x, _ = undecided_sum(behind)
     seen = interpret_values(behind, rows[~held][:ROWS], {x})[x]
-    own = centred(merged(svm))
+    own = centre_vectors(merge_vectors(svm))
     program = with_front(svm, behind, row_error(own.front, own.n_features), seen, centres, order=1)
     figures = _figures(program, listed, rows[held])
     note = f"{figures['rows']:.1%} of held-out rows exit by proof; the claim covers every row"

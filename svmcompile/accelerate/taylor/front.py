@@ -56,7 +56,7 @@ class Centres:
         self.parts[leaf] = self.parts[leaf][~right]
 
 
-def grow(rows: Array, leaves: int, seed: int = 0) -> Centres:
+def grow_centres(rows: Array, leaves: int, seed: int = 0) -> Centres:
     """Split the leaf whose rows are farthest apart, until there are so many leaves or nothing to split."""
     generator = np.random.default_rng(seed)
     tree = Centres([np.arange(len(rows))])
@@ -206,7 +206,7 @@ def rbf_sum(at: At, row: RowError) -> RbfSum:
 def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: int, order: int) -> Program:
     """A program of one bounded sum with a Taylor front end; `rows` are rows as the sum sees them."""
     _, out = undecided_sum(program)
-    whole, tree = rbf_sum(At(maker(program, out), program.tables), row), grow(rows, leaves)
+    whole, tree = rbf_sum(At(maker(program, out), program.tables), row), grow_centres(rows, leaves)
     return insert_front(svm, program, whole, tree, expansions(whole, rows, tree, order))
 
 

@@ -298,7 +298,7 @@ def _cubic_window(points: Array, weights: Array) -> tuple[float, float, float]:
     return -largest, largest, float(np.trace(product))
 
 
-def widened(value: Any, d: int) -> Any:
+def widen(value: Any, d: int) -> Any:
     """A place among the cells or a bound, larger by more than rounding can do to it."""
     return value * (1 + max(WIDER, 2 * distance_rounding(d)))
 

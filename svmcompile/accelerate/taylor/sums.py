@@ -36,7 +36,7 @@ from svmcompile.accelerate.taylor.spectra import (
     remainders,
     roundings,
     spectra,
-    widened,
+    widen,
     window,
 )
 from svmcompile.ir.arithmetic import Array
@@ -171,7 +171,7 @@ class PolyLocal(About):
     def __init__(self, whole: PolySum, rows: Array, sharpen: int = FEW_PRODUCTS) -> None:
         super().__init__(whole.gamma, rows)
         self.whole, self.sharpen, self.s = whole, sharpen, whole.vectors
-        self.radius = math.sqrt(widened(self.reach, len(self.centre)) / self.gamma)  # of the cells
+        self.radius = math.sqrt(widen(self.reach, len(self.centre)) / self.gamma)  # of the cells
         self.farthest = float(np.linalg.norm(self.centre)) + self.radius
         check_limits(self.gamma, whole.mass(self.farthest) + abs(whole.bias), len(self.centre))
         check_reach(self.radius)
@@ -212,12 +212,12 @@ class PolyLocal(About):
     def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
         """u^(k / 2) / u does not fall with u, so it is largest where a part of a cell ends."""
         d = len(self.centre)
-        stop = widened(np.linspace(0.0, self.reach, cells * PARTS + 1)[1:], d)
+        stop = widen(np.linspace(0.0, self.reach, cells * PARTS + 1)[1:], d)
         found = np.zeros((len(stop), 2))
         for k in range(order + 1, self.whole.degree + 1):
             low, high = self.windows[k]
             found += stop[:, None] ** (k / 2 - 1) * np.array([-low, high])
-        return np.asarray(widened(found.reshape(cells, PARTS, 2).max(axis=1), d))
+        return np.asarray(widen(found.reshape(cells, PARTS, 2).max(axis=1), d))
 
     def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
         """A row that is off by |dx| before it gets here moves the sum by at most |dx| times its gradient:
@@ -228,7 +228,7 @@ class PolyLocal(About):
         for k, ends in self.windows.items():
             gradient += k * max(-ends[0], ends[1]) * self.gamma ** (k / 2) * self.radius ** (k - 1)
         moved = gradient * (e0 + e1 * self.farthest)
-        reach = widened(self.reach, d)
+        reach = widen(self.reach, d)
         fixed = moved + offline(m, d, rank) * whole.mass(self.farthest)
         fixed += vanished(d, rank, self.gamma, gap, reach, fades=False)
         return order_margins(sizes, width, rank, fixed, reach)

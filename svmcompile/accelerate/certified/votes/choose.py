@@ -15,7 +15,7 @@ from svmcompile.accelerate.bounds.votes import Guess
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.certified.votes.places import Expanded, Form, Place, Placed, slack_of
-from svmcompile.accelerate.taylor.front import Centres, grow
+from svmcompile.accelerate.taylor.front import Centres, grow_centres
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
@@ -275,7 +275,7 @@ class Chooser:
         counts = [self.options.leaves] if self.options.leaves else _doubled(MOST_CENTRES)
         before = 0
         for count in counts:
-            trees = [grow(rows, count, self.options.seed) for rows in self.by_class]
+            trees = [grow_centres(rows, count, self.options.seed) for rows in self.by_class]
             total = sum(len(tree.parts) for tree in trees)
             forms = [form for form in self.forms() if self._bytes(trees, form) <= self.most_bytes]
             if not forms or total == before:

@@ -21,7 +21,7 @@ from svmcompile.accelerate.bounds.margins import (
     error_in_double,
     kernel_error,
 )
-from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
+from svmcompile.accelerate.bounds.sums import merge_copies, mostly_zeros
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir.arithmetic import Array, in_segments
@@ -75,7 +75,7 @@ class Pairs:
         for index, (i, j) in enumerate(pair_indices(len(own.counts))):
             both = np.concatenate([own.vectors[groups[i]], own.vectors[groups[j]]])
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
-            vectors, (added,) = each_once(both, weights[None])
+            vectors, (added,) = merge_copies(both, weights[None])
             left = added != 0 if added.any() else slice(None)
             vectors, added = vectors[left], added[left]
             norm = float(added @ own.kernel.values(vectors, vectors) @ added)
