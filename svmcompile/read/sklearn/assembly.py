@@ -1,8 +1,7 @@
 """Assembly: the machines that wrappers put together, and what is made of their sums.
 
-Wrappers ask for the answers of the estimators they hold. An answer's scores are columns of the sums of all
-machines as long as nothing is made of them, so that many machines become one node and not many.
-
+Wrappers ask for the answers of the estimators they hold. An answer's scores are columns of the sums of
+all machines as long as nothing is made of them, so that many machines become one node and not many.
 Machines trained on the same rows share many support vectors: together each is met once.
 """
 

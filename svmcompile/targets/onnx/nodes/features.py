@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.values import INDEX, Values, build
+from svmcompile.targets.onnx.graph import INDEX, Values, build
 
 
 @build.register
