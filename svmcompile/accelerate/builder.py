@@ -73,7 +73,7 @@ class Builder:
                 prepared[front] = self.preprocess(own, row)
             value = self.exact_sums(f"{own}sums", own, prepared[front])
             if sums:
-                self.body.append(ir.Beside(out if last else f"{own}and_before", sums, value))
+                self.body.append(ir.Join(out if last else f"{own}and_before", sums, value))
             sums = self.body[-1].out
         self.svm = whole
         return sums

@@ -9,7 +9,7 @@ from typing import Any
 from svmcompile.bench.driver import Compiler, run
 from svmcompile.bench.result import Times
 from svmcompile.ir.arithmetic import BYTES, Number
-from svmcompile.ir.nodes import KernelSum, PairSum
+from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 
 RUN_SECONDS = 120
@@ -55,8 +55,8 @@ class Work:
     @classmethod
     def of(cls, program: Program, number: Number) -> Work:
         """2 n d flops for the products of a row with n vectors; every table entry once, without padding."""
-        sums = [node for node in program.body if isinstance(node, (KernelSum, PairSum))]
-        flops = sum(2 * int(program.tables[node.vectors].size) for node in sums)
+        sums = [At(node, program.tables) for node in program.body if node.sums_kernels]
+        flops = sum(2 * int(at.vectors.size) for at in sums)
         entries = sum(int(table.size) for table in program.tables.values())
         return cls(flops, entries * BYTES[number])
 

@@ -47,8 +47,6 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
     level = Level.MACHINE if program.number else Level.MATH
     for node in program.body:
         where = f"{type(node).__name__} %{node.out}"
-        if node.level not in (level, Level.BOTH):
-            found.append(f"{where}: a {node.level.value} node in a {level.value} program")
         if node.out in types:
             found.append(f"{where}: the name is taken")
         missing = [f"%{name}" for name in ir.operands(node) if name not in types]
@@ -58,6 +56,8 @@ def infer_types(program: Program, problems: list[str] | None = None) -> Types:
             continue
         try:
             at = At(node, program.tables, types)
+            if (own := node.stands_on(at)) not in (level, Level.BOTH):
+                found.append(f"{where}: a {own.value} node in a {level.value} program")
             types[node.out] = _widened(node, types, _whole_result(at, node.result(at)))
         except (ValueError, IndexError) as error:
             found.append(f"{where}: {error}")
@@ -73,7 +73,7 @@ def input_type(program: Program) -> Type:
 
 def _widened(node: Node, types: Types, found: Type) -> Type:
     """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
-    wide = isinstance(node, ir.Widen) or in_double(node, types)
+    wide = node.widens or in_double(node, types)
     return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES))
 
 

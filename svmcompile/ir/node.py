@@ -20,6 +20,7 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
 from svmcompile.ir.kinds import Tables as Tables
 
+RowError = tuple[float, NDArray[Any]]  # by size, and of each feature
 Result = tuple[NDArray[Any], NDArray[np.float64], Any]  # value, error, rows made unstable
 N = TypeVar("N", bound="Node")
 VALUES, TABLES = ("Value", "Lazy"), ("Table", "IndexTable")
@@ -44,12 +45,20 @@ class Node:
     is_whole: ClassVar[bool] = False  # its tables are whole numbers
     takes_whole: ClassVar[bool] = False  # it is for floats, and gives whole numbers where it reads some
     may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
+    sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
+    certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    widens: ClassVar[bool] = False  # it makes doubles of a row
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure
+    has_orders: ClassVar[bool] = False  # it tries polynomials of one order after another
     flops: ClassVar[int] = 0  # per number it gives, where that is all its work
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
     small_tables: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # fields that may have these types as well
+
+    def stands_on(self, at: At) -> Level:
+        """The level of its layout, which its tables tell where a node has several."""
+        return self.level
 
     def result(self, at: At) -> Type:
         """The type it gives; ValueError if operands or tables do not fit."""
@@ -66,6 +75,12 @@ class Node:
     def error(self, at: At, a: Arithmetic) -> Result:
         """Its value, a bound on its error, and the rows it makes unstable."""
         raise TypeError(f"no error bound for {type(self).__name__}")
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        """(r, c) with |error_j| <= r |value_j| + c_j for every row, from those of what it reads; None if
+        there is no such bound: sums of features may cancel, and what is left of them may be all error.
+        """
+        return None
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         """The rows for which it needs its lazy operand."""

@@ -96,8 +96,7 @@ def lower(
 def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
     """A node whose layout differs for processors with vector instructions."""
     if isinstance(node, PlaneLists):
-        lists, made = tile_lists(node, made, number)
-        return [lists], made
+        return [node], tile_lists(node, made, number)
     tiled = tile_taylor(program, node, number) if isinstance(node, TaylorSum) else None
     return ([tiled[0]], tiled[1]) if tiled else ([node], made)
 

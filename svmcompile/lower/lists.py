@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.nodes import PlaneLists, TiledLists
+from svmcompile.ir.nodes import PlaneLists
 
 Tables = dict[str, NDArray[Any]]
 
@@ -20,21 +20,16 @@ LANES = {"f32": 4, "f64": 2}  # 16 bytes, which every processor with vector inst
 MOST_FEATURES, MOST_OF_SINGLES = 8, 32
 
 
-def tile_lists(node: PlaneLists, tables: Tables, number: Number) -> tuple[PlaneLists | TiledLists, Tables]:
-    """The node with its planes in groups, or as it is where that would not pay."""
+def tile_lists(node: PlaneLists, tables: Tables, number: Number) -> Tables:
+    """The tables with planes in groups, or as they are where that would not pay."""
     planes, lanes = tables[node.planes], LANES[number]
     lengths = np.diff(tables[node.starts].astype(np.int64))
     singles = node.order == "all" and len(lengths) > 1 and lengths.max() == 1
     if planes.shape[1] > (MOST_OF_SINGLES if singles else MOST_FEATURES) or planes.dtype == np.float16:
-        return node, tables
+        return tables
     if node.order == "dag" and lengths.mean() < lanes / 2:
-        return node, tables  # of each group, few planes would be looked at
-    return _tiled(node), tables | {node.planes: groups(planes, lanes)}
-
-
-def _tiled(node: PlaneLists) -> TiledLists:
-    fields = (node.planes, node.thresholds, node.starts, node.answers, node.rest, node.centre)
-    return TiledLists(node.out, node.x, *fields, node.order)
+        return tables  # of each group, few planes would be looked at
+    return tables | {node.planes: groups(planes, lanes)}
 
 
 def groups(planes: NDArray[Any], lanes: int) -> NDArray[Any]:

@@ -51,9 +51,9 @@ class Head:
 
     def by_probability(self) -> Head:
         """The same head, with the most probable class for its label."""
-        chances = self.value("probabilities")
-        assert chances, "the head has no probabilities"
-        label = ir.ArgMax("most_probable", chances)
+        probabilities = self.value("probabilities")
+        assert probabilities, "the head has no probabilities"
+        label = ir.ArgMax("most_probable", probabilities)
         outputs = [
             Output(out.name, label.out if out.name == "label" else out.value) for out in self.outputs
         ]
@@ -110,19 +110,19 @@ class HeadMaker:
         return name
 
     def columns(self, stem: str, values: str, columns: Any) -> str:
-        return self.add(ir.Columns(self.name(stem), values, self.indices("columns", columns)))
+        return self.add(ir.Pick(self.name(stem), values, self.indices("columns", columns)))
 
     def beside(self, stem: str, values: list[str]) -> str:
         """Values one after the other."""
         left = values[0]
         for right in values[1:]:
-            left = self.add(ir.Beside(self.name(stem), left, right))
+            left = self.add(ir.Join(self.name(stem), left, right))
         return left
 
     def largest(self, scores: str) -> str:
         return self.add(ir.ArgMax(self.name("label"), scores))
 
-    def pair_chances(self, platt: tuple[Any, Any], sums: str, sign: int) -> str:
+    def pair_probabilities(self, platt: tuple[Any, Any], sums: str, sign: int) -> str:
         """Platt's probabilities of pairs, from values of LIBSVM's sign or, with -1, of the other."""
         a, b = platt
         slopes, offsets = self.table("platt_a", sign * a), self.table("platt_b", b)
@@ -140,7 +140,7 @@ def own_head(svm: SVM) -> Head:
     if rule == "none":
         return maker.head({"value": SUMS})
     scores = machine_scores(svm, maker, SUMS)
-    chances = machine_chances(svm, maker, SUMS)
+    probabilities = machine_probabilities(svm, maker, SUMS)
     if rule == "vote":
         assert svm.labels
         label = maker.add(ir.Vote(maker.name("label"), SUMS, len(svm.labels)))
@@ -152,7 +152,9 @@ def own_head(svm: SVM) -> Head:
     if svm.sample_offset is not None:
         offset = maker.table("sample_offset", [svm.sample_offset])
         samples = maker.add(ir.Shifted(maker.name("samples"), SUMS, offset))
-    return maker.head({"scores": scores, "label": label, "samples": samples, "probabilities": chances})
+    return maker.head(
+        {"scores": scores, "label": label, "samples": samples, "probabilities": probabilities}
+    )
 
 
 def machine_scores(svm: SVM, maker: HeadMaker, sums: str) -> str:
@@ -163,7 +165,7 @@ def machine_scores(svm: SVM, maker: HeadMaker, sums: str) -> str:
     return maker.add(ir.OvrScores(maker.name("scores"), sums, len(svm.labels)))
 
 
-def machine_chances(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
+def machine_probabilities(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
     """Probabilities of the classes of one machine, where it was trained with them."""
     if svm.density_marks is not None:
         return maker.add(
@@ -173,7 +175,7 @@ def machine_chances(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
         return None
     assert svm.labels
     turned = svm.label_rule.value == "negative-first"  # scikit-learn's sign of two classes
-    pairs = maker.pair_chances(svm.platt, sums, -1 if turned else 1)
+    pairs = maker.pair_probabilities(svm.platt, sums, -1 if turned else 1)
     if len(svm.labels) == 2 and not turned:  # LIBSVM itself couples three classes or more
         both = maker.add(ir.Complement(maker.name("both_chances"), pairs))
         return maker.columns("probabilities", both, [1, 0])

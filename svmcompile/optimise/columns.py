@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import fresh, maker, only_maker, readers
-from svmcompile.ir.kinds import Types
+from svmcompile.ir.kinds import Kind, Types
 from svmcompile.ir.nodes import (
     Affine,
     AsFeatures,
@@ -52,6 +52,8 @@ def _fold_one(program: Program) -> Program:
         return program
     types = infer_types(program)
     for index, node in enumerate(program.body):
+        if types[node.out].kind is not Kind.FEATURES:
+            continue  # heads stay as they are
         if isinstance(node, Pick) and _is_identity(program, types, node):
             return _without(program, node)
         for rule in RULES.get(type(node), ()):

@@ -102,15 +102,17 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
     def offered(method: str) -> Run | None:
         return runner(method) if hasattr(estimator, method) else None
 
-    chances = offered("predict_proba") if svm.has_probabilities else None
-    predict = _most_probable(chances, svm) if svm.most_probable and chances else runner("predict")
-    return Original(svm.source.kind, predict, offered("decision_function"), chances)
+    probabilities = offered("predict_proba") if svm.has_probabilities else None
+    predict = (
+        _most_probable(probabilities, svm) if svm.most_probable and probabilities else runner("predict")
+    )
+    return Original(svm.source.kind, predict, offered("decision_function"), probabilities)
 
 
-def _most_probable(chances: Run, svm: SVM) -> Run:
+def _most_probable(probabilities: Run, svm: SVM) -> Run:
     assert svm.labels
     labels = svm.labels.array()
-    return lambda data: np.asarray(labels[chances(data).argmax(axis=1)])
+    return lambda data: np.asarray(labels[probabilities(data).argmax(axis=1)])
 
 
 def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
@@ -129,16 +131,16 @@ def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
         _, scores = model.run(_rows(data, svm), svm.n_sums)
         return scores[:, 0] if svm.n_sums == 1 else scores
 
-    def chances(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def probabilities(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         return model.run_probability(_rows(data, svm), len(svm.labels or ()))
 
     def predict_proba(data: Any) -> NDArray[Any]:
-        found = chances(data)[1]
+        found = probabilities(data)[1]
         return found[:, ::-1] if svm.density_marks is not None else found  # LIBSVM has the inlier first
 
     def most_probable(data: Any) -> NDArray[Any]:
         assert svm.labels
-        return chances(data)[0].astype(svm.labels.dtype)
+        return probabilities(data)[0].astype(svm.labels.dtype)
 
     return Original(
         f"LIBSVM {model.version}",

@@ -68,9 +68,9 @@ class BatchModel(ABC):
         """Probabilities of the classes, in the order of the labels."""
         self._require("predict_proba", "probabilities; use predict or decision_function")
         rows = self._rows(data)
-        chances = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
-        self._call("predict_proba", rows, chances)
-        return chances.astype(np.float64)
+        probabilities = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
+        self._call("predict_proba", rows, probabilities)
+        return probabilities.astype(np.float64)
 
     def score_samples(self, data: Any) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.check import infer_types
+from svmcompile.ir.kinds import Kind
 from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real, Rounded, many_bits
 from svmcompile.verification.certificates import Certificate, Held, certified
@@ -166,7 +168,9 @@ def _balls(certificate: Held, row: Balls, arithmetic: Real) -> TaylorBalls | Jet
 
 def sum_of(program: Program) -> ir.Node:
     """The node of a program's kernel sums as the original has them, in double where there are others."""
-    sums = [node for node in program.body if isinstance(node, (ir.KernelSum, ir.PairSum, ir.Beside))]
+    types, kinds = infer_types(program), (ir.KernelSum, ir.PairSum, ir.Join)
+    makers = [node for node in program.body if isinstance(node, kinds)]
+    sums = [node for node in makers if types[node.out].kind is not Kind.FEATURES]
     if not sums:
         raise UnsupportedError(
             "the original holds no kernel sums to compare with; give the model they are of"

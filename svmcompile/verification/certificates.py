@@ -50,7 +50,8 @@ class OfSum:
         """Those of each row: about the centre it is taken to, or about every one; and of jets behind."""
         tables = self.program.tables
         known = interpret_values(self.program, rows, {node.leaf for node in self.nodes})
-        jets = [JetCertificate(node, tables) for node in self.program.body if isinstance(node, ir.JetSum)]
+        body: tuple[Any, ...] = self.program.body
+        jets = [JetCertificate(node, tables) for node in body if node.certificate == "jets"]
         assert all(node.x == self.x for node in self.nodes), "polynomials read one row"
         assert all(one.node.x == self.x for one in jets), "jets read the row as polynomials do"
         for at in range(len(rows)):
@@ -141,11 +142,12 @@ def _pair(
 
 def certified(program: Program) -> OfSum | OfVote:
     """The certificates of a program."""
-    sums = [node for node in program.body if isinstance(node, ir.TaylorSum)]
+    sums: list[Any] = [node for node in program.body if node.certificate == "polynomials"]
     if sums:
         return OfSum(program, sums)
+    node: Any
     for node in program.body:
-        if isinstance(node, ir.TaylorVote):
+        if node.certificate == "vote":
             return OfVote(program, node)
     raise UnsupportedError(
         f"a program of method {program.origin.method} holds no Taylor certificates; "

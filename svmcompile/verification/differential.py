@@ -134,7 +134,7 @@ class _Expected:
     rows: NDArray[Any]
     labels: NDArray[Any]
     scores: NDArray[Any] | None
-    chances: NDArray[Any] | None
+    probabilities: NDArray[Any] | None
 
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
@@ -142,8 +142,10 @@ class _Expected:
         scores = labels.astype(np.float64) if program.labels is None else None
         if program.output("scores"):
             scores = _values(original, "decision_function", rows)
-        chances = _values(original, "predict_proba", rows) if program.output("probabilities") else None
-        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1), chances)
+        probabilities = (
+            _values(original, "predict_proba", rows) if program.output("probabilities") else None
+        )
+        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1), probabilities)
 
 
 def _summed_by_original(program: Program, original: Any) -> Program | None:
@@ -249,13 +251,13 @@ def _errors(
 def _probability_errors(backend: Backend, expected: _Expected, bounds: Bounds) -> dict[str, float | None]:
     """The worst error of probabilities among rows that have a bound, absolute and over the bound."""
     keys = ("max_probability_error", "max_probability_error_over_bound")
-    if expected.chances is None:
+    if expected.probabilities is None:
         return dict.fromkeys(keys)
     found = _values(backend.runner, "predict_proba", expected.rows)
-    if found is None or found.shape != expected.chances.shape:
+    if found is None or found.shape != expected.probabilities.shape:
         raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
     known = np.isfinite(bounds.probabilities).all(axis=1)
-    error = np.abs(found - expected.chances)[known]
+    error = np.abs(found - expected.probabilities)[known]
     error = np.where(np.isnan(error), np.inf, error)
     over = error / np.maximum(bounds.probabilities[known], np.finfo(np.float64).tiny)
     return dict(zip(keys, (float(error.max(initial=0.0)), float(over.max(initial=0.0))), strict=True))

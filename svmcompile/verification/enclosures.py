@@ -60,9 +60,8 @@ def _(node: ir.Pick, values: Enclosures) -> Balls:
     return [x[column] for column in values.tables[node.columns]]
 
 
-@enclose.register(ir.Join)
-@enclose.register(ir.Beside)
-def _(node: ir.Join | ir.Beside, values: Enclosures) -> Balls:
+@enclose.register
+def _(node: ir.Join, values: Enclosures) -> Balls:
     return values(node.left) + values(node.right)
 
 

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from anytime_cases import KINDS, hard_rows, machine, readings, sum_of
 
-from svmcompile.accelerate.bounds.basis import embedded
-from svmcompile.accelerate.bounds.greedy import Candidates, Factor
-from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.order import ordered_basis
-from svmcompile.accelerate.bounds.orderings import ORDERINGS, MinWz, Sgma, ordered
+from svmcompile.accelerate.bounds.options import ORDERINGS, AnytimeOptions
+from svmcompile.accelerate.bounds.order import Candidates, Factor, MinWz, Sgma, ordered, ordered_basis
+from svmcompile.accelerate.bounds.stages import embedded
 from svmcompile.accelerate.bounds.sums import Sum, merged
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.stages import self_kernel

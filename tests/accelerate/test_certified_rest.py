@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.certified.votes import as_pairs, joined
+from svmcompile.accelerate.bounds.sums import joined
+from svmcompile.accelerate.certified.votes.pairs import as_pairs
 from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import OptionError, UnsupportedError

@@ -13,8 +13,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.taylor import jets as making
-from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.jets import greedy, jet_node
+from svmcompile.accelerate.taylor.sums import Local
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At

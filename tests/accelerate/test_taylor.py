@@ -11,10 +11,9 @@ from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import Centres, add_front, grow
 from svmcompile.accelerate.taylor.spectra import spectra
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.node import At

@@ -27,7 +27,7 @@ from svmcompile.ir.store import FORMAT, from_bytes, load, save, to_bytes
 
 ROOT = Path(__file__).parents[2]
 STORED = [ROOT / "tests" / "data" / f"format{number}.svmc" for number in range(1, FORMAT + 1)]
-DIGEST = "abc19b2f726ad40ade824b09e3234621a48bcd6e38e9fdb11b1967e0b17a44a6"
+DIGEST = "84fc76cbb34fae36581008faad0ae37fd532f6017829d1890d979d7efbd78425"
 
 
 def example() -> Program:

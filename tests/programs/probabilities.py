@@ -1,4 +1,4 @@
-"""Small programs whose heads give probabilities: every node of `ir/chances.py` is in one of them."""
+"""Small programs whose heads give probabilities: every node of that family is in one of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def coupled(classes: int) -> Program:
     """Platt's probabilities of pairs, coupled."""
     random, pairs = np.random.default_rng(classes), classes * (classes - 1) // 2
     maker = HeadMaker()
-    chances = maker.pair_chances((-2 * random.random(pairs) - 0.5, random.normal(size=pairs)), "sums", 1)
+    chances = maker.pair_probabilities(
+        (-2 * random.random(pairs) - 0.5, random.normal(size=pairs)), "sums", 1
+    )
     return _program(pairs, classes, maker.add(ir.Couple(maker.name("p"), chances, classes)), maker)
 
 

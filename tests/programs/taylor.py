@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, head_nodes
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.front import add_front
-from svmcompile.accelerate.taylor.poly import PolySum
+from svmcompile.accelerate.taylor.front import add_front, grow
+from svmcompile.accelerate.taylor.sums import PolySum, RbfSum
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.program import Claim, Output, Program

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.bounds.sums import merged
-from svmcompile.accelerate.certified.votes import certified_votes
+from svmcompile.accelerate.bounds.sums import centred, merged, prepared_rows, sample_rows
+from svmcompile.accelerate.certified.votes.votes import certified_votes
 from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check

@@ -15,8 +15,7 @@ from svmcompile.accelerate.bounds.margins import RowError
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.method import whole_sum
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import add_front, grow
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Claim, Output, Program

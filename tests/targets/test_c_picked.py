@@ -24,10 +24,9 @@ from onnx_cases import outputs
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.certified.guarded import guard_width, guarded
-from svmcompile.accelerate.taylor.before import insert_front, shares
-from svmcompile.accelerate.taylor.centres import Centres
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.certified.fallback import guard_width, guarded
+from svmcompile.accelerate.taylor.front import Centres, insert_front, shares
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret

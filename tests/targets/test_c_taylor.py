@@ -24,9 +24,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.builder import Builder, head_nodes
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import add_front, grow
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Claim, Output, Program

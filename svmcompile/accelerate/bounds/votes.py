@@ -12,21 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.choose import Choice, preferred
-from svmcompile.accelerate.bounds.costs import Prices, prices
-from svmcompile.accelerate.bounds.guess import Guess, fitted_guess
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import (
+    ROUNDING,
+    Choice,
+    Instead,
+    Prices,
+    no_gain,
+    preferred,
+    prices,
+    remarks,
+)
 from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.order import Ordered, ordered_basis
-from svmcompile.accelerate.bounds.remarks import ROUNDING, no_gain, remarks
-from svmcompile.accelerate.bounds.sample import guess_rows
 from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stages
-from svmcompile.accelerate.bounds.sums import Sum, reach_of
+from svmcompile.accelerate.bounds.sums import Sum, guess_rows, reach_of
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At, run
 from svmcompile.ir.nodes.bounded import spent
@@ -36,10 +41,32 @@ from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 
+RIDGE = 1e-3  # of the mean square of the features
 LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
 BLOCKS = (16, 8, 4)
 SOME_ROWS = 200  # of the sample; every form is tried on them
 ORDERINGS = ("original", "sgma", "min-wz")
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """scores = weights (x - centre) + bias; the largest is the guess."""
+
+    weights: Array  # [k, d]
+    bias: Array  # [k]
+    centre: Array  # [d]
+
+
+def fitted_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
+    """Ridge regression of the labels, one against the rest."""
+    centre = nearest_float32(points.mean(axis=0))
+    h = points - points.mean(axis=0)
+    targets = (labels[:, None] == np.arange(n_classes)).astype(np.float64)
+    level: Array = targets.mean(axis=0)
+    gram = h.T @ h
+    strength = RIDGE * float(np.trace(gram)) or 1.0
+    weights = np.linalg.solve(gram + strength * np.eye(len(gram)), h.T @ (targets - level)).T
+    return Guess(weights, level + weights @ (centre - points.mean(axis=0)), centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +188,6 @@ def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     builder = Builder(maker.own)
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
-    assert isinstance(vote, ir.BoundedVote)
     found = spent(At(vote, builder.tables, env))
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call

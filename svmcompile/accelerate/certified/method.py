@@ -14,37 +14,57 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import Prices, prices
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, Prices, prices
 from svmcompile.accelerate.bounds.margins import RowError, row_error
-from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.remarks import ROUNDING
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.bounds.sums import Sum, merged, mostly_zeros
+from svmcompile.accelerate.bounds.sums import (
+    Sum,
+    centred,
+    joined,
+    merged,
+    mostly_zeros,
+    prepared_rows,
+    sample_rows,
+)
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.choose import chosen
-from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
-from svmcompile.accelerate.certified.early import NAME as EARLY
-from svmcompile.accelerate.certified.early import early_front
-from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, is_quadratic, quadratic_cost
-from svmcompile.accelerate.certified.gates import best_gates
-from svmcompile.accelerate.certified.guarded import guard_width, guarded
-from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.choose import (
+    EARLY,
+    PRICES,
+    Choice,
+    TaylorPrices,
+    best_gates,
+    chosen,
+    early_front,
+)
+from svmcompile.accelerate.certified.fallback import (
+    REDONE,
+    Fallback,
+    Part,
+    guard_width,
+    guarded,
+    is_quadratic,
+    quadratic_cost,
+)
+from svmcompile.accelerate.certified.options import CertifiedOptions, is_one_vs_rest, needless, refuse
 from svmcompile.accelerate.certified.plan import Plan, planned
-from svmcompile.accelerate.certified.refuse import needless, refuse
-from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
-from svmcompile.accelerate.certified.votes import as_pairs, certified_votes, is_one_vs_rest, joined
+from svmcompile.accelerate.certified.votes.pairs import as_pairs
+from svmcompile.accelerate.certified.votes.votes import certified_votes
 from svmcompile.accelerate.fitting.rows import made_up_rows
-from svmcompile.accelerate.taylor.before import front_alone, insert_front
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.poly import MOST_DEGREE, PolySum
+from svmcompile.accelerate.taylor.front import front_alone, insert_front
+from svmcompile.accelerate.taylor.sums import MOST_DEGREE, PolySum, RbfSum
 from svmcompile.data import Data
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
+PROMISE = (
+    "every label is that of the original in double, also where float32 alone could not tell; "
+    "there is no decision function"
+)
+CALIBRATED = (
+    "calibrated: bounds were multiplied by what sample rows showed, so labels may change on other rows"
+)
 BUILD_ROWS = 4000  # of the data, that centres are made of
 MADE_UP = 2000  # rows beside them
 VOTE_CELLS = 8  # of the polynomials of pairs
@@ -52,6 +72,35 @@ VOTE_CELLS = 8  # of the polynomials of pairs
 # the exact sum gains more from rows that come together than those do.
 WORTH = {"host": 0.8, "portable": 0.9, "flops": 0.95}
 MOST_LEFT = {"host": 0.42, "portable": 1.0, "flops": 1.0}
+
+
+def remarks(
+    choice: Choice, figures: dict[str, Any], exact: float, options: CertifiedOptions
+) -> tuple[str, ...]:
+    """Notes for a program with a front end."""
+    decided = ", ".join(
+        f"{stage['share']:.1%} by {stage['stage']}" for stage in figures["stages"] if stage["share"]
+    )
+    axes = f"in {choice.form.rank} directions, " if choice.form.rank else ""
+    return (
+        PROMISE if options.mode == "certified" else CALIBRATED,
+        f"{len(choice.leaves)} centres, order {choice.form.order}, {axes}{choice.bytes} bytes; "
+        f"of sample rows are decided {decided}; predicted {figures['cost'] / exact:.0%} of the exact "
+        f"sum's cost ({UNITS[options.tune]})",
+    )
+
+
+def no_gain(ratio: float, options: CertifiedOptions) -> str:
+    """Why the exact sum is taken."""
+    return (
+        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
+        f"({UNITS[options.tune]}), too much to be worth it; a larger max_bytes allows more centres, and "
+        "force=true emits them nevertheless"
+    )
+
+
+def instead(reason: str) -> str:
+    return f"certified emits the exact sum: {reason}"
 
 
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:

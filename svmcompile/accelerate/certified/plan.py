@@ -11,32 +11,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import prices
-from svmcompile.accelerate.bounds.instead import Instead
-from svmcompile.accelerate.bounds.remarks import ROUNDING
-from svmcompile.accelerate.certified.choose import HARDLY, SQUARE_FEATURES, Choice
-from svmcompile.accelerate.certified.costs import PRICES
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
+from svmcompile.accelerate.certified.choose import HARDLY, PRICES, SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.fallback import (
     REDONE,
+    Costs,
     Fallback,
     Part,
+    Tail,
+    best_tail,
     bounds,
     direct,
     is_quadratic,
+    jet_program,
+    made_jets,
+    most_jets,
     quadratic,
     undecided,
 )
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.tails import (
-    Costs,
-    Tail,
-    best_tail,
-    jet_program,
-    made_jets,
-    most_jets,
-)
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
+from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir.kernel import Array
 from svmcompile.model.svm import SVM
 

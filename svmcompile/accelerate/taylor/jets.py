@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.margins import KernelError, U, direct_rounding
-from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
+from svmcompile.accelerate.taylor.expansion import Expansion
 from svmcompile.accelerate.taylor.front import blocks_of
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.progress import steps

@@ -74,11 +74,8 @@ from svmcompile.ir.nodes.jets import JetSum as JetSum
 from svmcompile.ir.nodes.leaves import LeafSums as LeafSums
 from svmcompile.ir.nodes.leaves import PackedLeaves as PackedLeaves
 from svmcompile.ir.nodes.lists import PlaneLists as PlaneLists
-from svmcompile.ir.nodes.lists import TiledLists as TiledLists
 from svmcompile.ir.nodes.paths import PackedPath as PackedPath
 from svmcompile.ir.nodes.paths import PathSum as PathSum
-from svmcompile.ir.nodes.probabilities import Beside as Beside
-from svmcompile.ir.nodes.probabilities import Columns as Columns
 from svmcompile.ir.nodes.probabilities import Complement as Complement
 from svmcompile.ir.nodes.probabilities import Couple as Couple
 from svmcompile.ir.nodes.probabilities import Density as Density
@@ -110,14 +107,14 @@ NODES: tuple[type[Node], ...] = (
     KernelSum, PairSum, Prepare, PackedSum, TiledSum, SparseSum,
     AxisRoute, PlaneRoute, LeafAffine, OneLeaf,
     PathSum, PackedPath,
-    PlaneLists, TiledLists,
+    PlaneLists,
     LeafSums, PackedLeaves,
     Widen, BoundedSum, StagedSum,
     BoundedVote, StagedVote, TaylorVote,
     TaylorSum, TiledTaylor, PickedTaylor,
     JetSum,
     Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
-    Beside, Columns, Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
+    Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
     Quantise, Requantise, FixedSum, FixedAffine, FixedQuadratic, Dequantise,
     FixedLeaves, FixedPath, FixedLeafSums,
 )  # fmt: skip

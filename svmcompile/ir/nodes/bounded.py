@@ -46,6 +46,7 @@ class Widen(Node):
     """out = x in double, whatever the program's number type; so is all that is computed from it."""
 
     level: ClassVar = Level.BOTH
+    widens: ClassVar = True
     out: Value
     x: Value
 

@@ -1,5 +1,7 @@
 """Nodes of preprocessing: features in, features out. All stand on both levels.
 
+`Pick` and `Join` take scores and probabilities, too.
+
 A projection (PCA) is an `Affine` and a kernel map (Nystroem) a `KernelSum`,
 whose scores `AsFeatures` hands on as features.
 """
@@ -13,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded, split_shift
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
 from svmcompile.ir.node import (
@@ -21,6 +23,7 @@ from svmcompile.ir.node import (
     At,
     Node,
     Result,
+    RowError,
     Work,
     features,
     float32_only,
@@ -61,6 +64,15 @@ class Scale(Node):
         error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
         return value, error + a.tiny * (np.abs(x.value - at.shift) + 3), False
 
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        relative, constant = at.x
+        shift, offset = split_shift(at.shift, at.factor)
+        factor, offset = np.abs(at.factor), np.abs(offset)
+        moved = factor * np.abs(shift)
+        in_double = 8 * ARITHMETIC["f64"].u * moved
+        constant = factor * constant + relative * (offset + moved) + 4 * a.u * offset + in_double
+        return relative + 4 * a.u, constant
+
 
 @dataclass(frozen=True, slots=True)
 class Clip(Node):
@@ -83,6 +95,9 @@ class Clip(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
         return value, at.x.error + a.u * np.abs(value) + a.tiny, False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return at.x[0] + a.u, at.x[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +129,10 @@ class Pick(Node):
     columns: IndexTable  # [m]
 
     def result(self, at: At) -> Type:
-        width, columns = features(at), at.columns
+        given, columns = _numbers(at, "x"), at.columns
         need(columns.ndim == 1 and columns.size > 0, "no columns are picked")
-        within(columns, width, "a column")
-        return Type(Kind.FEATURES, len(columns))
+        within(columns, given.width, "a column")
+        return Type(given.kind, len(columns))
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x[:, at.columns]
@@ -125,6 +140,9 @@ class Pick(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         columns = at.columns
         return at.x.value[:, columns], at.x.error[:, columns], False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return at.x[0], at.x[1][at.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +269,9 @@ class Fill(Node):
         error = np.where(gone, a.u * np.abs(values) + a.tiny, x.error)
         return self.value(at), error, _in_doubt(self, x)
 
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        return (at.x[0], at.x[1] + a.u * np.abs(at.values)) if self.nan else None
+
 
 @dataclass(frozen=True, slots=True)
 class Missing(Node):
@@ -273,10 +294,13 @@ class Missing(Node):
         value = self.value(at)
         return value, np.zeros_like(value), _in_doubt(self, at.x)
 
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        return (at.x[0], np.zeros_like(at.x[1])) if self.nan else None
+
 
 @dataclass(frozen=True, slots=True)
 class Join(Node):
-    """The features of the left, then those of the right."""
+    """The numbers of the left, then those of the right, which are of one kind."""
 
     level: ClassVar = Level.BOTH
     out: Value
@@ -284,10 +308,10 @@ class Join(Node):
     right: Value
 
     def result(self, at: At) -> Type:
-        left, right = at.left, at.right
-        need(left.kind is right.kind is Kind.FEATURES, "needs features")
+        left, right = _numbers(at, "left"), _numbers(at, "right")
+        need(left.kind is right.kind, f"{left.kind.value} stand beside {right.kind.value}")
         need(left.wide == right.wide, "one side is in double, the other is not")
-        return Type(Kind.FEATURES, left.width + right.width)
+        return Type(left.kind, left.width + right.width)
 
     def run(self, at: At) -> NDArray[Any]:
         return np.hstack([at.left, at.right])
@@ -295,6 +319,9 @@ class Join(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         left, right = at.left, at.right
         return np.hstack([left.value, right.value]), np.hstack([left.error, right.error]), False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return max(at.left[0], at.right[0]), np.concatenate([at.left[1], at.right[1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +353,13 @@ class Products(Node):
         moved = h[:, first] * e[:, second] + h[:, second] * e[:, first] + e[:, first] * e[:, second]
         products = moved + a.u * h[:, first] * h[:, second] + a.tiny
         return value, np.hstack([e, products]), False
+
+
+def _numbers(at: At, field: str) -> Type:
+    """Features, scores or probabilities."""
+    given: Type = getattr(at, field)
+    need(given.kind not in (Kind.INDEX, Kind.LABEL), f"%{getattr(at.node, field)} is no vector")
+    return given
 
 
 def _missing_result(at: At) -> Type:

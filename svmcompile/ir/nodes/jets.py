@@ -49,6 +49,7 @@ class JetSum(Node):
     """
 
     level: ClassVar = Level.BOTH
+    certificate: ClassVar = "jets"
     is_adaptive: ClassVar = True
     out: Value
     x: Value

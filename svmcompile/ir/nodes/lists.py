@@ -29,6 +29,9 @@ class PlaneLists(Node):
     only k - 1 are looked at: from classes 0 and k - 1 on, the loser of a pair leaves (above zero the
     first has won, below the second). The pairs of the winner get 1 or -1 in its favour, all others 0;
     where a list on the way says 0, every pair is 0.
+
+    In groups of lanes, several dot products are taken at once; planes that fill up the last group
+    belong to no list.
     """
 
     level: ClassVar = Level.BOTH
@@ -38,7 +41,7 @@ class PlaneLists(Node):
     is_adaptive: ClassVar = True
     out: Value
     x: Value
-    planes: Table  # [m, d]; may be float16 or int8
+    planes: Table  # [m, d], or in machine programs [groups, d, lanes]; may be float16 or int8
     thresholds: Table  # [m], in units of the stored planes
     starts: IndexTable  # [lists + 1]
     answers: Table  # [m], float32 numbers
@@ -46,16 +49,33 @@ class PlaneLists(Node):
     centre: Table  # [d]
     order: Order
 
+    def stands_on(self, at: At) -> Level:
+        return Level.MACHINE if at.planes.ndim == 3 else self.level
+
     def result(self, at: At) -> Type:
-        found = _lists(at)
-        shapes(at, planes=(len(at.answers), at.x.width))
-        return found
+        width, planes, lists = features(at), len(at.answers), len(at.rest)
+        need(planes > 0 and lists > 0, "there is no plane or no list")
+        shapes(
+            at, thresholds=(planes,), answers=(planes,), rest=(lists,), starts=(lists + 1,), centre=(width,)
+        )
+        if at.planes.ndim == 3:
+            groups, d, lanes = at.planes.shape
+            need(d == width and 0 <= groups * lanes - planes < lanes, "groups and answers do not fit")
+            need(not at.x.whole, "groups of planes are for floats")
+        else:
+            shapes(at, planes=(planes, width))
+        rising(at.starts, planes)
+        need(at.order == "all" or classes_of(lists) > 1, "order dag needs one list per pair of classes")
+        float32_only(at, "centre", "answers", "rest")
+        return Type(Kind.SCORES, lists)
 
     def run(self, at: At) -> NDArray[Any]:
         return walk_lists(at, at.x - at.centre).scores
 
     def work(self, at: At, rows: At | None) -> Work:
-        return _lists_work(at, rows)
+        d = at.x.width
+        tests = float(most_tests(at) if rows is None else _mean_tests(at, rows.x))
+        return Work(0, d + tests * (2 * d + 1))
 
     def whole_limit(self, at: At) -> int:
         fits(int((at.x.limit * sizes(whole(at.planes))).max(initial=0)), INT32, "a dot product")
@@ -76,57 +96,6 @@ class PlaneLists(Node):
         walk = walk_hits(at, values > thresholds, np.float64)
         near = ~(np.abs(values - thresholds) > error)
         return walk.scores, np.zeros(walk.scores.shape), (walk.tested & near).any(axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class TiledLists(Node):
-    """`PlaneLists` with its planes in groups of lanes, whose dot products are taken at once.
-
-    Planes that fill up the last group belong to no list.
-    """
-
-    level: ClassVar = Level.MACHINE
-    small_tables: ClassVar = {"planes": ("float16", "int8")}
-    is_adaptive: ClassVar = True
-    out: Value
-    x: Value
-    planes: Table  # [groups, d, lanes]
-    thresholds: Table  # [m]
-    starts: IndexTable
-    answers: Table
-    rest: Table
-    centre: Table
-    order: Order
-
-    def result(self, at: At) -> Type:
-        found, table = _lists(at), at.planes
-        need(table.ndim == 3 and table.shape[1] == at.x.width, "planes are not in groups")
-        unused = table.shape[0] * table.shape[2] - len(at.answers)
-        need(0 <= unused < table.shape[2], "groups and answers do not fit")
-        return found
-
-    def run(self, at: At) -> NDArray[Any]:
-        return walk_lists(at, at.x - at.centre).scores
-
-    def work(self, at: At, rows: At | None) -> Work:
-        return _lists_work(at, rows)
-
-
-def _lists_work(at: At, rows: At | None) -> Work:
-    d = at.x.width
-    tests = float(most_tests(at) if rows is None else _mean_tests(at, rows.x))
-    return Work(0, d + tests * (2 * d + 1))
-
-
-def _lists(at: At) -> Type:
-    """What both layouts share."""
-    width, planes, lists = features(at), len(at.answers), len(at.rest)
-    need(planes > 0 and lists > 0, "there is no plane or no list")
-    shapes(at, thresholds=(planes,), answers=(planes,), rest=(lists,), starts=(lists + 1,), centre=(width,))
-    rising(at.starts, planes)
-    need(at.order == "all" or classes_of(lists) > 1, "order dag needs one list per pair of classes")
-    float32_only(at, "centre", "answers", "rest")
-    return Type(Kind.SCORES, lists)
 
 
 def _mean_tests(at: At, x: NDArray[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Nodes of heads: scores side by side, and the probabilities that are made of them.
+"""Nodes of heads: scores, and the probabilities that are made of them.
 
 Probabilities are numbers from 0 to 1, one per column; those of a row need not add up to one before
 `Shares`, `Mean` or `Couple` has seen them. NaN in gives NaN out.
@@ -16,55 +16,12 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic
 from svmcompile.ir.kernel import LEAST, MOST, Array, along_lines, sigmoid
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
-from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, need, pair_count, shapes, within
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, need, pair_count, shapes
 from svmcompile.ir.pairs import couple, coupling_errors
 
 SIGMOID_ROUNDINGS = 8  # of the exponential's factor, the sum, the quotient and the exponential itself
 COLUMNS = (Kind.SCORES, Kind.PROBABILITIES)
 TYPICAL_SWEEPS = 5  # of the coupling; its stopping rule asks for few
-
-
-@dataclass(frozen=True, slots=True)
-class Beside(Node):
-    """The columns of two values, scores or probabilities, one after the other."""
-
-    level: ClassVar = Level.BOTH
-    out: Value
-    left: Value
-    right: Value
-
-    def result(self, at: At) -> Type:
-        left, right = _columns(at, "left"), _columns(at, "right")
-        need(left.kind is right.kind, "scores stand beside probabilities")
-        return Type(left.kind, left.width + right.width)
-
-    def run(self, at: At) -> NDArray[Any]:
-        return np.hstack([at.left, at.right])
-
-    def error(self, at: At, a: Arithmetic) -> Result:
-        return self.value(at), np.hstack([at.left.error, at.right.error]), False
-
-
-@dataclass(frozen=True, slots=True)
-class Columns(Node):
-    """out[j] = values[columns[j]]."""
-
-    level: ClassVar = Level.BOTH
-    out: Value
-    values: Value
-    columns: IndexTable  # [m]
-
-    def result(self, at: At) -> Type:
-        found, columns = _columns(at, "values"), at.columns
-        need(columns.ndim == 1 and columns.size > 0, "no columns")
-        within(columns, found.width, "a column")
-        return Type(found.kind, len(columns))
-
-    def run(self, at: At) -> NDArray[Any]:
-        return np.asarray(at.values[:, at.columns])
-
-    def error(self, at: At, a: Arithmetic) -> Result:
-        return self.value(at), at.values.error[:, at.columns], False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +190,7 @@ class Complement(Node):
     chances: Value
 
     def result(self, at: At) -> Type:
-        return Type(Kind.PROBABILITIES, 2 * _chances(at, "chances"))
+        return Type(Kind.PROBABILITIES, 2 * _count_probabilities(at, "chances"))
 
     def run(self, at: At) -> NDArray[Any]:
         p = at.chances
@@ -271,10 +228,8 @@ class Shares(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         """p / s moves by (e + (p / s) sum of e) / s; where rounding can make s zero there is no bound."""
         value = self.value(at)
-        chances = at.chances
-        parts, errors, shares = (
-            _grouped(array, self.groups) for array in (chances.value, chances.error, value)
-        )
+        p = at.chances
+        parts, errors, shares = (_grouped(array, self.groups) for array in (p.value, p.error, value))
         total, slip = parts.sum(axis=2, keepdims=True), errors.sum(axis=2, keepdims=True)
         columns = parts.shape[2]
         least = total * (1 - columns * a.u) - slip
@@ -324,7 +279,10 @@ class Couple(Node):
     n_classes: int
 
     def result(self, at: At) -> Type:
-        need(_chances(at, "pairs") == pair_count(self.n_classes), "needs one probability per pair")
+        need(
+            _count_probabilities(at, "pairs") == pair_count(self.n_classes),
+            "needs one probability per pair",
+        )
         return Type(Kind.PROBABILITIES, self.n_classes)
 
     def run(self, at: At) -> NDArray[Any]:
@@ -347,7 +305,7 @@ class Couple(Node):
 
 def _group_width(at: At) -> int:
     """Columns of one of the groups."""
-    width = _chances(at, "chances")
+    width = _count_probabilities(at, "chances")
     need(at.groups > 0 and width % at.groups == 0, f"{width} columns do not make {at.groups} groups")
     return width // int(at.groups)
 
@@ -363,7 +321,7 @@ def _columns(at: At, field: str) -> Type:
     return given
 
 
-def _chances(at: At, field: str) -> int:
+def _count_probabilities(at: At, field: str) -> int:
     given: Type = getattr(at, field)
     need(given.kind is Kind.PROBABILITIES, f"%{getattr(at.node, field)} is not probabilities")
     return given.width

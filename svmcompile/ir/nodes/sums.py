@@ -47,6 +47,7 @@ class KernelSum(Node):
     """out[j] = bias[j] + sum_i weights[j, i] * kernel(x, vectors[i])."""
 
     level: ClassVar = Level.MATH
+    sums_kernels: ClassVar = True
     out: Value
     x: Value
     vectors: Table  # [n, d]
@@ -84,6 +85,7 @@ class PairSum(Node):
     """
 
     level: ClassVar = Level.MATH
+    sums_kernels: ClassVar = True
     out: Value
     x: Value
     vectors: Table  # [n, d], grouped by class

@@ -74,7 +74,9 @@ class TaylorSum(Node):
     """
 
     level: ClassVar = Level.BOTH
+    certificate: ClassVar = "polynomials"
     is_adaptive: ClassVar = True
+    has_orders: ClassVar = True
     out: Value
     x: Value
     leaf: Value

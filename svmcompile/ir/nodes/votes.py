@@ -239,6 +239,7 @@ class TaylorVote(Node):
     """
 
     level: ClassVar = Level.BOTH
+    certificate: ClassVar = "vote"
     is_adaptive: ClassVar = True
     out: Value
     x: Value

@@ -1,7 +1,7 @@
 """The text of a LIBSVM model: bytes in, a header and rows of numbers out.
 
 Every number is checked here, and nothing larger than a small multiple of the
-file is ever made. What the numbers mean is the business of `libsvm.py`.
+file is ever made. What the numbers mean is the business of `model.py`.
 """
 
 from __future__ import annotations

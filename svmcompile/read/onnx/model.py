@@ -1,7 +1,7 @@
 """ONNX models of SVMs, as skl2onnx writes them: the bytes of a file in, an SVM out.
 
 One SVM node is read, with the scaling in front of it. The nodes of the file are
-then run on random rows and must agree with what was read (`onnx_check.py`).
+then run on random rows and must agree with what was read (`check.py`).
 Scores are scikit-learn's: one for two classes, positive for the second, where
 the ONNX node gives two columns. What ONNX does not store is not recovered:
 digits beyond float32, and `break_ties`.

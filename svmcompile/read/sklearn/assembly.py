@@ -18,7 +18,7 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
-from svmcompile.model.head import SUMS, Head, HeadMaker, machine_chances, machine_scores, renamed
+from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
 from svmcompile.model.svm import SVM, LabelRule, digest
 
 Columns = tuple[int, ...]  # of the sums of all machines
@@ -33,7 +33,7 @@ class Answer:
     labels: Labels | None
     scores: Scores | None  # its decision function
     n_scores: int
-    chances: str | None  # its probabilities, as a value of the head
+    probabilities: str | None  # its probabilities, as a value of the head
     label: str = ""  # a value of the head; not that of single machines
     rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
     zero_is_second: bool = False  # of two classes: what a score of exactly zero means
@@ -61,7 +61,7 @@ class Assembly:
             svm.labels,
             scores,
             len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums,
-            machine_chances(svm, self.maker, sums),
+            machine_probabilities(svm, self.maker, sums),
             rule=svm.label_rule,
             zero_is_second=svm.label_rule is LabelRule.NEGATIVE_FIRST,
         )
@@ -101,7 +101,7 @@ class Assembly:
         head = self._head(answer, scores, picked, len(place))
         alone = machines[0] if len(machines) == 1 else _composite(machines)
         whole = replace(alone, labels=answer.labels, platt=None, one_vs_rest_scores=False)
-        plain = head.outputs[0].value == SUMS and answer.chances is None and not alone.counts
+        plain = head.outputs[0].value == SUMS and answer.probabilities is None and not alone.counts
         if plain and answer.rule is not LabelRule.HEAD:
             return replace(whole, label_rule=answer.rule)
         return replace(whole, label_rule=LabelRule.HEAD, head=head)
@@ -127,9 +127,9 @@ class Assembly:
             if columns == list(range(width)):
                 names[name] = SUMS
             else:
-                nodes.append(ir.Columns(name, SUMS, maker.indices("columns", columns)))
+                nodes.append(ir.Pick(name, SUMS, maker.indices("columns", columns)))
         nodes += [renamed(node, names) for node in maker.nodes]
-        values = {"scores": scores, "label": answer.label, "probabilities": answer.chances}
+        values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
         outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]
         return Head(tuple(nodes), maker.tables, tuple(outputs)).pruned()
 

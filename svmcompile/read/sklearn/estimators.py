@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -183,11 +184,19 @@ def _parts(svm: SVM) -> dict[str, object]:
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
     if svm.head:
-        parts |= {"head": (svm.head.nodes, svm.head.outputs)}
+        parts |= {"head": _OldNames((svm.head.nodes, svm.head.outputs))}
         parts |= {f"head {name}": table for name, table in svm.head.tables.items()}
     for index, part in enumerate(svm.parts):
         parts[f"part {index}"] = digest(_parts(part))
     return parts
+
+
+class _OldNames(tuple[object, ...]):
+    """Nodes of a head as they were once called, so that models keep their digest."""
+
+    def __repr__(self) -> str:
+        text = super().__repr__().replace("Join(", "Beside(")
+        return re.sub(r"Pick\((out='\w+'), x=", r"Columns(\1, values=", text)
 
 
 def is_idle(step: object) -> bool:

@@ -44,21 +44,23 @@ def one_vs_rest(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     labels = fitted.labels()
     answers = _answers(fitted, front, assembly, 1 if len(labels) == 2 else len(labels))
     kind = _kind(fitted, answers)
-    chances, response = _rest_chances(assembly, answers)
+    probabilities, response = _rest_probabilities(assembly, answers)
     if any(answer.scores is None for answer in answers):
-        if chances is None or response is None:
+        if probabilities is None or response is None:
             raise fitted.damaged("its estimators give neither scores nor probabilities")
-        return Answer(kind, labels, None, 0, chances, assembly.maker.largest(response))
+        return Answer(kind, labels, None, 0, probabilities, assembly.maker.largest(response))
     scores = assembly.beside([answer.scores for answer in answers if answer.scores is not None])
     rule = LabelRule.POSITIVE_SECOND if len(labels) == 2 else LabelRule.ARGMAX
     label = _decided(assembly, scores, rule)
-    return Answer(kind, labels, scores, len(answers), chances, label, rule)
+    return Answer(kind, labels, scores, len(answers), probabilities, label, rule)
 
 
-def _rest_chances(assembly: Assembly, answers: list[Answer]) -> tuple[str | None, str | None]:
+def _rest_probabilities(assembly: Assembly, answers: list[Answer]) -> tuple[str | None, str | None]:
     """Probabilities of the classes, and those that labels are taken from where there are no scores."""
     maker = assembly.maker
-    seconds = [assembly.some(answer.chances, [1]) for answer in answers if answer.chances is not None]
+    seconds = [
+        assembly.some(answer.probabilities, [1]) for answer in answers if answer.probabilities is not None
+    ]
     if len(seconds) < len(answers):
         return None, None
     own = assembly.value(assembly.beside(seconds))
@@ -163,14 +165,16 @@ def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> A
     parts = [Fitted(member, "_CalibratedClassifier", fitted.where) for member in members]
     answers = [assembly.read(part.get("estimator"), front) for part in parts]
     responses = [_response(fitted, answer, labels, assembly) for answer in answers]
-    chances = calibrated(parts, assembly.value(assembly.beside(responses)), len(labels), maker)
+    probabilities = calibrated(parts, assembly.value(assembly.beside(responses)), len(labels), maker)
     if len(labels) == 2:
-        chances = maker.add(ir.Complement(maker.name("both"), chances))
+        probabilities = maker.add(ir.Complement(maker.name("both"), probabilities))
     else:
-        chances = maker.add(ir.Shares(maker.name("shares"), chances, len(parts), 1 / len(labels)))
+        probabilities = maker.add(
+            ir.Shares(maker.name("shares"), probabilities, len(parts), 1 / len(labels))
+        )
     if len(parts) > 1:
-        chances = maker.add(ir.Mean(maker.name("probabilities"), chances, len(parts)))
-    return Answer(_kind(fitted, answers), labels, None, 0, chances, maker.largest(chances))
+        probabilities = maker.add(ir.Mean(maker.name("probabilities"), probabilities, len(parts)))
+    return Answer(_kind(fitted, answers), labels, None, 0, probabilities, maker.largest(probabilities))
 
 
 def _response(fitted: Fitted, answer: Answer, labels: Labels, assembly: Assembly) -> Scores:
@@ -186,8 +190,8 @@ def _response(fitted: Fitted, answer: Answer, labels: Labels, assembly: Assembly
             raise fitted.damaged(f"{answer.kind} gives fewer than {wanted} scores")
         whole = answer.n_scores == wanted
         return answer.scores if whole else assembly.some(answer.scores, range(wanted))
-    assert answer.chances is not None, "an estimator gives scores or probabilities"
-    return assembly.some(answer.chances, [1]) if wanted == 1 else answer.chances
+    assert answer.probabilities is not None, "an estimator gives scores or probabilities"
+    return assembly.some(answer.probabilities, [1]) if wanted == 1 else answer.probabilities
 
 
 def calibrated(members: list[Fitted], responses: str, n_classes: int, maker: HeadMaker) -> str:

@@ -119,10 +119,10 @@ def results(program: Program, types: Types) -> list[Result]:
         comment = f"The {width} decision values of one row."
         comment = comment if width > 1 else "The signed decision value of one row."
         found.append(Result(scores, "decision_function", "scores", width, comment))
-    if chances := program.output("probabilities"):
-        width = types[chances].width
+    if probabilities := program.output("probabilities"):
+        width = types[probabilities].width
         comment = f"The probabilities of the {width} classes for one row."
-        found.append(Result(chances, "predict_proba", "probabilities", width, comment))
+        found.append(Result(probabilities, "predict_proba", "probabilities", width, comment))
     if samples := program.output("samples"):
         comment = "The raw score of one row: its decision value without the offset."
         found.append(Result(samples, "score_samples", "samples", 1, comment, alone=True))

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from svmcompile.ir.arithmetic import BYTES, FIXED, LONG, Number
+from svmcompile.ir.arithmetic import BYTES, FIXED, LONG, SEGMENT, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
@@ -218,7 +218,9 @@ class CNode(Generic[N]):
             "out_width": self.out_width,
             "sums": self.out_width,
             "long": self.width >= LONG,
+            "piece": 2 * SEGMENT,  # of a long row: dot products have two sums or more
             "real": c_real(own),
+            "reads_row": first.kind is Kind.FEATURES,
             "row_type": c_real(value_number(operands(node)[0], self.program, self.types)),
             "row": row_parameters(self.program, self.name),
             "row_argument": row_argument(self.program),

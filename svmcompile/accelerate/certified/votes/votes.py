@@ -13,20 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import prices
-from svmcompile.accelerate.bounds.guess import fitted_guess
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
 from svmcompile.accelerate.bounds.margins import kernel_error, row_error
-from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.remarks import ROUNDING, UNITS
-from svmcompile.accelerate.bounds.sample import guess_rows
-from svmcompile.accelerate.bounds.sums import mostly_zeros
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
+from svmcompile.accelerate.bounds.sums import guess_rows, joined, mostly_zeros
+from svmcompile.accelerate.bounds.votes import fitted_guess
 from svmcompile.accelerate.bounds.votes import votes as anytime_votes
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions
-from svmcompile.accelerate.certified.votes.nodes import vote_node
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.rest import bias_sizes, joined
+from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions, vote_node
+from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.pairs import class_slices

@@ -23,7 +23,7 @@ class AsFeatures(CNode[ir.AsFeatures]):
 
 
 class Pick(CNode[ir.Pick]):
-    """Features are copied from where they are."""
+    """Numbers are copied from where they are."""
 
 
 class Normalize(CNode[ir.Normalize]):
@@ -63,7 +63,7 @@ class Missing(CNode[ir.Missing]):
 
 
 class Join(CNode[ir.Join]):
-    """Two rows stand behind each other."""
+    """Two values stand behind each other."""
 
 
 class Products(Centred[ir.Products]):

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of
-from svmcompile.targets.c.nodes.trees import Centred, Planes
-
-L = TypeVar("L", bound=ir.PlaneLists | ir.TiledLists)
+from svmcompile.targets.c.nodes.trees import Planes
 
 
-class Lists(Centred[L]):
-    """Lists are asked in turn."""
-
-    def fields(self) -> dict[str, Any]:
-        count = len(self.tables[self.node.answers])
-        return super().fields() | {"count": count, "classes": classes_of(self.out_width), "state": ""}
-
-
-class PlaneLists(Lists[ir.PlaneLists], Planes[ir.PlaneLists]):
-    """Plane by plane."""
-
-    parts = ("list",)
-
-
-class TiledLists(Lists[ir.TiledLists]):
-    """Several planes at once, whose values are kept."""
+class PlaneLists(Planes[ir.PlaneLists]):
+    """Lists are asked in turn, plane by plane, or several planes at once, whose values are kept."""
 
     parts = ("list", "group")
 
-    def fields(self) -> dict[str, Any]:
+    @property
+    def lanes(self) -> int:
+        """Planes at once; 0: one after the other."""
         planes = self.tables[self.node.planes]
-        narrow = planes.dtype == np.int8
+        return int(planes.shape[2]) if planes.ndim == 3 else 0
+
+    def fields(self) -> dict[str, Any]:
+        narrow = self.tables[self.node.planes].dtype == np.int8
         plane = "__builtin_convertvector(planes[{}], vector)" if narrow else "planes[{}]"
-        own = {"lanes": planes.shape[2], "bytes": narrow, "plane": plane.format}
-        return super().fields() | own | {"state": ", &known, values"}
+        own = {"lanes": self.lanes, "bytes": narrow, "plane": plane.format}
+        count = len(self.tables[self.node.answers])
+        return super().fields() | own | {"count": count, "classes": classes_of(self.out_width)}
+
+    def helpers(self) -> set[str]:
+        return set() if self.lanes else super().helpers()
 
     def scratch(self) -> int:
-        return super().scratch() + self.size * int(self.tables[self.node.planes].shape[2])
+        return super().scratch() + self.size * self.lanes

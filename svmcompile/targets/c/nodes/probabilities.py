@@ -12,14 +12,6 @@ from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import DOUBLE, CNode
 
 
-class Beside(CNode[ir.Beside]):
-    """Two values stand behind each other."""
-
-
-class Columns(CNode[ir.Columns]):
-    """Numbers are copied from where they are."""
-
-
 class Shifted(CNode[ir.Shifted]):
     """Each number has its shift."""
 

@@ -1,4 +1,4 @@
-"""What the macros of `picked_taylor.j2` need to know: groups of lanes, vectors of instruction sets."""
+"""What the macros of `taylor_picks.j2` need to know: groups of lanes, vectors of instruction sets."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from svmcompile.targets.c.node import CNode
 
 MOST_CODED = 256  # tests that stand in the code
 
-HasCentre = ir.PlaneRoute | ir.LeafAffine | ir.Products | ir.PlaneLists | ir.TiledLists
+HasCentre = ir.PlaneRoute | ir.LeafAffine | ir.Products | ir.PlaneLists
 C = TypeVar("C", bound=HasCentre)
 P = TypeVar("P", bound=ir.PlaneRoute | ir.PlaneLists)
 R = TypeVar("R", bound=ir.AxisRoute | ir.PlaneRoute)

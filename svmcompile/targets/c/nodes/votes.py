@@ -1,4 +1,4 @@
-"""What the macros of `taylor_vote.j2` and `host/taylor_votes.j2` need to know."""
+"""What the macros of `portable/taylor_votes.j2` and `host/taylor_votes.j2` need to know."""
 
 from __future__ import annotations
 

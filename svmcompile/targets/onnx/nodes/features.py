@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kinds import Kind
 from svmcompile.targets.onnx.graph import INDEX, Values, build
 
 
@@ -39,8 +40,8 @@ def _(node: ir.AsFeatures, values: Values) -> str:
 
 @build.register
 def _(node: ir.Pick, values: Values) -> str:
-    columns = values.graph.constant(values.tables[node.columns].astype(np.int64))
-    return values.same("Gather", values.names[node.x], columns, axis=1)
+    columns, x = values.integers(*values.tables[node.columns].tolist()), values.names[node.x]
+    return values.same("Gather", x if _is_row(node.x, values) else values.wide(x), columns, axis=1)
 
 
 @build.register
@@ -109,11 +110,15 @@ def _missing(node: ir.Fill | ir.Missing, values: Values) -> str:
 
 @build.register
 def _(node: ir.Join, values: Values) -> str:
-    """In the type of both sides, in double if they differ."""
+    """Features in the type of both sides, in double if they differ; all else in double."""
     left, right = values.names[node.left], values.names[node.right]
-    if (left in values.floats) != (right in values.floats):
+    if not _is_row(node.left, values) or (left in values.floats) != (right in values.floats):
         left, right = values.wide(left), values.wide(right)
     return values.same("Concat", left, right, axis=1)
+
+
+def _is_row(name: str, values: Values) -> bool:
+    return values.types[name].kind is Kind.FEATURES
 
 
 @build.register

@@ -14,18 +14,6 @@ from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
 
 
 @build.register
-def _(node: ir.Beside, values: Values) -> str:
-    left, right = (values.wide(values.names[name]) for name in (node.left, node.right))
-    return values.graph.op("Concat", left, right, axis=1)
-
-
-@build.register
-def _(node: ir.Columns, values: Values) -> str:
-    columns = values.integers(*values.tables[node.columns].tolist())
-    return values.graph.op("Gather", values.wide(values.names[node.values]), columns, axis=1)
-
-
-@build.register
 def _(node: ir.Shifted, values: Values) -> str:
     by = values.graph.constant(values.tables[node.by])
     return values.graph.op("Add", values.wide(values.names[node.scores]), by)
