@@ -172,11 +172,6 @@ class Cpu:
     hard_float: bool = False  # floats are computed, and returned, in registers of their own
     unit: str = "instructions"  # what is counted
 
-    @property
-    def number_bytes(self) -> int:
-        """Bytes of an address, a size and a saved register."""
-        return 2 if self.family == "avr" else 4
-
 
 def _arm(name: str, core: str, model: str, hard_float: bool = False) -> Cpu:
     abi = "eabihf" if hard_float else "eabi"

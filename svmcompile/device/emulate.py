@@ -22,7 +22,6 @@ PAGE = 0x1000
 STACK_BYTES = 0x10000
 EXIT = 0x1000  # where a function returns to
 PAINT = 0xA5
-MOST_INSTRUCTIONS = 2_000_000_000
 ROW_FUNCTION = r"^(\w+) {name}_(\w+)\(const (\w+) x\[(\d+)\](?:, (\w+) \w+\[(\d+)\])?\);$"
 TYPES = {
     "float": "<f4", "double": "<f8",

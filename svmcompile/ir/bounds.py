@@ -13,11 +13,10 @@ for an RBF kernel in base 2, where e_j is the error x' already has. Numbers too
 small for full precision add `a.tiny` each. Overflow is not rounding: where a
 backend leaves its number type, the bounds do not hold and a comparison shows it.
 
-The bound on sums is stated by the program; it holds for rows within range and any path through a tree
-that rounding cannot change.
-
-A program in whole numbers states how far each test can be off, in the test's own unit. Rows that keep a
-distance to every threshold they meet take the same way as in the program it was made of.
+A program in whole numbers states the bound on its sums; it holds for rows within range and any path
+through a tree that rounding cannot change. It states how far each test can be off, too, in the test's
+own unit. Rows that keep a distance to every threshold they meet take the same way as in the program it
+was made of.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Pairs of classes in LIBSVM's order: sums, votes, the tournament that settles one, and coupling.
 
-The iteration stops as soon as it is near enough, so that its results are those of LIBSVM only if every
-step is. Written for numbers that may have an imaginary part: an imaginary change of a pair too small
-to matter comes out as the derivative of every class with respect to it.
+The iteration of coupling stops as soon as it is near enough, so that its results are those of LIBSVM
+only if every step is. Written for numbers that may have an imaginary part: an imaginary change of a pair
+too small to matter comes out as the derivative of every class with respect to it.
 """
 
 from __future__ import annotations

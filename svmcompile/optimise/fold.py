@@ -1,4 +1,4 @@
-"""Scalings and linear maps go into what reads them; kernels of degree 1 or 2 into one matrix.
+"""Scalings and linear maps go into what reads them; kernels of degree 1 or 2 need no vectors.
 
 Scalings and affine functions take the scaling in if they alone read it. Trees take it in
 anyway, for then the way to a leaf does without it; another reader keeps it.
@@ -6,7 +6,7 @@ anyway, for then the way to a leaf does without it; another reader keeps it.
 An affine function or a scaling of projected features (PCA) is a projection, and one of kernel
 features (Nystroem) is a kernel sum. Each fold acts only where it costs fewer flops.
 
-Both act only where the result costs fewer flops; a sum without vectors is a
+Kernels are collapsed only where the result costs fewer flops; a sum without vectors is a
 constant and always collapses. Subtracting the centre is not counted: it buys
 accuracy, and a scaling in front of it folds into it.
 """
@@ -68,13 +68,16 @@ def own_scale(program: Program, value: str) -> Scale | None:
     return node if isinstance(node, Scale) else None
 
 
+def repeat(fold: Callable[[Program], Program], program: Program) -> Program:
+    """Fold until nothing folds."""
+    while (folded := fold(program)) is not program:
+        program = folded
+    return program
+
+
 def fold_scales(program: Program) -> Program:
     """Fold until nothing folds; the meaning is kept up to float64 rounding, barring overflow."""
-    while True:
-        folded = _fold_one_scale(program)
-        if folded is program:
-            return program
-        program = folded
+    return repeat(_fold_one_scale, program)
 
 
 def _fold_one_scale(program: Program) -> Program:
@@ -164,11 +167,7 @@ def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | 
 
 def fold_maps(program: Program) -> Program:
     """Fold until nothing folds; the meaning is kept up to float64 rounding, barring overflow."""
-    while True:
-        folded = _fold_one_map(program)
-        if folded is program:
-            return program
-        program = folded
+    return repeat(_fold_one_map, program)
 
 
 def _fold_one_map(program: Program) -> Program:

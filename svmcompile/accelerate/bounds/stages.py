@@ -27,11 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.margins import (
-    TEST_ROUNDING,
-    KernelError,
-    coordinate_error,
-)
+from svmcompile.accelerate.bounds.margins import TEST_ROUNDING, KernelError, coordinate_error
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.ir.arithmetic import ARITHMETIC, Array
 from svmcompile.ir.kernel import Kernel

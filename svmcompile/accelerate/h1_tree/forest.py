@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.h1_tree.directions import Ways
 from svmcompile.accelerate.h1_tree.grow import Growth, HalfSpace, PlaneList, grow, prune
-from svmcompile.accelerate.h1_tree.options import (
-    DTYPES,
-    EXIT_NODES,
-    LIST_NODES,
-    PAIR_NODES,
-    ListOptions,
-)
+from svmcompile.accelerate.h1_tree.options import DTYPES, EXIT_NODES, LIST_NODES, PAIR_NODES, ListOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
 from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.ir import nodes as ir

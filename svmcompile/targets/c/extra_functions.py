@@ -1,6 +1,6 @@
 """Public functions beyond those of one row: many rows, sparse rows, the caller's kernel, whole numbers.
 
-The kernel is a function of the caller's, called with a query and the number of
+A given kernel is a function of the caller's, called with a query and the number of
 a training point. The functions under the usual names take a row of its values.
 """
 

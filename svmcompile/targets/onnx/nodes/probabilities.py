@@ -10,7 +10,7 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import LEAST, MOST
 from svmcompile.ir.pairs import TOLERANCE, pair_indices, sweeps_of
-from svmcompile.targets.onnx.values import DOUBLE, Array, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
 
 
 @build.register
