@@ -9,7 +9,7 @@ the slack and margin of the one after it. Bounds are rounded upwards.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.arithmetic import Array, Number
 from svmcompile.ir.graph import fresh, maker
-from svmcompile.ir.kernel import Array
 from svmcompile.ir.layout import in_blocks
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import (
@@ -29,7 +28,6 @@ from svmcompile.ir.nodes import (
     Node,
     Prepare,
     Scale,
-    StagedSum,
     StagedVote,
     TaylorVote,
     table_names,
@@ -124,7 +122,7 @@ def _stages(node: Bounded, tables: Any, ends: NDArray[Any], part: slice = slice(
 
 def _sum(
     program: Program, node: BoundedSum, x: str, vectors: Array, number: Number, lanes: int
-) -> tuple[StagedSum, Tables]:
+) -> tuple[BoundedSum, Tables]:
     tables, rank = program.tables, len(program.tables[node.projection])
     asked = _stages(node, tables, tables[node.ends])
     places = asked.ends
@@ -149,13 +147,8 @@ def _sum(
         node.estimates: np.concatenate(estimates) if estimates else np.zeros(1),
         **_bounds(node, tables, stages.residuals, stages.slacks, beyond, number),
     }
-    fields = (
-        node.vectors, node.weights, node.bias, node.ends, node.coordinates, node.projection,
-        node.estimates, node.residuals, node.slacks, node.margins, node.rounding,
-    )  # fmt: skip
     exact = node.exact if node.tolerance < 0 else program.input.name
-    found = StagedSum(node.out, x, exact, *fields, node.reach, node.tolerance, rank, node.kernel)
-    return found, made
+    return replace(node, x=x, exact=exact, rank=rank), made
 
 
 def _vote(

@@ -13,7 +13,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.layout import by_rows, in_blocks
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedSum, StagedVote
+from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedVote
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of, stages
 from svmcompile.lower import bounded as staging
@@ -51,9 +51,8 @@ def test_stages_at_blocks_are_no_surer_than_their_sum_allows(
     program, X = moons(block=block, coordinates=coordinates, basis=50)
     exact = interpret_values(program, X, {"exact"})["exact"]
     machine = lower(program, number, "host")
-    staged = found(machine, StagedSum)
-    told = staged.told(At(staged, machine.tables))
-    assert isinstance(told.node, BoundedSum)
+    staged = found(machine, BoundedSum)
+    told = staged.plain(At(staged, machine.tables))
     held = stages(told, interpret_values(machine, X, {staged.x})[staged.x])
     assert (np.abs(held.scores - exact) <= held.errors).all()
     asked = program.tables[found(program, BoundedSum).ends]
@@ -74,8 +73,8 @@ def test_a_stage_by_coordinates_can_be_told_by_estimates() -> None:
 def test_bounds_are_rounded_upwards(number: Number) -> None:
     program, _ = moons(block=4)
     machine = lower(program, number, "portable")
-    staged = found(machine, StagedSum)
-    told = staged.told(At(staged, machine.tables))
+    staged = found(machine, BoundedSum)
+    told = staged.plain(At(staged, machine.tables))
     node = found(program, BoundedSum)
     for name in ("residuals", "slacks", "margins", "rounding"):
         held, meant = getattr(told, name), program.tables[getattr(node, name)]

@@ -93,7 +93,7 @@ def test_lowering_keeps_jets_where_vectors_are_met_one_by_one() -> None:
     program = programs()["five"]
     portable, host = (lower(program, "f32", profile) for profile in ("portable", "host"))
     assert any(isinstance(node, ir.JetSum) for node in portable.body)
-    assert any(isinstance(node, ir.StagedSum) for node in host.body)
+    assert any(isinstance(node, ir.BoundedSum) for node in host.body)
     queries = rows()[::20]
     for machine in (portable, host):
         assert (interpret(machine, queries)["label"] == interpret(program, queries)["label"]).all()

@@ -39,7 +39,6 @@ from svmcompile.ir.node import lazy_operands as lazy_operands
 from svmcompile.ir.node import operands as operands
 from svmcompile.ir.node import table_names as table_names
 from svmcompile.ir.nodes.bounded import BoundedSum as BoundedSum
-from svmcompile.ir.nodes.bounded import StagedSum as StagedSum
 from svmcompile.ir.nodes.bounded import Widen as Widen
 from svmcompile.ir.nodes.decisions import Add as Add
 from svmcompile.ir.nodes.decisions import ArgMax as ArgMax
@@ -109,7 +108,7 @@ NODES: tuple[type[Node], ...] = (
     PathSum, PackedPath,
     PlaneLists,
     LeafSums, PackedLeaves,
-    Widen, BoundedSum, StagedSum,
+    Widen, BoundedSum,
     BoundedVote, StagedVote, TaylorVote,
     TaylorSum, TiledTaylor, PickedTaylor,
     JetSum,

@@ -25,7 +25,6 @@ from svmcompile.ir.layout import by_rows, rows_of, triangle_size
 from svmcompile.ir.node import (
     KERNEL_SHAPES,
     At,
-    LaidOut,
     Node,
     Result,
     Work,
@@ -36,7 +35,6 @@ from svmcompile.ir.node import (
     shape_flops,
     shapes,
     sound_kernel,
-    standing_for,
 )
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 
@@ -75,21 +73,24 @@ class BoundedSum(Node):
     error <= tolerance. The first score that is sure is given; without one, the value after all vectors,
     but for a sign the exact sum. size = 1 for an RBF kernel, else
     max(1, (gamma |x| max(|x|, reach) + |coef0|)^degree). A row that is not finite is never sure.
+
+    Machine programs hold it in blocks of lanes, residuals squared; a sum that gives values has the
+    program's input for `exact` there.
     """
 
-    level: ClassVar = Level.MATH
+    level: ClassVar = Level.BOTH
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "estimates")
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    vectors: Table  # [n, d], the basis first
+    vectors: Table  # [n, d], the basis first; in blocks [blocks, d, lanes]
     weights: Table  # [n]
     bias: Table  # [1]
-    ends: IndexTable  # [stages], rising
-    coordinates: Table  # [r (r + 1) / 2]
-    projection: Table  # [r]
+    ends: IndexTable  # [stages], rising; in blocks whole ones
+    coordinates: Table  # [r (r + 1) / 2]; in blocks [lanes^2 b (b + 1) / 2] for b of them; a zero for none
+    projection: Table  # [r]; in blocks [b * lanes], a zero for none
     estimates: Table  # [sum of the ends beyond r], stage by stage; a zero where there are none
     residuals: Table  # [stages]
     slacks: Table  # [stages]
@@ -98,11 +99,19 @@ class BoundedSum(Node):
     reach: float
     tolerance: float
     kernel: Kernel
+    rank: int = 0  # in blocks: coordinates, without what fills up the last one
+
+    def stands_on(self, at: At) -> Level:
+        return block_level(at)
 
     def result(self, at: At) -> Type:
+        blocks, exact = at.vectors.ndim == 3, at.exact
+        if blocks:
+            self._check_blocks(at)
+            at = self.plain(at)
         sound_bounds(at)
-        exact = at.exact
-        need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{self.exact} is not one score")
+        is_score = (exact.kind, exact.width) == (Kind.SCORES, 1)
+        need(is_score or (blocks and self.tolerance >= 0), f"%{self.exact} is not one score")
         n, d = len(at.vectors), features(at)
         ends, r = at.ends.astype(np.int64), len(at.projection)
         need(n > 0 and len(ends) > 0, "vectors or stages are missing")
@@ -125,8 +134,28 @@ class BoundedSum(Node):
         need(not math.isnan(self.tolerance), "the tolerance makes no sense")
         return Type(Kind.SCORES, 1)
 
+    def _check_blocks(self, at: At) -> None:
+        lanes = at.vectors.shape[2]
+        need(self.rank >= 0 and lanes > 0, "the rank makes no sense, or blocks are empty")
+        size = self.rank + -self.rank % lanes
+        need(all(int(end) % lanes == 0 for end in at.ends), "a stage does not end with a block")
+        need(len(at.coordinates) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
+        need(len(at.projection) == max(1, size), "the projection does not fit")
+
+    def plain(self, at: At) -> At:
+        """The same, not in blocks."""
+        if at.vectors.ndim < 3:
+            return at
+        rank, lanes = self.rank, at.vectors.shape[2]
+        packed = by_rows(at.coordinates, rank + -rank % lanes, lanes)
+        plain = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
+        plain[self.vectors] = rows_of(at.vectors)
+        plain[self.coordinates] = packed[: max(1, rank * (rank + 1) // 2)]
+        plain[self.projection] = at.projection[:rank]
+        return At(self, plain, at.read)
+
     def run(self, at: At) -> NDArray[Any]:
-        x = at.x
+        x, at = at.x, self.plain(at)
         found = stages(at, x)
         first = found.first_sure(self.tolerance)
         score = found.scores[np.arange(len(x)), first]  # of all vectors where none is sure
@@ -135,11 +164,11 @@ class BoundedSum(Node):
         return score[:, None].astype(x.dtype)
 
     def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(at, rows)
+        return bounded_work(self.plain(at), rows and self.plain(rows))
 
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of rows develop."""
-        return stages(at, x)
+        return stages(self.plain(at), x)
 
     def spent(self, rows: At) -> Spent:
         """What each row costs."""
@@ -162,14 +191,14 @@ class BoundedSum(Node):
         return np.append(upto, upto[-1] + 4 * len(at.weights)).astype(np.float64)
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(rows).unsure
+        return spent(self.plain(rows)).unsure
 
     def gives_sign(self, types: Mapping[str, Type]) -> bool:
         return self.tolerance < 0
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
-        found = stages(at, at.x.value)
+        found = self.stages(at, at.x.value)
         sure = found.first_sure(self.tolerance) >= 0
         if self.tolerance < 0:
             return value, np.where(sure[:, None], 0.0, at.exact.error), False
@@ -179,52 +208,9 @@ class BoundedSum(Node):
         return value, np.asarray(error)[:, None], False
 
 
-@dataclass(frozen=True, slots=True)
-class StagedSum(LaidOut):
-    """`BoundedSum` in blocks; see above. One that gives values has the program's input for `exact`."""
-
-    level: ClassVar = Level.MACHINE
-    flat_tables: ClassVar = ("coordinates", "estimates")
-    is_adaptive: ClassVar = True
-    out: Value
-    x: Value
-    exact: Lazy
-    vectors: Table  # [blocks, d, lanes]
-    weights: Table  # [blocks * lanes]
-    bias: Table  # [1]
-    ends: IndexTable  # [stages], whole blocks
-    coordinates: Table  # [lanes^2 b (b + 1) / 2] for b blocks of coordinates; a zero for none
-    projection: Table  # [b * lanes]; a zero for none
-    estimates: Table
-    residuals: Table  # [stages], squared
-    slacks: Table
-    margins: Table
-    rounding: Table  # [2]
-    reach: float
-    tolerance: float
-    rank: int  # coordinates, without what fills up the last block
-    kernel: Kernel
-
-    def result(self, at: At) -> Type:
-        need(at.vectors.ndim == 3 and self.rank >= 0, "vectors are not in blocks")
-        lanes = at.vectors.shape[2]
-        size = self.rank + -self.rank % lanes
-        whole = all(int(end) % lanes == 0 for end in at.ends)
-        need(whole, "a stage does not end with a block")
-        need(len(at.coordinates) == max(1, triangle_size(size, lanes)), "coordinates do not fit")
-        need(len(at.projection) == max(1, size), "the projection does not fit")
-        told = self.told(at)
-        exact = at.exact if self.tolerance < 0 else Type(Kind.SCORES, 1)
-        return BoundedSum.result(told.node, At(told.node, told.tables, {**at.read, self.exact: exact}))
-
-    def told(self, at: At) -> At:
-        rank, lanes = self.rank, at.vectors.shape[2]
-        packed = by_rows(at.coordinates, rank + -rank % lanes, lanes)
-        made = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
-        made[self.vectors] = rows_of(at.vectors)
-        made[self.coordinates] = packed[: max(1, rank * (rank + 1) // 2)]
-        made[self.projection] = at.projection[:rank]
-        return At(standing_for(BoundedSum, self), made, at.read)
+def block_level(at: At) -> Level:
+    """Blocks are for machine programs, which hold nothing else."""
+    return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
 
 
 def sound_bounds(at: At) -> None:

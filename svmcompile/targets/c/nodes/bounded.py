@@ -17,7 +17,7 @@ from svmcompile.targets.c.node import DOUBLE, CNode
 from svmcompile.targets.c.nodes.sums import power_steps
 from svmcompile.targets.c.profiles import INSTRUCTION_SETS, plain_instruction_sets
 
-Staged = ir.StagedSum | ir.StagedVote | ir.TaylorVote
+Staged = ir.BoundedSum | ir.StagedVote | ir.TaylorVote
 B = TypeVar("B", bound=Staged)
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together
@@ -61,7 +61,7 @@ def staged_context(
     }
 
 
-def sum_context(node: ir.StagedSum, program: Program, number: Number) -> dict[str, Any]:
+def sum_context(node: ir.BoundedSum, program: Program, number: Number) -> dict[str, Any]:
     """Stages of a sum."""
     ends = program.tables[node.ends].astype(np.int64)
     lanes = program.tables[node.vectors].shape[2]
@@ -123,7 +123,7 @@ class Bounded(CNode[B]):
         return set() if self.is_host else {"dot", "distance", "exp2"}
 
 
-class StagedSum(Bounded[ir.StagedSum]):
+class BoundedSum(Bounded[ir.BoundedSum]):
     """Stages with a bound of the rest each."""
 
     parts = ("kernel", "rest", "narrow", "size")
