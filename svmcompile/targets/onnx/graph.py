@@ -1,9 +1,7 @@
 """ONNX graphs under construction: operators and constants; the tensors of a program and their number types.
 
-Names are counted, equal constants and equal operators are shared, and what no
-output needs is left out, so the same calls always give the same small graph.
-
-A graph, a program and a precision go in; helpers that keep number types straight come out.
+Names are counted, equal constants and equal operators are shared, and what no output needs is left out, so
+the same calls always give the same small graph. `Values` keeps number types straight.
 """
 
 from __future__ import annotations
