@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.ir.trace import Trace
+from svmcompile.ir.interpret import Trace
 
 TRAINED = 240
 

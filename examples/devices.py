@@ -25,8 +25,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.device.cost import can_measure, some_of
-from svmcompile.device.cpus import CPUS, Cpu, find_cpu
+from svmcompile.device.cost import CPUS, Cpu, can_measure, find_cpu, some_of
 from svmcompile.device.measure import Measured, measure
 from svmcompile.ir.arithmetic import FIXED
 

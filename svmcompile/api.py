@@ -18,10 +18,9 @@ from svmcompile.flow.emission import Files, Request, emit_kits, emit_targets, pr
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
 from svmcompile.flow.emission import write as write
-from svmcompile.flow.folder import find_program, load_target, targets_in
-from svmcompile.flow.opened import labelled_data
-from svmcompile.flow.opened import open_model as open_model
-from svmcompile.flow.program import Watcher, compile_svm, finish, some_rows
+from svmcompile.flow.evaluation import find_program, load_target, targets_in
+from svmcompile.flow.program import Watcher, compile_svm, finish, labelled_data, some_rows
+from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program

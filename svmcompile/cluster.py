@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from svmcompile.data import PredictionWriter, iter_data, partition_files
 from svmcompile.errors import OptionError, ToolchainError
-from svmcompile.flow.folder import find_program, read_c
-from svmcompile.ir.labels import Labels
+from svmcompile.flow.evaluation import find_program, read_c
+from svmcompile.ir.program import Labels
 from svmcompile.progress import steps
 
 LOCAL = "local:"

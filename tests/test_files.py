@@ -18,7 +18,7 @@ from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, conte
 
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import staging, write_file, write_files
-from svmcompile.files.exchange import exchange
+from svmcompile.files.staging import exchange
 
 # one file
 

@@ -14,9 +14,9 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 import svmcompile as sc
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
+from svmcompile.flow.program import FEW, MANY, WIDE, probe_rows
 from svmcompile.ir.program import Program
 from svmcompile.model.front import scale
-from svmcompile.model.probes import FEW, MANY, WIDE, probe_rows
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
 from svmcompile.read import read

@@ -28,7 +28,7 @@ from metric_tree import progress
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.taylor.before import shares
+from svmcompile.accelerate.taylor.front import shares
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.node import At

@@ -31,14 +31,14 @@ from common import dense, split, table
 
 import svmcompile as sc
 from svmcompile import lower
-from svmcompile.accelerate.bounds.instead import Instead
-from svmcompile.accelerate.certified import choose, method, options, plan, tails
+from svmcompile.accelerate.bounds.choose import Instead
+from svmcompile.accelerate.certified import choose, fallback, method, options, plan
 from svmcompile.accelerate.certified.fallback import bounds
 from svmcompile.accelerate.certified.votes import votes
 from svmcompile.accelerate.certified.votes.choose import Chooser
 from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.taylor import spectra
-from svmcompile.accelerate.taylor.expansion import RbfSum
+from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 from svmcompile.lower import taylor as lower_taylor
@@ -124,13 +124,13 @@ def give(value: Any) -> Callable[..., Any]:
 
 
 def one_jet(d: int, room: int) -> int:
-    return min(1, tails.most_jets(d, room))
+    return min(1, fallback.most_jets(d, room))
 
 
 TWO_CLASSES = (
     Variant("order 3", lambda one: choice(one).get("order") == 3, patched(RbfSum, most_order=2)),
     Variant("centres", lambda one: choice(one).get("leaves", 1) > 1, options={"leaves": 1}),
-    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, best_gates=give(()))),
+    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, choose_gates=give(()))),
     Variant(
         "axes",
         lambda one: choice(one).get("rank", 0) > 0,

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.device.cpus import find_cpu
+from svmcompile.device.cost import find_cpu
 from svmcompile.device.measure import measure
 from svmcompile.ir.interpret import interpret_values
 

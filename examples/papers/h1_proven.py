@@ -17,7 +17,7 @@ from h1_exits import CASES
 from metric_tree import progress
 
 import svmcompile as sc
-from svmcompile.accelerate.taylor.before import shares
+from svmcompile.accelerate.taylor.front import shares
 
 HEAD = (
     "set", "SVs", "centres", "exits by measurement %", "proven %", "of the list's exits %",

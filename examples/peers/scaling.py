@@ -25,7 +25,7 @@ from svmcompile.commands.options import BenchOptions
 from svmcompile.flow.emission import PROFILES
 from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source, digest
 
 OUTPUT = Path("out/scaling")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.model.front import Front
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM

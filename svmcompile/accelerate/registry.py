@@ -13,8 +13,7 @@ from typing import Any
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.check import check
-from svmcompile.ir.labels import Scalar
-from svmcompile.ir.program import Claim, Program
+from svmcompile.ir.program import Claim, Program, Scalar
 from svmcompile.model.svm import SVM
 
 METHODS: dict[str, str] = {

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.bench.peers import Subject
 from svmcompile.bench.result import BUDGET_SECONDS, Times
-from svmcompile.bench.subject import Subject
 from svmcompile.errors import ToolchainError
 
 BUILD_SECONDS, RUN_SECONDS = 120, 3600

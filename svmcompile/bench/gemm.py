@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
-from svmcompile.bench.subject import LeftOut, Subject
 from svmcompile.ir.kernel import Kernel
 from svmcompile.model.svm import SVM, LabelRule
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.bench.peers import PythonPeer
-from svmcompile.bench.subject import LeftOut, Subject
+from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.model.svm import SVM, LabelRule
 
 RULES = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.bench.peers import CPeer
-from svmcompile.bench.subject import LeftOut, Subject
+from svmcompile.bench.peers import CPeer, LeftOut, Subject
 from svmcompile.model.svm import SVM, LabelRule
 
 KINDS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}

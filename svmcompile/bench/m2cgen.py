@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from svmcompile.bench.peers import CPeer
-from svmcompile.bench.subject import LeftOut, Subject
+from svmcompile.bench.peers import CPeer, LeftOut, Subject
 from svmcompile.files import write_file
 from svmcompile.model.svm import SVM, LabelRule
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.bench.peers import CPeer, PythonPeer
+from svmcompile.bench.peers import CPeer, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
-from svmcompile.bench.subject import Subject
 
 TITLE = "skl2onnx ONNX"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svmcompile.bench.peers import PythonPeer
+from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
-from svmcompile.bench.subject import LeftOut, Subject
 
 
 def start(subject: Subject) -> PythonPeer:

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from svmcompile import api, errors
 from svmcompile.bench.charts import bar_chart
-from svmcompile.bench.peers import chosen
-from svmcompile.bench.subject import Subject
+from svmcompile.bench.peers import Subject, chosen
 from svmcompile.commands.options import BenchOptions
 from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
-from svmcompile.flow.folder import find_program, read_file
+from svmcompile.flow.evaluation import find_program, read_file
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.runtime.toolchain import cache_folder

@@ -19,7 +19,7 @@ from svmcompile.files import write_file
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.targets.kits import default_profile
-from svmcompile.targets.names import name_from
+from svmcompile.targets.templating import name_from
 
 
 def run(options: CompileOptions) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from svmcompile.accelerate.registry import accelerate
 from svmcompile.api import open_model
 from svmcompile.commands.options import ConvertOptions
 from svmcompile.convert.estimator import estimator_of
-from svmcompile.convert.libsvm_text import libsvm_files
+from svmcompile.convert.libsvm import libsvm_files
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.files import write_file
 from svmcompile.ir.bounds import error_bounds

@@ -17,7 +17,7 @@ from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
-from svmcompile.flow.opened import Opened
+from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM

@@ -9,7 +9,7 @@ from typing import Any
 
 from svmcompile import api
 from svmcompile.commands.options import InspectOptions
-from svmcompile.flow.folder import find_program
+from svmcompile.flow.evaluation import find_program
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 

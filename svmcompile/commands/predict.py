@@ -9,7 +9,7 @@ from svmcompile import api
 from svmcompile.commands.options import PredictOptions
 from svmcompile.data import PredictionWriter, count_rows, iter_data, partition_files
 from svmcompile.errors import OptionError
-from svmcompile.flow.folder import find_program
+from svmcompile.flow.evaluation import find_program
 from svmcompile.progress import steps
 
 

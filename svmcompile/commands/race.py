@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from svmcompile import __version__, api
 from svmcompile.bench.driver import Compiler, Entry, Outcome, race_in_c
 from svmcompile.bench.onnx import c_peer
-from svmcompile.bench.peers import Absent, CPeer, PythonPeer, first_line, start
+from svmcompile.bench.peers import Absent, CPeer, PythonPeer, Subject, first_line, start
 from svmcompile.bench.probe import Limits, Work, measure_limits
 from svmcompile.bench.result import LocalRunner, Timed, compare, differing, race
-from svmcompile.bench.subject import Subject
 from svmcompile.errors import ToolchainError
-from svmcompile.flow.folder import read_c, read_file
+from svmcompile.flow.evaluation import read_c, read_file
 from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
 from svmcompile.targets.templating import template_folder
 

@@ -27,9 +27,9 @@ from svmcompile.ir.kernel import KERNEL_KINDS
 from svmcompile.read.libsvm import model as libsvm
 from svmcompile.read.onnx.front import JOINS, ONNX_STEPS
 from svmcompile.read.onnx.machines import ONNX_MACHINES
-from svmcompile.read.sklearn.estimators import MACHINES
+from svmcompile.read.sklearn.estimators import COMBINED
 from svmcompile.read.sklearn.features import TRANSFORMERS
-from svmcompile.read.sklearn.transformers import COMBINED
+from svmcompile.read.sklearn.machines import MACHINES
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"

@@ -8,7 +8,7 @@ from typing import Any
 from svmcompile import api
 from svmcompile.commands.options import VerifyOptions
 from svmcompile.data import read_data
-from svmcompile.flow.folder import find_program, read_file
+from svmcompile.flow.evaluation import find_program, read_file
 
 
 def run(options: VerifyOptions) -> dict[str, Any]:

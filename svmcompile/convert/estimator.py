@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.convert.layout import Layout, layout_of
+from svmcompile.convert.libsvm import Layout, layout_of
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
 from svmcompile.model.svm import SVM, LabelRule

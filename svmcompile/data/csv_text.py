@@ -15,9 +15,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from svmcompile.data.parts import Part
 from svmcompile.data.table import (
     Columns,
+    Part,
     Wanted,
     check_label_length,
     choose_columns,

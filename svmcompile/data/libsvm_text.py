@@ -15,8 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from svmcompile.data.parts import Part
-from svmcompile.data.table import MAX_FEATURES, Wanted, check_label_length, reading, rows_per_chunk
+from svmcompile.data.table import MAX_FEATURES, Part, Wanted, check_label_length, reading, rows_per_chunk
 from svmcompile.errors import OptionError, ReadError
 
 BOM = b"\xef\xbb\xbf"

@@ -17,13 +17,14 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.parts import Part, float_matrix
 from svmcompile.data.table import (
     Columns,
     Data,
+    Part,
     Wanted,
     check_growth,
     choose_columns,
+    float_matrix,
     reading,
     rows_per_chunk,
     whole_numbers,

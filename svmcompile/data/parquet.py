@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.parts import Part
 from svmcompile.data.table import (
     Columns,
+    Part,
     Wanted,
     check_label_length,
     choose_columns,

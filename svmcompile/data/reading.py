@@ -16,8 +16,7 @@ from svmcompile.data.csv_text import csv_parts
 from svmcompile.data.libsvm_text import libsvm_parts
 from svmcompile.data.npy import count_npy, count_npz, npy_parts, read_npz
 from svmcompile.data.parquet import count_parquet, parquet_parts
-from svmcompile.data.parts import Part, as_data, join, some_rows
-from svmcompile.data.table import Data, Wanted, reading
+from svmcompile.data.table import Data, Part, Wanted, as_data, join, reading, some_rows
 from svmcompile.errors import OptionError, ReadError
 
 Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]

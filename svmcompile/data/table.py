@@ -1,4 +1,4 @@
-"""Tables of rows: limits, names of columns, labels.
+"""Data: rows, labels and names of features; and the parts of a file it is put together from.
 
 A tiny file must not cause a huge allocation, whatever its header claims, so:
 - a file may have at most MAX_FEATURES features;
@@ -7,11 +7,13 @@ A tiny file must not cause a huge allocation, whatever its header claims, so:
 - a text label has at most MAX_LABEL characters, because numpy gives every label the longest one's room.
 
 A file's width and column names enter, with what the caller wants; column positions leave.
+
+Files are read through joblib, so the processes or the cluster that joblib is set up for read them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,7 @@ MAX_LABEL = 256
 EXACT = 2.0**53  # whole floats below this are exact integers
 BOOLEANS = {"true": True, "false": False}
 SHOWN = 10  # names listed in a message before it is cut
+Matrix = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +213,56 @@ def _misfit(path: Path, width: int, wanted: Wanted) -> str:
 def _listed(names: tuple[str, ...] | list[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows; labels as text where the file stores text."""
+
+    X: Matrix
+    labels: list[str] | NDArray[Any] | None = None
+    names: tuple[str, ...] = ()
+
+
+def as_data(part: Part) -> Data:
+    """One part on its own: its labels are typed by what this part holds."""
+    labels = typed_labels(part.labels) if isinstance(part.labels, list) else part.labels
+    return Data(part.X, labels, part.names)
+
+
+def some_rows(path: Path, parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts, of which there must be at least one."""
+    empty = True
+    for part in parts:
+        empty = False
+        yield part
+    if empty:
+        raise ReadError(f"{path}: holds no rows")
+
+
+def join(path: Path, parts: Iterable[Part]) -> Data:
+    """All parts as one, labels typed over the whole file."""
+    found: list[Part] = []
+    total = 0
+    for part in some_rows(path, parts):
+        total += part.X.nbytes
+        check_growth(path, total)
+        found.append(part)
+    if len(found) == 1:
+        return as_data(found[0])
+    return as_data(Part(np.concatenate([part.X for part in found]), _joined_labels(found), found[0].names))
+
+
+def _joined_labels(parts: list[Part]) -> list[str] | NDArray[Any] | None:
+    if parts[0].labels is None:
+        return None
+    if isinstance(parts[0].labels, list):
+        return [label for part in parts for label in part.labels or ()]
+    return np.asarray(np.concatenate([part.labels for part in parts if part.labels is not None]))
+
+
+def float_matrix(array: NDArray[Any]) -> Matrix:
+    """A native C-ordered copy or view: float32 where stored so, else float64."""
+    single = array.dtype.kind == "f" and array.dtype.itemsize == 4
+    result: Matrix = np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
+    return result

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.device.build import link, run
-from svmcompile.device.cpus import Cpu
-from svmcompile.device.image import read_image
-from svmcompile.device.interface import RowFunction
+from svmcompile.device.build import link, read_image, run
+from svmcompile.device.cost import Cpu
+from svmcompile.device.emulate import RowFunction
 from svmcompile.errors import ToolchainError
 
 if TYPE_CHECKING:

@@ -1,15 +1,17 @@
-"""Generated C goes in, an ELF image or a wasm module for one processor comes out."""
+"""Generated C goes in, an ELF image or a wasm module comes out; and what an image holds."""
 
 from __future__ import annotations
 
 import importlib.util
+import io
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from svmcompile.device.cpus import Cpu
+from svmcompile.device.cost import Cpu
 from svmcompile.errors import ToolchainError
 
 # Where things lie: what is read only from TEXT on, what changes from RAM on.
@@ -29,6 +31,8 @@ SECTIONS
 FLAGS = ("-std=gnu99", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-unwind-tables")
 MISSING = "needs {what}, which is not installed; run: pip install svmcompile[device]"
 TIMEOUT_SECONDS = 600
+ALLOCATED = 0x2  # the flag of sections that lie in the device's memory
+WRITABLE = 0x1
 
 
 def require(module: str, what: str) -> None:
@@ -82,3 +86,33 @@ def run(command: list[str], folder: Path) -> str:
     if done.returncode:
         raise ToolchainError(f"{' '.join(command)} failed:\n{done.stderr.strip()[:4000]}")
     return done.stdout + done.stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A linked program."""
+
+    parts: tuple[tuple[int, bytes], ...]  # address, content
+    symbols: dict[str, int]
+    flash: int  # bytes of code, constants and starting values
+    ram: int  # bytes of variables
+
+
+def read_image(content: bytes) -> Image:
+    """An ELF file as the emulator needs it."""
+    require("elftools", "pyelftools")
+    from elftools.elf.elffile import ELFFile
+
+    elf = ELFFile(io.BytesIO(content))
+    parts, flash, ram = [], 0, 0
+    for section in elf.iter_sections():
+        if not section["sh_flags"] & ALLOCATED:
+            continue
+        size = section["sh_size"]
+        ram += size if section["sh_flags"] & WRITABLE else 0
+        if section["sh_type"] != "SHT_NOBITS":
+            flash += size
+            parts.append((section["sh_addr"], section.data()))
+    table = elf.get_section_by_name(".symtab")
+    names = {} if table is None else {item.name: item["st_value"] for item in table.iter_symbols()}
+    return Image(tuple(parts), names, flash, ram)

@@ -12,22 +12,22 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.device.cpus import Cpu, find_cpu
 from svmcompile.errors import OptionError
 from svmcompile.ir.program import Program
 
 Files = Mapping[str, str | bytes]
-
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:I?B)?", re.IGNORECASE)
 FACTORS = {"": 1, "K": 1024, "M": 1024 * 1024}
 # So many rows are run: enough to see how the work varies, few enough to take seconds.
 ROWS, ROWS_WITHOUT_FPU = 64, 8
 EMULATORS = {"arm": "unicorn", "riscv": "unicorn", "wasm": "wasmtime"}
+Family = Literal["arm", "riscv", "wasm", "avr"]
+DOUBLE = 3.0  # times as much as a float in software
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _measured(files: Files, name: str, cpu: Cpu, rows: Any) -> dict[str, Any]:
 
 
 def _predicted(cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
-    from svmcompile.device.predict import predict
+    from svmcompile.device.cost import predict
 
     cost = report["cost"]
     found = predict(cpu, cost["table_bytes"], cost["mean_flops"], report["precision"])
@@ -159,3 +159,88 @@ def with_cost(files: dict[str, str | bytes], name: str, cost: Mapping[str, Any])
     """The files with the cost in their report."""
     report = json.loads(files[f"{name}.json"]) | {"device": dict(cost)}
     return {**files, f"{name}.json": json.dumps(report, indent=2, sort_keys=True) + "\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One processor: how the cross compiler and the emulator call it."""
+
+    name: str
+    family: Family
+    target: tuple[str, ...]  # options of the cross compiler
+    model: str = ""  # of the emulator
+    hard_float: bool = False  # floats are computed, and returned, in registers of their own
+    unit: str = "instructions"  # what is counted
+
+
+def _arm(name: str, core: str, model: str, hard_float: bool = False) -> Cpu:
+    abi = "eabihf" if hard_float else "eabi"
+    return Cpu(name, "arm", ("-target", f"thumb-freestanding-{abi}", f"-mcpu={core}"), model, hard_float)
+
+
+def _riscv(name: str, features: str, *more: str, hard_float: bool = False) -> Cpu:
+    target = ("-target", "riscv32-freestanding-none", f"-mcpu=generic_rv32{features}", *more)
+    return Cpu(name, "riscv", target, "", hard_float)
+
+
+def find_cpu(name: str) -> Cpu:
+    """The processor of that name; names are taken in upper case, too."""
+    found = CPUS.get(name.lower())
+    if found is None:
+        raise OptionError(f"unknown CPU {name!r}; known: {', '.join(CPUS)}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Figures of one processor, from measurements of exact models and trees."""
+
+    per_flop: float  # instructions (or cycles) for one operation in float
+    per_whole: float  # the same in whole numbers of 8 or 16 bits
+    code: int  # bytes of code beside the tables
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A guess, right within a factor of about two."""
+
+    flash: int
+    mean: float
+
+
+def predict(cpu: Cpu, table_bytes: int, mean_flops: float, number: str) -> Predicted:
+    """The cost of a program of so many bytes of tables and so many operations per row."""
+    rates = RATES[cpu.name]
+    rate = rates.per_whole if number in ("q15", "q7") else rates.per_flop
+    if number == "f64":
+        soft = RATES["cortex-m3" if cpu.family == "arm" else "rv32imac"].per_flop
+        rate = DOUBLE * max(rate, rate if cpu.family == "wasm" else soft)
+    return Predicted(table_bytes + rates.code, rate * mean_flops)
+
+
+# Without the features named after a plus sign the compiler takes neither core to have an FPU.
+CPUS: dict[str, Cpu] = {
+    cpu.name: cpu
+    for cpu in (
+        _arm("cortex-m0", "cortex_m0", "UC_CPU_ARM_CORTEX_M0"),
+        _arm("cortex-m0+", "cortex_m0plus", "UC_CPU_ARM_CORTEX_M0"),
+        _arm("cortex-m3", "cortex_m3", "UC_CPU_ARM_CORTEX_M3"),
+        _arm("cortex-m4f", "cortex_m4+vfp4d16sp", "UC_CPU_ARM_CORTEX_M4", hard_float=True),
+        _arm("cortex-m7", "cortex_m7+fp_armv8d16sp", "UC_CPU_ARM_CORTEX_M7", hard_float=True),
+        _riscv("rv32imac", "+m+a+c"),
+        _riscv("rv32imafc", "+m+a+c+f", "-mabi=ilp32f", hard_float=True),
+        Cpu("wasm32", "wasm", ("-target", "wasm32-freestanding")),
+        Cpu("atmega328p", "avr", ("-mmcu=atmega328p",), "atmega328p", unit="cycles"),
+    )
+}
+RATES = {
+    "cortex-m0": Rates(80.0, 4.8, 2000),
+    "cortex-m0+": Rates(80.0, 4.8, 2000),
+    "cortex-m3": Rates(52.0, 3.0, 2000),
+    "cortex-m4f": Rates(2.4, 1.5, 700),
+    "cortex-m7": Rates(1.9, 1.5, 700),
+    "rv32imac": Rates(60.0, 4.2, 2700),
+    "rv32imafc": Rates(1.8, 4.2, 700),
+    "wasm32": Rates(7.5, 9.0, 900),
+    "atmega328p": Rates(130.0, 17.0, 2000),
+}

@@ -1,4 +1,4 @@
-"""Runs functions of an image on an emulated ARM or RISC-V core, counting instructions and stack.
+"""Runs the functions of a generated header on emulated ARM, RISC-V and wasm cores, and counts.
 
 Rows are written to memory, functions are called as the processor's calling convention says, and
 what they return or write is read back. Instructions are counted block by block: how many a block
@@ -7,23 +7,28 @@ has is decoded once.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.device.build import RAM, TEXT, require
-from svmcompile.device.cpus import Cpu
-from svmcompile.device.image import Image
-from svmcompile.device.interface import RowFunction
-from svmcompile.errors import ToolchainError
+from svmcompile.device.build import RAM, TEXT, Image, require
+from svmcompile.device.cost import Cpu
+from svmcompile.errors import ReadError, ToolchainError
 
 PAGE = 0x1000
 STACK_BYTES = 0x10000
 EXIT = 0x1000  # where a function returns to
 PAINT = 0xA5
-MOST_INSTRUCTIONS = 2_000_000_000
+ROW_FUNCTION = r"^(\w+) {name}_(\w+)\(const (\w+) x\[(\d+)\](?:, (\w+) \w+\[(\d+)\])?\);$"
+TYPES = {
+    "float": "<f4", "double": "<f8",
+    "int8_t": "<i1", "uint8_t": "<u1", "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "int": "<i4",
+}  # fmt: skip
+FUEL = 1 << 40
+WASM_PAGE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +161,79 @@ def _page_up(address: int) -> int:
 def _unused(stack: bytes) -> int:
     """Bytes from the far end on that nobody wrote to."""
     return len(stack) - len(stack.lstrip(bytes([PAINT])))
+
+
+@dataclass(frozen=True, slots=True)
+class RowFunction:
+    """One public function of a row: it returns a number, or fills an array."""
+
+    symbol: str
+    row_type: str  # numpy's name of what a row is made of
+    features: int
+    returns: str = ""  # numpy's name; empty where an array is filled
+    fills: str = ""
+    width: int = 1
+
+    @property
+    def row_dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.row_type)
+
+    @property
+    def result(self) -> np.dtype[Any]:
+        return np.dtype(self.returns or self.fills)
+
+
+def row_functions(name: str, header: str) -> dict[str, RowFunction]:
+    """The functions of NAME.h that take one row, by their name without the prefix."""
+    found = {}
+    pattern = re.compile(ROW_FUNCTION.format(name=re.escape(name)), re.MULTILINE)
+    for returned, function, row, features, filled, width in pattern.findall(header):
+        found[function] = RowFunction(
+            f"{name}_{function}",
+            TYPES[row],
+            int(features),
+            "" if filled else TYPES[returned],
+            TYPES[filled] if filled else "",
+            int(width or 1),
+        )
+    if "predict" not in found:
+        raise ReadError(f"{name}.h declares no {name}_predict of one row; compile the model again")
+    return found
+
+
+class WasmCore:
+    """A module with memory for one row and one result behind its own."""
+
+    def __init__(self, module: bytes) -> None:
+        require("wasmtime", "wasmtime")
+        import wasmtime
+
+        config = wasmtime.Config()
+        config.consume_fuel = True
+        engine = wasmtime.Engine(config)
+        self._store = wasmtime.Store(engine)
+        self._store.set_fuel(FUEL)
+        self._exports = wasmtime.Instance(self._store, wasmtime.Module(engine, module), []).exports(
+            self._store
+        )
+        self._memory: Any = self._exports["memory"]
+        self._row = self._memory.data_len(self._store)
+        self._memory.grow(self._store, 32)
+        self._out = self._row + 31 * WASM_PAGE
+
+    def call(self, function: RowFunction, row: NDArray[Any]) -> Call:
+        """One call with one row; what the stack holds is not a device's, so none is told."""
+        try:
+            called: Any = self._exports[function.symbol]
+        except KeyError:
+            raise ToolchainError(f"{function.symbol} is not in the module; export it") from None
+        self._memory.write(self._store, np.ascontiguousarray(row, function.row_dtype).tobytes(), self._row)
+        self._store.set_fuel(FUEL)
+        if function.fills:
+            called(self._store, self._row, self._out)
+            size = function.width * function.result.itemsize
+            content = bytes(self._memory.read(self._store, self._out, self._out + size))
+            values = np.frombuffer(content, function.result)
+        else:
+            values = np.array([called(self._store, self._row)], dtype=function.result)
+        return Call(values, FUEL - self._store.get_fuel(), 0)

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.device.build import build
-from svmcompile.device.cpus import Cpu
-from svmcompile.device.emulate import Call, Core
-from svmcompile.device.image import read_image
-from svmcompile.device.interface import RowFunction, row_functions
-from svmcompile.device.wasm import WasmCore
+from svmcompile.device.build import build, read_image
+from svmcompile.device.cost import Cpu
+from svmcompile.device.emulate import Call, Core, RowFunction, WasmCore, row_functions
 from svmcompile.errors import OptionError
 
 

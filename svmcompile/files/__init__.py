@@ -12,11 +12,11 @@ from svmcompile.files.atomic import (
     as_bytes,
     as_emit_error,
     has_content,
+    locked,
     parents_made,
     real_path,
     write_file,
 )
-from svmcompile.files.locking import locked
 from svmcompile.files.staging import CannotSwap, create_folder, recover, replace_each, swap_folder
 
 __all__ = ["write_file", "write_files"]

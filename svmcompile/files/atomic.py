@@ -1,4 +1,4 @@
-"""One file in one step: a temporary file beside the target, then a rename.
+"""One file in one step: a temporary file beside the target, then a rename. One writer at a time.
 
 A reader sees the old content or the new, never a part of it, and a write that fails leaves no trace.
 """
@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from svmcompile.errors import EmitError, OptionError
 STALE_SECONDS = 3600  # leftovers of killed runs are removed once they are older than this
 MARK = ".svmcompile-"
 TOKEN = re.compile(r"[0-9a-f]{16}")
+WAIT_SECONDS = 30.0
+PAUSE_SECONDS = 0.005
 
 
 def write_file(path: Path, content: bytes | str) -> None:
@@ -176,3 +179,47 @@ def remove_file(path: Path) -> None:
     """Remove a file or link if it can be removed; a folder stays."""
     with suppress(OSError):
         path.unlink()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's own lock, which leaves no file behind and ends with the process.
+
+    Without lock support, or if another program keeps the lock for long, work goes on unlocked: each
+    step is safe by itself, and the lock only keeps one writer from undoing another's.
+    """
+    handle = _acquire(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _acquire(folder: Path) -> int | None:
+    if sys.platform == "win32":
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    if _wait(handle):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _wait(handle: int) -> bool:
+    """Was the lock won in time?"""
+    import fcntl
+
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(PAUSE_SECONDS)
+        except OSError:
+            return False
+    return False

@@ -1,4 +1,4 @@
-"""Several files in one step: a complete new folder is staged beside the old one, then the two swap names.
+"""Several files in one step: a new folder is staged beside the old one, then the two swap names.
 
 A process killed before the swap leaves the old folder, one killed after it the new one. Subfolders cannot
 be linked, so they move over right after the swap; a run killed in between leaves them in the hidden old
@@ -7,7 +7,10 @@ folder, from which the next write brings them back. Nothing that was not staged 
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import platform
 import shutil
 import stat
 import sys
@@ -24,10 +27,13 @@ from svmcompile.files.atomic import (
     sync_folder,
     write_synced,
 )
-from svmcompile.files.exchange import exchange
 
 MAX_ENTRIES = 1000  # a fuller folder is somebody's working folder, not an output folder
 Signature = tuple[int, int, int]
+AT_FDCWD = -100
+RENAME_EXCHANGE = 2  # linux/fs.h
+RENAME_SWAP = 2  # macOS sys/stdio.h
+RENAMEAT2_NUMBERS = {"x86_64": 316, "aarch64": 276, "riscv64": 276}  # for C libraries without the function
 
 
 class CannotSwap(Exception):
@@ -233,3 +239,49 @@ def discard(stage: Path) -> None:
         for path in files:
             remove_file(path)
         stage.rmdir()
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Swap the two names; `OSError` if the system or the file system cannot."""
+    if sys.platform == "linux":
+        _exchange_linux(os.fsencode(one), os.fsencode(other))
+    elif sys.platform == "darwin":
+        _exchange_macos(os.fsencode(one), os.fsencode(other))
+    else:
+        raise _unsupported()
+
+
+def _exchange_linux(one: bytes, other: bytes) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    arguments = (
+        ctypes.c_int(AT_FDCWD),
+        ctypes.c_char_p(one),
+        ctypes.c_int(AT_FDCWD),
+        ctypes.c_char_p(other),
+    )
+    flags = ctypes.c_uint(RENAME_EXCHANGE)
+    if hasattr(library, "renameat2"):
+        _check(library.renameat2(*arguments, flags))
+    elif platform.machine() in RENAMEAT2_NUMBERS and sys.maxsize > 2**32:
+        library.syscall.restype = ctypes.c_long
+        number = ctypes.c_long(RENAMEAT2_NUMBERS[platform.machine()])
+        _check(library.syscall(number, *arguments, flags))
+    else:
+        raise _unsupported()
+
+
+def _exchange_macos(one: bytes, other: bytes) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renamex_np"):
+        raise _unsupported()
+    _check(library.renamex_np(ctypes.c_char_p(one), ctypes.c_char_p(other), ctypes.c_uint(RENAME_SWAP)))
+
+
+def _check(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _unsupported() -> OSError:
+    return OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

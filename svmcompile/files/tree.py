@@ -22,6 +22,7 @@ from svmcompile.files.atomic import (
     is_stale,
     keep_mode,
     leftovers,
+    locked,
     parents_made,
     real_path,
     remove_file,
@@ -29,9 +30,7 @@ from svmcompile.files.atomic import (
     write_file,
     write_synced,
 )
-from svmcompile.files.exchange import exchange
-from svmcompile.files.locking import locked
-from svmcompile.files.staging import MAX_ENTRIES, link_or_copy, may_swap
+from svmcompile.files.staging import MAX_ENTRIES, exchange, link_or_copy, may_swap
 
 Contents = Mapping[str, bytes]
 

@@ -11,7 +11,7 @@ from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
-from svmcompile.flow.folder import TARGETS
+from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import Watcher
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
@@ -22,7 +22,7 @@ from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
-from svmcompile.targets.names import check_name, name_from
+from svmcompile.targets.templating import check_name, name_from
 
 Files = dict[str, str | bytes]
 PRECISIONS = ("f32", "f64")
@@ -125,9 +125,8 @@ def lower_for(target: str, program: Program, request: Request, watch: Watcher | 
 
 def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> Files:
     """NAME.wasm and its page, from C; rows `X` tell what range features have, or the stored test rows."""
-    from svmcompile.runtime.wasm_build import build_wasm
-    from svmcompile.targets.wasm.exports import wasm_source
-    from svmcompile.targets.wasm.page import page
+    from svmcompile.runtime.wasm import build_wasm
+    from svmcompile.targets.wasm.page import page, wasm_source
 
     program = code.program
     source = wasm_source(program, name)

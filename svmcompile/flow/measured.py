@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.registry import method as method_of
 from svmcompile.bench.driver import Compiler, Entry, race_in_c
+from svmcompile.bench.peers import Subject
 from svmcompile.bench.result import Times
-from svmcompile.bench.subject import Subject
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.flow.emission import Request, emit_targets

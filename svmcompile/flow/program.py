@@ -1,21 +1,124 @@
-"""An SVM or rows in, an optimised program with its probe rows out."""
+"""A model read once, or rows, in; an optimised program with its probe rows out."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
+from svmcompile.data.rows import as_rows, table_rows
+from svmcompile.errors import OptionError, ReadError
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
-from svmcompile.model.probes import probe_rows
+from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
+from svmcompile.read import content_of, read_content
 from svmcompile.targets.report import MEAN_COSTS
 
 Watcher = Callable[[str, Program], None]
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
+FEW, MANY = 4, 8  # rows, with more than WIDE features or with fewer
+WIDE = 128
+CANDIDATES = 64
+BISECTIONS = 10  # a boundary point is known to a thousandth of the way between two rows
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An estimator, or a file and what it holds: an SVM, or a program that is compiled already."""
+
+    name: str
+    source: Any  # the estimator, given or out of its file; else the path
+    svm: SVM | None = None
+    program: Program | None = None
+
+    @property
+    def model(self) -> SVM | Program:
+        """What knows the features."""
+        model = self.svm or self.program
+        assert model
+        return model
+
+    def trained(self) -> SVM:
+        """The SVM, where there is one."""
+        if self.svm is None:
+            raise ReadError(f"{self.name}: is a program; pass the model it was made from")
+        return self.svm
+
+    def exact(self) -> Program:
+        """What the original adds up, as it stands."""
+        svm = self.trained()
+        return accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
+
+    def reference(self) -> tuple[str, Any]:
+        """What to compare with: the original library, or its definition where it is not installed."""
+        from svmcompile.read.original import load_original
+
+        svm, exact = self.trained(), self.exact()
+        original = load_original(self.source, svm)
+        if original is None:
+            return f"interpreter of {svm.source.kind}", exact
+        return original.name, replace(original, exact=exact)
+
+    def data(self, X: Any, y: Any = None) -> Data | None:
+        """Rows and labels as given from Python, checked against the model."""
+        if X is None:
+            if y is not None:
+                raise OptionError("y was given without X")
+            return None
+        rows = as_rows(X, self.model.n_features, self.model.feature_names)
+        return Data(rows, None if y is None else labels_for(rows, y))
+
+
+def open_model(
+    source: Any,
+    *,
+    trust_pickle: bool = False,
+    n_features: int | None = None,
+    most_probable: bool = False,
+) -> Opened:
+    """Read an estimator or a file; what is opened already is given back."""
+    if isinstance(source, Opened):
+        return source
+    name, content = type(source).__name__, b""
+    program = source if isinstance(source, Program) else getattr(source, "program_", None)
+    if isinstance(source, (str, os.PathLike)):
+        name, content = os.fspath(source), content_of(source)
+        if holds_program(content, name):
+            program = from_bytes(content, name)
+    if isinstance(program, Program):
+        return Opened(name, source, program=program)
+    svm, original = read_content(source, content, trust_pickle=trust_pickle, n_features=n_features)
+    return Opened(name, original, svm.by_probability() if most_probable else svm)
+
+
+def holds_program(content: bytes, name: str) -> bool:
+    """Whether a file is a stored program, by its name or content."""
+    return name.endswith(".svmc") or (content.startswith(MAGIC) and b"program.json" in content[:64])
+
+
+def labelled_data(X: Any, y: Any) -> Data:
+    """Rows and labels to train on, as given from Python or read from a file."""
+    if isinstance(X, Data):
+        return X
+    rows, names = table_rows(X)
+    return Data(rows, None if y is None else labels_for(rows, y), names)
+
+
+def labels_for(rows: NDArray[Any], y: Any) -> NDArray[Any]:
+    """Labels, one for each row."""
+    labels = np.asarray(y).ravel()
+    if len(labels) != len(rows):
+        raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")
+    return labels
 
 
 def compile_svm(
@@ -47,3 +150,62 @@ def _with_mean_cost(program: Program, data: Data) -> Program:
     figures = {key: getattr(mean, key) for key in MEAN_COSTS}
     details = {**program.origin.details, "mean_cost": {"rows": len(data.X), **figures}}
     return program.replace(origin=replace(program.origin, details=details))
+
+
+def probe_rows(program: Program, svm: SVM | None, data: Data | None) -> Array:
+    """Rows of the data, or the SVM's vectors themselves; half are moved to a boundary.
+
+    Values are float32 numbers, so that both precisions see the same row.
+    """
+    wanted = FEW if program.n_features > WIDE else MANY
+    pool = _spread(_candidates(svm, data), CANDIDATES)
+    pool = pool[np.isfinite(pool).all(axis=1)]
+    if not len(pool):
+        return np.zeros((0, program.n_features))
+    near = _near_boundary(program, pool, wanted // 2)
+    return nearest_float32(np.concatenate([near, _spread(pool, wanted - len(near))]))
+
+
+def _candidates(svm: SVM | None, data: Data | None) -> Array:
+    if data is not None and (len(data.X) or svm is None):
+        return np.asarray(data.X, dtype=np.float64)
+    assert svm is not None, "rows come from data where there is no SVM"
+    if svm.parts:
+        return np.concatenate([_candidates(part, None) for part in svm.parts])
+    if svm.kernel.kind == "precomputed":  # any row of kernel values will do
+        return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
+    with np.errstate(all="ignore"):
+        return svm.front.source(svm.vectors)
+
+
+def _spread(rows: Array, count: int) -> Array:
+    """Up to `count` rows, evenly spread."""
+    picks = np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)
+    return np.asarray(rows[np.unique(picks)])
+
+
+def _near_boundary(program: Program, pool: Array, count: int) -> Array:
+    """Points between rows of different labels, close to where the label changes."""
+    if program.labels is None:
+        return pool[:0]
+    labels = _labels(program, pool)
+    pairs = [(i, j) for i in range(len(pool)) for j in range(i + 1, len(pool)) if labels[i] != labels[j]]
+    chosen = (
+        [pairs[at] for at in np.unique(np.linspace(0, len(pairs) - 1, count).astype(int))] if pairs else []
+    )
+    if not chosen:
+        return pool[:0]
+    start, end = (pool[[pair[side] for pair in chosen]] for side in (0, 1))
+    own = labels[[pair[0] for pair in chosen]]
+    low: Array = np.zeros(len(chosen))
+    high: Array = np.ones(len(chosen))
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        same = _labels(program, start + middle[:, None] * (end - start)) == own
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    near = np.where(np.arange(len(chosen)) % 2, low, high)  # either side in turn
+    return start + near[:, None] * (end - start)
+
+
+def _labels(program: Program, rows: Array) -> NDArray[np.int64]:
+    return interpret(program, rows)["label"]

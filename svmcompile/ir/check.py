@@ -12,8 +12,7 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.needs import need
-from svmcompile.ir.node import At
+from svmcompile.ir.node import At, need
 from svmcompile.ir.nodes import Kind, Level, Node, Type
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import INT32, fits

@@ -12,10 +12,9 @@ from svmcompile.ir.arithmetic import BYTES
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.node import At
+from svmcompile.ir.node import At, Values, Work
 from svmcompile.ir.nodes import Kind, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.ir.work import Values, Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,26 @@
-"""Kernel functions: what k(x, s) means, in float64 numpy."""
+"""Kernels and other functions of rows: what k(x, s) means, from folded tables, and with its rounding."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
+from svmcompile.ir.arithmetic import Array as Array
+from svmcompile.ir.kinds import Floats
+
+if TYPE_CHECKING:
+    from svmcompile.ir.node import At
+
 KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
 SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
+LEAST, MOST = 0.001, 0.999  # of an inlier, below and above all marks
+CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +83,119 @@ def power(base: Array, exponent: int) -> Array:
         if exponent:
             factor = factor * factor
     return result
+
+
+def packed_values(at: At, x: Floats, vectors: Floats, offsets: Floats) -> Floats:
+    """Kernel values [rows, n] of a packed sum."""
+    if at.shape == "given":
+        return x[:, vectors[:, 0]].astype(np.float64)
+    return shaped(at, x, x @ vectors.T + offsets)
+
+
+def shaped(at: At, x: Floats, t: Any) -> Floats:
+    """Kernel values [rows, n] from dot products."""
+    if at.shape == "exp2":
+        half = 0.5 * np.square(x, dtype=np.float64).sum(axis=1, keepdims=True)
+        t = np.exp2(np.minimum(t - half.astype(x.dtype), 0))  # above zero only by rounding
+    elif at.shape == "power":
+        t = power(t, at.degree)
+    elif at.shape == "tanh":
+        t = np.tanh(t)
+    return np.asarray(t, dtype=np.float64)
+
+
+def summing_error(
+    kernel: Array,
+    error: Array,
+    over: Callable[[Array], Array],
+    sums: NDArray[Any],
+    bias: NDArray[Any],
+    a: Arithmetic,
+) -> Array:
+    """The error of weighted sums of kernel values that are off by `error`.
+
+    `over` sums up numbers of vectors by the sizes of the weights.
+    """
+    in_double = (kernel.shape[1] / BLOCK + 1) * ARITHMETIC["f64"].u
+    adding = (BLOCK + 2) * a.u + in_double
+    found = over(error + adding * np.abs(kernel) + a.smallest)
+    found += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
+    size = np.abs(bias)  # the sums may start from it
+    return np.asarray(found + a.u * (np.abs(sums) + size) + in_double * size)
+
+
+def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+    """Kernel values [rows, n] and bounds on their errors."""
+    if kernel.kind == "rbf":
+        return _rbf_errors(kernel.gamma, x, vectors, a)
+    values = kernel.values(x.value, vectors)
+    if kernel.kind == "precomputed":
+        return values, kernel.values(x.error, vectors)
+    d = vectors.shape[1]
+    products = np.abs(x.value) @ np.abs(vectors).T
+    moved = x.error @ np.abs(vectors).T
+    gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
+    t = gamma * (moved + a.u * (d + 3) * products) + 2 * a.u * constant
+    t += a.tiny * (np.abs(x.value).sum(axis=1, keepdims=True) + d + 1)
+    if kernel.kind == "linear":
+        return values, t
+    if kernel.kind == "sigmoid":
+        return values, t + a.tanh_error
+    base = np.abs(kernel.gamma * (x.value @ vectors.T) + kernel.coef0)
+    p = kernel.degree
+    # (base + t)^p - base^p is at most this, and this does not cancel.
+    return values, p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+
+
+def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+    """K = 2^exponent, the exponent off by t; no backend's K is above one."""
+    exponent = -gamma * np.log2(np.e) * squared_distances(x.value, vectors)
+    values = np.exp2(exponent)
+    sizes, e = np.abs(x.value), x.error
+    norms = np.square(x.value).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1)
+    rounding = a.u * ((vectors.shape[1] + 4) * (sizes @ np.abs(vectors).T) + 2.5 * norms)
+    moved = e @ np.abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
+    t = 2 * abs(gamma) * np.log2(np.e) * (rounding + moved)
+    # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
+    error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))
+    return values, error + (values + error) * (a.exp_error + a.u)
+
+
+def dot_error(h: Array, e: Array, weights: NDArray[Any], a: Arithmetic) -> Array:
+    """Bound on the error of dot products row by row; h = x - centre, where x is off by e."""
+    sizes, d = np.abs(weights.astype(np.float64)), h.shape[1]
+    error = row_dots(e, sizes) + a.u * (d + 4) * row_dots(np.abs(h), sizes)
+    return np.asarray(error + a.tiny * (np.abs(h).sum(axis=1) + d + 2))
+
+
+def chunks(count: int, values_per_row: int, most: int | None = None) -> list[slice]:
+    """So many rows in parts that bound memory; no rows are one part, which still has a shape."""
+    step = max(1, (most or CHUNK_VALUES) // max(1, values_per_row))
+    return [slice(first, first + step) for first in range(0, count, step) or range(1)]
+
+
+def poisoned(x: Floats, out: Floats) -> Floats:
+    """`out`, with NaN in every row where `x` is not finite."""
+    out[~np.isfinite(x).all(axis=1)] = np.nan
+    return out
+
+
+def row_dots(left: Floats, right: NDArray[Any]) -> Floats:
+    """Dot products row by row, in the number type of the left."""
+    return np.asarray(np.einsum("ij,ij->i", left, right.astype(left.dtype)))
+
+
+def sigmoid(z: Floats, floor: float) -> Floats:
+    """1 / (1 + exp(z)) held within floor and 1 - floor, without an exponential above one."""
+    e = np.exp(-np.abs(z))
+    p = np.where(z >= 0, e, z.dtype.type(1)) / (1 + e)
+    return np.asarray(np.clip(p, z.dtype.type(floor), z.dtype.type(1 - floor)))
+
+
+def along_lines(x: Floats, knots: Floats, levels: Floats) -> Floats:
+    """Linear interpolation between knots, as scipy computes it; two knots in one place are a step."""
+    x = np.clip(x, knots[0], knots[-1])
+    high = np.clip(np.searchsorted(knots, x), 1, len(knots) - 1)
+    width = knots[high] - knots[high - 1]
+    slope = np.where(width > 0, (levels[high] - levels[high - 1]) / width, 0)
+    return np.asarray(slope * (x - knots[high - 1]) + levels[high - 1])

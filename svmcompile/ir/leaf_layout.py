@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel_values import packed_values
+from svmcompile.ir.kernel import packed_values
 from svmcompile.ir.kinds import Floats
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_indices, pair_sums

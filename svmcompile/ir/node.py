@@ -7,21 +7,31 @@ values with their errors in `error`; in `work` types from `at` and arrays from `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kinds import IndexTable, Level, Table, Type, Value
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
 from svmcompile.ir.kinds import Tables as Tables
-from svmcompile.ir.work import Work
 
+RowError = tuple[float, NDArray[Any]]  # by size, and of each feature
 Result = tuple[NDArray[Any], NDArray[np.float64], Any]  # value, error, rows made unstable
 N = TypeVar("N", bound="Node")
 VALUES, TABLES = ("Value", "Lazy"), ("Table", "IndexTable")
+Values = Mapping[str, NDArray[Any]]
+# Flops of one kernel value beside its dot product: a polynomial of degree 5 and
+# the scaling for exp2, the same and a division for tanh.
+KERNEL_SHAPES = {
+    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
+}  # fmt: skip
+SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
+MAX_DEGREE = 1 << 16
 
 
 class Node:
@@ -41,6 +51,7 @@ class Node:
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure
+    has_orders: ClassVar[bool] = False  # it tries polynomials of one order after another
     flops: ClassVar[int] = 0  # per number it gives, where that is all its work
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
     small_tables: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # fields that may have these types as well
@@ -64,6 +75,12 @@ class Node:
     def error(self, at: At, a: Arithmetic) -> Result:
         """Its value, a bound on its error, and the rows it makes unstable."""
         raise TypeError(f"no error bound for {type(self).__name__}")
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        """(r, c) with |error_j| <= r |value_j| + c_j for every row, from those of what it reads; None if
+        there is no such bound: sums of features may cancel, and what is left of them may be all error.
+        """
+        return None
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         """The rows for which it needs its lazy operand."""
@@ -147,9 +164,6 @@ def field_kinds(kind: type[Node]) -> dict[str, str]:
     return _KINDS[kind]
 
 
-_KINDS: dict[type[Node], dict[str, str]] = {}
-
-
 def operands(node: Node) -> tuple[Value, ...]:
     """Names of the values a node reads."""
     return _fields_of(node, *VALUES)
@@ -178,3 +192,144 @@ def _fields_of(node: Node, *kinds: str) -> tuple[str, ...]:
 def run(node: Node, read: Mapping[str, NDArray[Any]], tables: Tables) -> NDArray[Any]:
     """The value of one node for all rows."""
     return node.run(At(node, tables, read))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a row costs in one node, on average over the rows given or at most."""
+
+    kernel_evaluations: float
+    flops: float
+
+    def __rmul__(self, share: float) -> Work:
+        return Work(share * self.kernel_evaluations, share * self.flops)
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.kernel_evaluations + other.kernel_evaluations, self.flops + other.flops)
+
+
+def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) -> int:
+    """Flops of n kernel values in d dimensions, each entering some sums."""
+    if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
+        return n * 2 * weights_per_vector
+    return n * (2 * d + shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree) + 2 * weights_per_vector)
+
+
+def shape_flops(shape: str, degree: int) -> int:
+    return 1 + 2 * degree.bit_length() if shape == "power" else SHAPE_FLOPS[shape]
+
+
+def mean_or_most(per_leaf: NDArray[Any], rows: Any, field: str) -> float:
+    """Of the leaves that rows fall into, on average; without rows, of the worst leaf."""
+    return float(per_leaf.max() if rows is None else per_leaf[getattr(rows, field)].mean())
+
+
+def need(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def shapes(at: At, **expected: tuple[int, ...]) -> None:
+    """Tables, by field, have these shapes."""
+    for field, shape in expected.items():
+        table, name = getattr(at, field), getattr(at.node, field)
+        need(table.shape == shape, f"{field} @{name} is {table.shape}, expected {shape}")
+
+
+def features(at: At) -> int:
+    """The width of the features a node reads."""
+    need(at.x.kind is Kind.FEATURES, f"%{at.node.x} is not features")
+    return int(at.x.width)
+
+
+def leaf_count(at: At) -> int:
+    """How many leaves a node's leaf may be."""
+    need(at.leaf.kind is Kind.INDEX, f"%{at.node.leaf} is not an index")
+    return int(at.leaf.width)
+
+
+def sound_kernel(kernel: Kernel) -> None:
+    need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
+    sound_degree(kernel.degree)
+
+
+def sound_degree(degree: int) -> None:
+    need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
+
+
+def rising(starts: NDArray[Any], end: int, what: str = "functions") -> None:
+    """Starts of parts that follow each other, and the end of the last."""
+    rises = starts[0] == 0 and starts[-1] == end and (np.diff(starts.astype(np.int64)) >= 0).all()
+    need(bool(rises), f"starts do not rise from zero to the number of {what}")
+
+
+def within(indices: NDArray[Any], end: int, what: str) -> None:
+    need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
+
+
+def float32_only(at: At, *fields: str) -> None:
+    """Shifts and thresholds mean the same in every number type only if float32 holds them."""
+    for field in fields:
+        _float32(getattr(at.node, field), getattr(at, field))
+
+
+def _float32(name: str, table: NDArray[Any]) -> None:
+    with np.errstate(over="ignore"):
+        same = table.astype(np.float32).astype(table.dtype) == table
+    need(bool(same.all()), f"@{name} holds numbers that are not float32")
+
+
+def not_below_zero(at: At, *fields: str) -> None:
+    """Bounds are bounds."""
+    for field in fields:
+        need(bool((getattr(at, field) >= 0).all()), f"@{getattr(at.node, field)} holds a number below zero")
+
+
+def class_counts(counts: tuple[int, ...]) -> None:
+    """Vectors of two classes or more."""
+    need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
+def pair_count(n_classes: int) -> int:
+    """How many pairs so many classes have."""
+    need(n_classes >= 2, "two or more classes needed")
+    return n_classes * (n_classes - 1) // 2
+
+
+def sum_count(at: At) -> int:
+    """How many sums there are: one per bias."""
+    sums = int(at.bias.shape[0])
+    need(sums > 0, f"bias @{at.node.bias} is empty")
+    return sums
+
+
+def vector_width(at: At) -> int:
+    """How wide the vectors must be."""
+    width = features(at)
+    if at.kernel.kind != "precomputed":
+        return width
+    within(at.vectors, width, "a training point")
+    return 1
+
+
+def tree_type(at: At) -> Type:
+    """The type of a route: every walk ends, and every leaf stands at the end of one."""
+    links = links_of(at)
+    leaves = len(links) + 1
+    need(np.array_equal(np.sort(~links[links < 0]), np.arange(leaves)), "a leaf has not one parent")
+    return Type(Kind.INDEX, leaves)
+
+
+def links_of(at: At) -> NDArray[Any]:
+    """The children of a tree whose every walk ends."""
+    links: NDArray[Any] = at.children
+    nodes = len(links)
+    need(nodes > 0, "a tree without a node")
+    shapes(at, children=(nodes, 2))
+    later = (links < 0) | (links > np.arange(nodes)[:, None])
+    need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
+    need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")
+    return links
+
+
+_KINDS: dict[type[Node], dict[str, str]] = {}

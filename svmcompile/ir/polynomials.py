@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import chunks
 from svmcompile.ir.node import At
-from svmcompile.ir.row_functions import chunks
 
 MOST_VALUES = 1 << 21  # kernel values and products of features at a time
 JET_CHECK_FLOPS = 8  # a jet's test: exponential times polynomial, bound, comparison

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import FIXED as FIXED
 from svmcompile.ir.arithmetic import INPUT_LIMITS as INPUT_LIMITS
 from svmcompile.ir.arithmetic import Number as Number
 from svmcompile.ir.arithmetic import WholeInput as WholeInput
-from svmcompile.ir.labels import Labels, Scalar
 from svmcompile.ir.nodes import Node, Value
 
 if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost
-    from svmcompile.ir.trace import Trace
-
+    from svmcompile.ir.interpret import Trace
 OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
+Scalar = bool | int | float | str
+LabelKind = Literal["bool", "int", "float", "str"]
 
 
 class Claim(str, Enum):
@@ -178,7 +179,7 @@ class Program:
 
     def trace(self, rows: Any, pair: int = 0) -> Trace:
         """Bounds on a sum that stops when it is sure, stage by stage; `pair` of a vote."""
-        from svmcompile.ir.trace import trace
+        from svmcompile.ir.interpret import trace
 
         return trace(self, rows, pair)
 
@@ -217,3 +218,49 @@ class Code:
     profile: str = "portable"
     units: Mapping[str, float] = field(default_factory=dict)  # by node: what the row is multiplied by
     folded: frozenset[str] = frozenset()  # tables of norms that have gone into the weights
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The classes in the original's order."""
+
+    values: tuple[Scalar, ...]
+    dtype: str
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def kind(self) -> LabelKind:
+        """What sort of value a label is; never mixed."""
+        first = self.values[0]
+        if isinstance(first, bool):
+            return "bool"
+        if isinstance(first, int):
+            return "int"
+        return "float" if isinstance(first, float) else "str"
+
+    def array(self) -> NDArray[Any]:
+        """The labels as the original's `classes_`."""
+        return np.array(self.values, dtype=np.dtype(self.dtype))
+
+    @classmethod
+    def of(cls, classes: NDArray[Any], where: str) -> Labels:
+        """Labels from `classes_`; refuses what no generated code can hold."""
+        array = np.asarray(classes)
+        if array.ndim != 1 or not array.size:
+            raise UnsupportedError(f"{where}: labels must be a list of one or more classes")
+        # An object array may hold numpy's own scalars, such as np.str_.
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in array.tolist())
+        kinds = {type(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise UnsupportedError(
+                f"{where}: labels of type {names} cannot be compiled; "
+                "retrain with labels that are all int, all float, all bool or all str"
+            )
+        if len(set(values)) != len(values):
+            raise UnsupportedError(f"{where}: a label appears twice")
+        if kinds == {float} and not np.isfinite(array.astype(np.float64)).all():
+            raise UnsupportedError(f"{where}: labels must be finite")
+        return cls(values, "object" if array.dtype == object else array.dtype.str)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import in_segments
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array, in_segments
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
 
 

@@ -25,9 +25,8 @@ from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import KERNEL_KINDS, Kernel
 from svmcompile.ir.kinds import LeafRule, Norm, Order, Rule, Shape
-from svmcompile.ir.labels import Labels, Scalar
 from svmcompile.ir.nodes import NODES, Node
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving, Scalar
 
 FORMAT = 3
 MAGIC = b"PK\x03\x04"

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import chunks
 from svmcompile.ir.layout import filled_up, rows_of, triangle_places
-from svmcompile.ir.needs import need, pair_count, shapes, within
-from svmcompile.ir.node import At
+from svmcompile.ir.node import At, need, pair_count, shapes, within
 from svmcompile.ir.pairs import UNSURE, pair_indices, pair_table
 from svmcompile.ir.polynomials import quadratic
-from svmcompile.ir.row_functions import chunks
 from svmcompile.ir.whole_numbers import Wholes
 
 Bools = NDArray[np.bool_]

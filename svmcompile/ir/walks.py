@@ -1,10 +1,6 @@
 """Walks: the way of every row through trees, trees of kernel tests, and lists of half-spaces.
 
-`interpret`, `bounds` and `cost` all walk the same way, so they cannot disagree.
-
-`interpret`, `bounds`, `cost` and the builder of such trees all walk this way.
-
-`interpret`, `bounds` and `cost` all read the same `Walk`, so they cannot disagree.
+`interpret`, `bounds`, `cost` and the builders of trees all walk the same way, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.kinds import Floats, Indices
-from svmcompile.ir.node import At
+from svmcompile.ir.node import At, need
 from svmcompile.ir.pairs import classes_of, favour, pair_number
 
 Test = Callable[[Indices, Indices], NDArray[np.bool_]]  # (rows, the node of each) -> goes right?
@@ -218,3 +214,15 @@ def most_tests(at: At) -> int:
             after = max(most[low + 1, high], most[low, high - 1])
             most[low, high] = after + lengths[pair_number(low, high, n_classes)]
     return int(most[0, -1])
+
+
+def sound_path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
+    """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
+    leaves = len(starts) - 1
+    ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]
+    need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
+    levels = node_depths(links)
+    before = picks.astype(np.int64)
+    need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
+    met = leaf_depths(links)[:leaves]
+    need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.needs import features, need, shapes, sound_degree
-from svmcompile.ir.node import At
+from svmcompile.ir.node import SHAPE_FLOPS, At, features, need, shapes, sound_degree
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.work import SHAPE_FLOPS
 
 Wholes = NDArray[np.int64]
 UNIT_BITS = 15  # of the numbers that powers are made of

@@ -21,6 +21,7 @@ from svmcompile.ir.layout import (
     cube_rows,
     cube_size,
     filled_up,
+    grouped_size,
     pyramid_rows,
     pyramid_size,
     sides_of,
@@ -28,7 +29,6 @@ from svmcompile.ir.layout import (
     square_size,
     triangle_places,
     triangle_rows,
-    triangle_size,
 )
 from svmcompile.ir.nodes import Node, TaylorVote, table_names
 from svmcompile.ir.program import Program
@@ -182,7 +182,7 @@ def pick_taylor(
     made[node.squares] = made[node.cubes] = np.zeros(1)
     if orders > 1:
         rows = triangle_rows(rank, lanes)
-        made[node.squares] = _filled_triangles(tables[node.squares], rows, triangle_size(rank, lanes))
+        made[node.squares] = _filled_triangles(tables[node.squares], rows, grouped_size(rank, lanes))
     if orders > 2:
         rows = pyramid_rows(rank, lanes)
         made[node.cubes] = _filled_triangles(tables[node.cubes], rows, pyramid_size(rank, lanes))

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array, nearest_float32, split_shift
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Norm
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Claim, Input, Origin, Program
-from svmcompile.ir.shift import nearest_float32, split_shift
 from svmcompile.model.head import renamed
 
 ROW = "x"

@@ -9,8 +9,9 @@ from enum import Enum
 import numpy as np
 
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Labels
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.model.head import Head
 

@@ -15,9 +15,8 @@ from svmcompile.ir.cost import flops, table_bytes
 from svmcompile.ir.graph import own_tables
 from svmcompile.ir.program import Program, Saving
 from svmcompile.optimise.centre import centre_kernels
-from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic
 from svmcompile.optimise.columns import fold_columns, place_columns
-from svmcompile.optimise.fold import fold_maps, fold_scales
+from svmcompile.optimise.fold import collapse_linear, collapse_quadratic, fold_maps, fold_scales
 
 Pass = Callable[[Program], Program]
 Watcher = Callable[[str, Program], None]

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir.arithmetic import Array, split_shift
 from svmcompile.ir.graph import fresh, own_tables
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array
+from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.nodes import (
     Affine,
     KernelSum,
@@ -33,7 +34,6 @@ from svmcompile.ir.nodes import (
     table_names,
 )
 from svmcompile.ir.program import Program
-from svmcompile.ir.shift import split_shift
 from svmcompile.optimise.fold import all_finite, own_scale, rewrite
 
 Tables = dict[str, NDArray[Any]]

@@ -34,7 +34,7 @@ from svmcompile.ir.nodes import (
     table_names,
 )
 from svmcompile.ir.program import Program
-from svmcompile.optimise.fold import all_finite, into_scale, own_scale, rewrite
+from svmcompile.optimise.fold import all_finite, into_scale, own_scale, repeat, rewrite
 
 Tables = dict[str, NDArray[Any]]
 Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
@@ -44,11 +44,7 @@ Sum = KernelSum | PairSum | PathSum | Affine
 
 def fold_columns(program: Program) -> Program:
     """Fold until nothing folds."""
-    while True:
-        folded = _fold_one(program)
-        if folded is program:
-            return program
-        program = folded
+    return repeat(_fold_one, program)
 
 
 def _fold_one(program: Program) -> Program:

@@ -1,4 +1,4 @@
-"""Kernels as readers meet them: a name and parameters in, a checked `Kernel` out."""
+"""Kernels as readers meet them: names and parameters in, a checked `Kernel` out; limits of sizes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.kernel import Kernel
-from svmcompile.read.limits import MAX_DEGREE
 
 WAY_OUT = "retrain with linear, poly, rbf or sigmoid"
+MAX_FEATURES = 1 << 24
+MAX_ENTRIES = 1 << 28  # of a dense [vectors, features] table: 2 GiB of float64
+MAX_DEGREE = 64
 
 
 def no_vectors(where: str) -> UnsupportedError:
@@ -49,3 +51,18 @@ def _poly(gamma: float, coef0: float, degree: int, where: str) -> Kernel:
             f"{where}: degree {degree} is above the limit of {MAX_DEGREE}; retrain with a lower degree"
         )
     return Kernel("poly", gamma=gamma, coef0=coef0, degree=degree)
+
+
+def check_dense_size(n_vectors: int, n_features: int, where: str, limit: int = MAX_ENTRIES) -> None:
+    """Refuse vectors that are too many, or too wide, to be held as a dense table."""
+    if n_features > MAX_FEATURES:
+        raise UnsupportedError(
+            f"{where}: {n_features} features are more than the limit of {MAX_FEATURES}; "
+            "select or hash features before training"
+        )
+    if n_vectors * n_features > limit:
+        raise UnsupportedError(
+            f"{where}: {n_vectors} vectors of {n_features} features would make a dense table of "
+            f"{n_vectors * n_features} numbers, above the limit of {limit} for this model; "
+            "use fewer features, or a linear model"
+        )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 
 
 class BatchModel(ABC):

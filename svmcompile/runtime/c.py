@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError, ToolchainError
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
 from svmcompile.runtime.toolchain import build_library
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 
 BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
 

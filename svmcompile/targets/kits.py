@@ -17,8 +17,7 @@ from svmcompile import __version__
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest

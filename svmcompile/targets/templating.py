@@ -1,12 +1,34 @@
-"""The jinja environment: templates lay out, Python decides."""
+"""The text of generated files: templates, and names and comments that do no harm."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from svmcompile.errors import EmitError
+from svmcompile.errors import EmitError, OptionError
+
+MAX_NAME = 48
+VALID = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+KEYWORDS = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
+    class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
+    decltype default delete do double dynamic_cast else enum explicit export extern false float for friend
+    goto if import inline int long module mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof
+    static static_assert static_cast struct switch template this thread_local throw true try typedef typeid
+    typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
+    """.split()
+)
+# A file `math.h` beside the user's code would hide the system's.
+HEADERS = frozenset(
+    """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
+    stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    """.split()
+)
 
 
 def template_folder() -> Path:
@@ -36,3 +58,54 @@ def render(template: str, context: dict[str, Any]) -> str:
     """The text of a template."""
     text: str = _environment().get_template(template).render(context)
     return text
+
+
+def check_name(name: str) -> str:
+    """The name, if it can prefix C identifiers and name files."""
+    if not VALID.fullmatch(name) or len(name) > MAX_NAME:
+        raise OptionError(
+            f"the name {name[:MAX_NAME]!r} cannot be used in C; choose a letter followed by letters, "
+            f"digits and underscores, at most {MAX_NAME} characters (--name)"
+        )
+    if name.lower() in KEYWORDS or name.lower() in HEADERS:
+        raise OptionError(
+            f"the name {name!r} is a keyword or a system header in C; choose another (--name)"
+        )
+    return name
+
+
+def name_from(text: str) -> str:
+    """A valid name close to any text, such as a file's stem."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[: MAX_NAME - 6]
+    if not plain or not plain[0].isalpha():
+        plain = f"svm_{plain}".rstrip("_")
+    if plain.lower() in KEYWORDS or plain.lower() in HEADERS:
+        plain += "_svm"
+    return check_name(plain)
+
+
+def comment(text: str) -> str:
+    """Text that cannot end a C comment, start one, continue a line or hide what it says."""
+    plain = text.encode("ascii", "backslashreplace").decode()
+    plain = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in plain)
+    plain = plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return plain + " " if plain.endswith("\\") else plain
+
+
+class Names:
+    """Identifiers by key; a taken or reserved one gets a number."""
+
+    def __init__(self, reserved: frozenset[str] = frozenset(), prefix: str = "") -> None:
+        self._taken = set(reserved)
+        self._prefix = prefix
+        self._by_key: dict[str, str] = {}
+
+    def __call__(self, key: str, wish: str | None = None) -> str:
+        if key not in self._by_key:
+            wanted, number = wish or key, 2
+            free = wanted
+            while free in self._taken:
+                free, number = f"{wanted}_{number}", number + 1
+            self._taken.add(free)
+            self._by_key[key] = self._prefix + free
+        return self._by_key[key]

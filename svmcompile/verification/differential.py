@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
-from svmcompile.ir.bounds import Bounds, error_bounds
-from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
+from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes import AsFeatures, Fill
 from svmcompile.ir.program import Claim, Program

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 import svmcompile as sc
 from svmcompile.accelerate.bounds.margins import kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.order import ordered_basis
+from svmcompile.accelerate.bounds.order import order_basis
 from svmcompile.accelerate.bounds.stages import Errors, Readings
 from svmcompile.accelerate.bounds.sums import Sum, reach_of
 from svmcompile.ir import nodes as ir
@@ -64,7 +64,7 @@ def sum_of(model: Any) -> tuple[SVM, Sum]:
 def readings(model: Any, points: Array, rows: Array | None = None, **options: Any) -> tuple[Sum, Readings]:
     """Scores and gaps after every value, for points in the kernel's space."""
     svm, own = sum_of(model)
-    found = ordered_basis(own, svm.vectors[:0] if rows is None else rows, AnytimeOptions(**options))
+    found = order_basis(own, svm.vectors[:0] if rows is None else rows, AnytimeOptions(**options))
     met = np.concatenate([own.vectors, found.basis.points])
     error = kernel_error(svm.kernel, met, row_error(svm.front, svm.n_features))
     errors = Errors.of(found.basis, own.bias, error)

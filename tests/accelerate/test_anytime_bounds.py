@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from anytime_cases import KINDS, hard_rows, machine, readings, sum_of
 
-from svmcompile.accelerate.bounds.basis import embedded
-from svmcompile.accelerate.bounds.greedy import Candidates, Factor
-from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.order import ordered_basis
-from svmcompile.accelerate.bounds.orderings import ORDERINGS, MinWz, Sgma, ordered
-from svmcompile.accelerate.bounds.sums import Sum, merged
+from svmcompile.accelerate.bounds.options import ORDERINGS, AnytimeOptions
+from svmcompile.accelerate.bounds.order import (
+    Candidates,
+    Factor,
+    MinWz,
+    Sgma,
+    order_basis,
+    order_candidates,
+)
+from svmcompile.accelerate.bounds.stages import embed
+from svmcompile.accelerate.bounds.sums import Sum, merge_vectors
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.stages import self_kernel
 from svmcompile.model.svm import SVM
@@ -59,7 +64,7 @@ def test_margins_only_widen_and_fewer_coordinates_too(kind: str) -> None:
 
 def test_nothing_is_left_at_the_end() -> None:
     svm, own = sum_of(machine("rbf")[1])
-    found = ordered_basis(own, svm.vectors[:0], AnytimeOptions(pivot_tol=1e-12)).basis
+    found = order_basis(own, svm.vectors[:0], AnytimeOptions(pivot_tol=1e-12)).basis
     total = np.abs(own.weights).sum()
     floor = 2 * np.sqrt((2 * len(own.weights) + 12) * 1.2e-16) * total
     assert found.residuals[-1] <= floor
@@ -70,7 +75,7 @@ def test_nothing_is_left_at_the_end() -> None:
 def test_scale_does_not_matter(factor: float) -> None:
     svm, own = sum_of(machine("rbf")[1])
     larger = Sum(own.kernel, own.vectors, own.weights * factor, own.bias * factor)
-    one, other = (ordered_basis(s, svm.vectors[:0], AnytimeOptions()) for s in (own, larger))
+    one, other = (order_basis(s, svm.vectors[:0], AnytimeOptions()) for s in (own, larger))
     assert (one.picks == other.picks).all()
     assert np.allclose(
         other.basis.projection, factor * one.basis.projection, rtol=1e-9, atol=1e-12 * factor
@@ -81,9 +86,7 @@ def brute_force(own: Sum, count: int) -> list[int]:
     """min-wz by a new factorisation for every candidate of every step."""
     order: list[int] = []
     for _ in range(count):
-        left = {
-            i: embedded(own, own.vectors[[*order, i]]) for i in range(len(own.weights)) if i not in order
-        }
+        left = {i: embed(own, own.vectors[[*order, i]]) for i in range(len(own.weights)) if i not in order}
         lengths = {i: float(np.square(one.projection).sum()) for i, one in left.items()}
         order.append(max(lengths, key=lambda i: lengths[i]))
     return order
@@ -97,7 +100,7 @@ def small_sum(seed: int, kernel: Kernel) -> Sum:
 @pytest.mark.parametrize("kernel", [Kernel("rbf", 0.4), Kernel("poly", 0.5, 1.0, 3)])
 def test_greedy_steps_equal_brute_force(kernel: Kernel) -> None:
     own = small_sum(0, kernel)
-    found = ordered_basis(own, own.vectors[:0], AnytimeOptions(k_max=6, pivot_tol=1e-12))
+    found = order_basis(own, own.vectors[:0], AnytimeOptions(k_max=6, pivot_tol=1e-12))
     assert found.picks.tolist() == brute_force(own, 6)
     assert np.allclose(found.basis.residuals[0], found.basis.norm)
 
@@ -106,7 +109,7 @@ def test_sgma_equals_brute_force() -> None:
     own = small_sum(3, Kernel("rbf", 0.4))
     gram = own.kernel.values(own.vectors, own.vectors)
     candidates = Candidates(own.kernel, own.vectors, own.products(own.vectors), np.ones(14), 1.0)
-    found = ordered(Factor(candidates, 5, 1e-12), Sgma(gram))
+    found = order_candidates(Factor(candidates, 5, 1e-12), Sgma(gram))
     order: list[int] = []
     for _ in range(5):
         rest = gram - gram[:, order] @ np.linalg.solve(gram[np.ix_(order, order)], gram[order])
@@ -121,7 +124,7 @@ def test_sgma_equals_brute_force() -> None:
 def test_dependent_vectors_stay_out_of_the_basis(ordering: str) -> None:
     own = small_sum(1, Kernel("rbf", 0.4))
     twice = Sum(own.kernel, np.repeat(own.vectors, 2, axis=0), np.repeat(own.weights, 2) / 2, own.bias)
-    found = ordered_basis(twice, own.vectors[:0], AnytimeOptions(ordering=ordering))
+    found = order_basis(twice, own.vectors[:0], AnytimeOptions(ordering=ordering))
     assert len(found.basis) <= 14
     assert (1 / np.diag(found.basis.coordinates) ** 2 >= 1e-4).all()
 
@@ -129,11 +132,11 @@ def test_dependent_vectors_stay_out_of_the_basis(ordering: str) -> None:
 def test_other_points_come_in_with_the_59_trick() -> None:
     own = small_sum(2, Kernel("rbf", 0.4))
     rows = np.random.default_rng(0).normal(size=(300, 3))
-    found = ordered_basis(own, rows, AnytimeOptions(ordering="min-wzn"))
+    found = order_basis(own, rows, AnytimeOptions(ordering="min-wzn"))
     assert (found.picks < 0).any()
-    assert found.basis.residuals[5] <= 1.1 * ordered_basis(own, rows, AnytimeOptions()).basis.residuals[5]
+    assert found.basis.residuals[5] <= 1.1 * order_basis(own, rows, AnytimeOptions()).basis.residuals[5]
     left = Factor(Candidates(own.kernel, own.vectors, np.zeros(14), np.ones(14), 0.0), 14, 1e-4)
-    assert ordered(left, MinWz()) == []
+    assert order_candidates(left, MinWz()) == []
 
 
 def test_equal_vectors_are_merged() -> None:
@@ -141,6 +144,6 @@ def test_equal_vectors_are_merged() -> None:
     double = replace(
         svm, vectors=np.tile(svm.vectors, (2, 1)), coefficients=np.tile(svm.coefficients / 2, (1, 2))
     )
-    one: SVM = merged(double)
+    one: SVM = merge_vectors(double)
     assert (one.vectors == svm.vectors).all() and np.allclose(one.coefficients, svm.coefficients)
-    assert merged(svm) is svm
+    assert merge_vectors(svm) is svm

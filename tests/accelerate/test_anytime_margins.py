@@ -10,10 +10,9 @@ from anytime_cases import KINDS, bounded, compiled, hard_rows, in_float32, machi
 
 from svmcompile.accelerate.bounds.margins import U, kernel_error, row_error
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC
+from svmcompile.ir.arithmetic import ARITHMETIC, split_shift
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Program
-from svmcompile.ir.shift import split_shift
 from svmcompile.model.front import IDENTITY, clip, scale
 
 FORMS: list[dict[str, Any]] = [

@@ -13,13 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.bounds.guess import fitted_guess
+from svmcompile.accelerate.bounds.votes import fit_guess
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim
+from svmcompile.ir.program import Claim, Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 OPTIONS: dict[str, Any] = {"force": True, "tune": "flops", "block": 8, "k_max": 24}
@@ -105,7 +104,7 @@ def test_a_bad_guess_costs_but_changes_nothing() -> None:
 
 def test_the_guess_is_mostly_right() -> None:
     X, y, _ = digits()
-    guess = fitted_guess(X[:600], y[:600], 10)
+    guess = fit_guess(X[:600], y[:600], 10)
     scores = (X[600:] - guess.centre) @ guess.weights.T + guess.bias
     assert (scores.argmax(axis=1) == y[600:]).mean() > 0.85
     assert guess.centre.astype(np.float32).astype(np.float64).tolist() == guess.centre.tolist()

@@ -9,7 +9,7 @@ import pytest
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.bounds.sums import mostly_zeros
-from svmcompile.accelerate.certified.guarded import guard_width
+from svmcompile.accelerate.certified.fallback import guard_width
 from svmcompile.api import compile as compiled
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel

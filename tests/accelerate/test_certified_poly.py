@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.taylor.poly import PolyLocal, PolySum
 from svmcompile.accelerate.taylor.spectra import window
+from svmcompile.accelerate.taylor.sums import PolyLocal, PolySum
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At

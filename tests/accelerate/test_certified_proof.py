@@ -9,12 +9,18 @@ import pytest
 from programs.taylor import Sum, random_sum, taylor_program
 from scipy.special import gammainc
 
-from svmcompile.accelerate.taylor.expansion import LEAST_REACH, Local
-from svmcompile.accelerate.taylor.halves import Half, root
-from svmcompile.accelerate.taylor.low_rank import cubic_axes, quadratic_axes
-from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.spectra import Spectra, spectra
-from svmcompile.accelerate.taylor.squares import cubic_bound, quartic_window, quartics
+from svmcompile.accelerate.taylor.expansion import LEAST_REACH, cubic_axes, quadratic_axes
+from svmcompile.accelerate.taylor.spectra import (
+    Half,
+    Spectra,
+    cubic_bound,
+    quartic_window,
+    quartics,
+    remainders,
+    root,
+    spectra,
+)
+from svmcompile.accelerate.taylor.sums import Local
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Array

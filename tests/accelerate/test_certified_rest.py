@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.certified.votes import as_pairs, joined
+from svmcompile.accelerate.bounds.sums import join_parts
+from svmcompile.accelerate.certified.votes.pairs import as_pairs
 from svmcompile.accelerate.fitting.rows import kernel_sums
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import OptionError, UnsupportedError
@@ -112,7 +113,7 @@ def test_pairs_are_differences_whether_vectors_are_shared_or_not() -> None:
         model, X = machine(kind)
         svm = read(model)
         assert len(svm.parts) == parts
-        sums, pairs = kernel_sums(joined(svm), X), kernel_sums(as_pairs(joined(svm)), X)
+        sums, pairs = kernel_sums(join_parts(svm), X), kernel_sums(as_pairs(join_parts(svm)), X)
         wanted = [sums[:, i] - sums[:, j] for i, j in pair_indices(sums.shape[1])]
         np.testing.assert_allclose(pairs, np.stack(wanted, axis=1), atol=1e-9)
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from programs.taylor import Sum, random_sum, taylor_program
 
-from svmcompile.accelerate.taylor.expansion import Local
 from svmcompile.accelerate.taylor.rounding import EXP, U, cubic_roundings, distance_rounding, peak, slack
+from svmcompile.accelerate.taylor.sums import Local
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import taylor_scores
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.numbers import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
+from svmcompile.targets.c.literals import EXP2_COEFFICIENTS, EXP2_FROM_NEAREST
 
 single = np.float32
 CASES = {  # features, vectors, gamma, scale of features, axes

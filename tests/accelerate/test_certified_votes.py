@@ -14,12 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import Instead
 from svmcompile.accelerate.bounds.margins import RowError
 from svmcompile.accelerate.certified.votes import choose
-from svmcompile.accelerate.certified.votes.axes import directions, shared_axes
 from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.places import Form, Place
+from svmcompile.accelerate.certified.votes.places import Form, Place, directions, shared_axes
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values

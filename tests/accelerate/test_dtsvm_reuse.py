@@ -25,7 +25,7 @@ from svmcompile.flow.program import compile_svm
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 

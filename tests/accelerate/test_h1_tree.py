@@ -185,7 +185,7 @@ def test_paper_form():
         ({"tau": -0.5}, "tau must be -1"),
         ({"target": 1.5}, "target must lie between"),
         ({"hard_weight": 0.5}, "hard_weight must be at least 1"),
-        ({"reduced": "0.1,2"}, "'0.1,2' is not a Shares"),
+        ({"reduced": "0.1,2"}, "'0.1,2' is not a ShareList"),
         ({"max_nodes": -1}, "max_nodes must not be negative"),
         ({"proven": True, "end": "label"}, "proven=true is for end=svm"),
         ({"centres": 0}, "centres must lie within"),

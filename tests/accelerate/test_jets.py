@@ -13,8 +13,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.taylor import jets as making
-from svmcompile.accelerate.taylor.expansion import Local
-from svmcompile.accelerate.taylor.jets import greedy, jet_node
+from svmcompile.accelerate.taylor.jets import jet_node, order_vectors
+from svmcompile.accelerate.taylor.sums import Local
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
@@ -64,12 +64,12 @@ def test_the_sum_is_within_the_interval_after_each_block(case: str) -> None:
 @pytest.mark.parametrize("order", ["other way round", "by chance"])
 def test_any_order_of_the_vectors_will_do(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(local: Local, gram: Any, parts: int) -> Any:
-        picks, ends = greedy(local, gram, parts)
+        picks, ends = order_vectors(local, gram, parts)
         return (picks[::-1] if order == "other way round" else np.arange(len(picks))), ends
 
     given, sizes = made("plain"), []
-    for one in (greedy, other):
-        monkeypatch.setattr(making, "greedy", one)
+    for one in (order_vectors, other):
+        monkeypatch.setattr(making, "order_vectors", one)
         node, tables = jet_node(jets_of(given, 5))
         found = jet_blocks(At(node, tables), queries(given))
         error = np.abs(found.scores - given.values(queries(given))[:, None])
@@ -81,12 +81,12 @@ def test_any_order_of_the_vectors_will_do(order: str, monkeypatch: pytest.Monkey
 def test_the_order_takes_every_vector_once_and_parts_alike() -> None:
     given = made("plain")
     local = Local(given.whole, given.rows, 0)
-    order, ends = greedy(local, Kernel("rbf", given.gamma).values(given.vectors, given.vectors), 7)
+    order, ends = order_vectors(local, Kernel("rbf", given.gamma).values(given.vectors, given.vectors), 7)
     assert sorted(order) == list(range(60)) and len(ends) == 6
     assert np.ptp(np.diff([0, *ends, 60])) <= 1
     few = Kernel("rbf", 1.0).values(given.vectors[:2], given.vectors[:2])
     two = random_sum(5, 2, 0.1)
-    assert greedy(Local(two.whole, two.rows, 0), few, 10)[1] == [1]
+    assert order_vectors(Local(two.whole, two.rows, 0), few, 10)[1] == [1]
 
 
 class InSingle:

@@ -11,6 +11,8 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.accelerate.reduced_set.select import moved, ridge_fit, select_by_features, select_by_rows
+from svmcompile.accelerate.registry import accelerate
+from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel
@@ -67,8 +69,8 @@ def test_without_data_the_feature_space_decides() -> None:
 def test_vectors_stay_candidates_when_they_may_not_move() -> None:
     _, _, model = digits()
     X = digits()[0][:600]
-    program = sc.api.accelerate(  # before passes move the vectors to their mean
-        svm_of(model), sc.api.as_data(svm_of(model), X, None), "reduced-set",
+    program = accelerate(  # before passes move the vectors to their mean
+        svm_of(model), Data(X), "reduced-set",
         {"budget": 40, "move": False, "candidates": "vectors"},
     )  # fmt: skip
     known = {row.tobytes() for row in svm_of(model).vectors}

@@ -11,10 +11,9 @@ from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.taylor.centres import Centres, grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import Centres, add_front, grow_centres
 from svmcompile.accelerate.taylor.spectra import spectra
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.node import At
@@ -50,7 +49,7 @@ def test_remainders_hold_for_every_centre_near_and_far(
     whole, generator = sum_of(model), np.random.default_rng(0)
     rows = np.vstack([X, X + generator.normal(0, 1, X.shape), whole.vectors])
     f = model.decision_function(rows)
-    for part in grow(X, leaves).parts:  # not the nearest alone
+    for part in grow_centres(X, leaves).parts:  # not the nearest alone
         node, tables = front_of(whole, X[part], order, rank)
         scores, gaps, loose, inside = taylor_scores(At(node, tables), 0, rows)
         assert inside.any() and (leaves > 1 or inside[: len(X)].all())
@@ -106,7 +105,7 @@ def test_a_tree_of_centres_takes_rows_to_the_leaf_that_holds_them() -> None:
     from svmcompile.ir.walks import walk
 
     X, _ = make_moons(300, noise=0.2, random_state=0)
-    tree = grow(X, 7)
+    tree = grow_centres(X, 7)
     planes, thresholds = np.stack(tree.planes), np.array(tree.thresholds)
 
     def above(rows: Any, at: Any) -> Any:
@@ -119,5 +118,5 @@ def test_a_tree_of_centres_takes_rows_to_the_leaf_that_holds_them() -> None:
 
 
 def test_rows_that_are_all_the_same_have_one_centre() -> None:
-    tree = grow(np.ones((10, 3)), 4)
+    tree = grow_centres(np.ones((10, 3)), 4)
     assert len(tree.parts) == 1 and not tree.planes

@@ -13,9 +13,9 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 import svmcompile as sc
 from svmcompile.bench import gemm, libsvm
 from svmcompile.bench.charts import LogScale, bar_chart, line_chart, short
+from svmcompile.bench.peers import LeftOut, Subject
 from svmcompile.bench.probe import Work, parse_limits
 from svmcompile.bench.result import LocalRunner, Timed, Times, compare, differing, race
-from svmcompile.bench.subject import LeftOut, Subject
 from svmcompile.read import read
 
 X, y = load_iris(return_X_y=True)

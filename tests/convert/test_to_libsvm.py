@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-from svmcompile.convert.libsvm_text import libsvm_files
+from svmcompile.convert.libsvm import libsvm_files
 from svmcompile.errors import UnsupportedError
 from svmcompile.read import read
 from svmcompile.read.libsvm.original import LibsvmModel

@@ -13,11 +13,9 @@ from device_cases import MODELS, NAME, assert_meant, digits, emitted
 
 import svmcompile as sc
 from svmcompile.device.avr import missing_tools
-from svmcompile.device.build import build
-from svmcompile.device.cpus import CPUS, find_cpu
-from svmcompile.device.emulate import Core
-from svmcompile.device.image import read_image
-from svmcompile.device.interface import row_functions
+from svmcompile.device.build import build, read_image
+from svmcompile.device.cost import CPUS, find_cpu
+from svmcompile.device.emulate import Core, row_functions
 from svmcompile.device.measure import Measured, measure
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from device_cases import NAME, digits, emitted
 
-from svmcompile.device.cpus import find_cpu
-from svmcompile.device.emulate import Core
-from svmcompile.device.image import read_image
-from svmcompile.device.interface import row_functions
+from svmcompile.device.build import read_image
+from svmcompile.device.cost import find_cpu
+from svmcompile.device.emulate import Core, row_functions
 
 TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 pytestmark = [

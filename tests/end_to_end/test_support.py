@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from svmcompile.commands import support
-from svmcompile.read.sklearn.estimators import MACHINES
 from svmcompile.read.sklearn.features import TRANSFORMERS
+from svmcompile.read.sklearn.machines import MACHINES
 
 README = Path(__file__).parents[2] / "README.md"
 

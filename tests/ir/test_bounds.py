@@ -21,9 +21,8 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.node import run
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

@@ -14,8 +14,7 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 
 TABLES: dict[str, Any] = {
     "s": np.zeros(2), "f": np.ones(2), "o": np.zeros(2),

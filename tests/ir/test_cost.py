@@ -12,9 +12,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.cost import cost, flops, table_bytes
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Output, Program
-from svmcompile.ir.work import kernel_sum_flops
+from svmcompile.ir.node import kernel_sum_flops
+from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

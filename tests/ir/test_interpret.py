@@ -14,15 +14,14 @@ from programs.strategies import machine_programs, origin, programs
 from scipy import sparse
 
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir import kernel as module
 from svmcompile.ir import nodes as ir
-from svmcompile.ir import row_functions as module
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel, power
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.node import run
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 
 NAN, INF = np.nan, np.inf
 

@@ -15,9 +15,8 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.leaf_layout import LOWEST
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 

@@ -12,10 +12,10 @@ from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
-from svmcompile.ir.coupling import couple, coupling_errors
 from svmcompile.ir.interpret import interpret
+from svmcompile.ir.kernel import along_lines, sigmoid
 from svmcompile.ir.node import run
-from svmcompile.ir.row_functions import along_lines, sigmoid
+from svmcompile.ir.pairs import couple, coupling_errors
 from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.lower import lower
 

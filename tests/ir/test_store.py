@@ -22,8 +22,7 @@ from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program, Saving
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving
 from svmcompile.ir.store import FORMAT, from_bytes, load, save, to_bytes
 
 ROOT = Path(__file__).parents[2]

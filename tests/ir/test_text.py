@@ -13,8 +13,7 @@ from programs.strategies import machine_programs, origin, programs
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.ir.text import table_text, text
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 import svmcompile as sc
 from svmcompile.cli import app
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.bounds import near_tests, within_range
 from svmcompile.ir.check import check
-from svmcompile.ir.fixed_bounds import near_tests, within_range
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.whole_numbers import on_curve
 from svmcompile.lower.fixed.sums import TOP, falling, rising

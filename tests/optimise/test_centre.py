@@ -16,8 +16,7 @@ import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.lower import lower
 from svmcompile.optimise.centre import centre_kernels
 

@@ -10,11 +10,11 @@ import pytest
 from programs.routes import FEATURES, RECIPES, tree_program, tree_rows
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Program
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.optimise import optimise
 
 SCALED = [case for case in RECIPES if "reach" not in case and "quadratic" not in case]

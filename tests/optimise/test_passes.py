@@ -25,11 +25,9 @@ from svmcompile.ir.cost import flops, table_bytes
 from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Output, Program
+from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.optimise import PASSES, Pass, optimise
-from svmcompile.optimise.collapse import collapse_linear, collapse_quadratic
-from svmcompile.optimise.fold import fold_scales
+from svmcompile.optimise.fold import collapse_linear, collapse_quadratic, fold_scales
 from svmcompile.read import read
 
 Array = NDArray[Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from programs.taylor import Sum
 
 from svmcompile.accelerate.bounds.margins import RowError, kernel_error
-from svmcompile.accelerate.certified.tails import CELLS, Tail, jet_program
+from svmcompile.accelerate.certified.fallback import CELLS, Tail, jet_program
 from svmcompile.accelerate.taylor.jets import Jets, jets
-from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel

@@ -11,11 +11,10 @@ from programs.paths import KERNELS
 from programs.trees import random_children
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.check import check
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.leaf_layout import columns_of, sums_of
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import nearest_float32
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.optimise import optimise
 
 FEATURES = 7

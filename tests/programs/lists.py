@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from programs.routes import stored
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import nearest_float32
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 
 VECTORS = 30
 

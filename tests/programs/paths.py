@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.ir.walks import path_nodes
 from svmcompile.optimise import optimise
 

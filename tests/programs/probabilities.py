@@ -10,8 +10,7 @@ from programs.strategies import origin
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Input, Program
+from svmcompile.ir.program import Input, Labels, Program
 from svmcompile.model.head import HeadMaker
 
 WIDTH = 3

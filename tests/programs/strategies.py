@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32, split_shift
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import KERNEL_KINDS, Kernel
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.node import run
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import nearest_float32, split_shift
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
 

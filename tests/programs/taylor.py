@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, head_nodes
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.front import add_front
-from svmcompile.accelerate.taylor.poly import PolySum
+from svmcompile.accelerate.taylor.front import add_front, grow_centres
+from svmcompile.accelerate.taylor.sums import PolySum, RbfSum
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.program import Claim, Output, Program
@@ -95,7 +93,7 @@ def taylor_program(
     svm = given.svm()
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    tree, whole = grow(given.rows, leaves), given.whole
+    tree, whole = grow_centres(given.rows, leaves), given.whole
     seen = [whole.seen_from(given.rows[part], 8) for part in tree.parts]
     found = [one.expansion(min(order, whole.most_order), rank, sparse=sparse) for one in seen]
     front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.bounds.sums import merged
-from svmcompile.accelerate.certified.votes import certified_votes
+from svmcompile.accelerate.bounds.sums import centre_vectors, merge_vectors, prepare_rows, sample_rows
+from svmcompile.accelerate.certified.votes.votes import certify_votes
 from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise
 from svmcompile.read import read
@@ -38,9 +35,9 @@ class Options:
 def made(model: Any, X: Any, force: bool = True, **options: Any) -> Any:
     """What the method makes of an estimator or an SVM, before passes."""
     svm = model if isinstance(model, SVM) else read(model)
-    own = centred(merged(svm))
-    rows = prepared_rows(own, None if X is None else Data(np.asarray(X), None))
-    return certified_votes(svm, own, rows, sample_rows(own, rows, 200, 0), Options(**options), force)
+    own = centre_vectors(merge_vectors(svm))
+    rows = prepare_rows(own, None if X is None else Data(np.asarray(X), None))
+    return certify_votes(svm, own, rows, sample_rows(own, rows, 200, 0), Options(**options), force)
 
 
 def vote_of(model: Any, X: Any, **options: Any) -> Program:

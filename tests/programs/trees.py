@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import nearest_float32
 from svmcompile.ir.check import check
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import nearest_float32
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 
 Array = NDArray[Any]
 Random = np.random.Generator

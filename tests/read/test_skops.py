@@ -22,11 +22,11 @@ from sklearn.svm import SVC, SVR
 from svmcompile.commands.support import made, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.sklearn.estimators import MACHINES
+from svmcompile.read.original import load_skops
+from svmcompile.read.sklearn.estimators import COMBINED
 from svmcompile.read.sklearn.features import TRANSFORMERS
-from svmcompile.read.sklearn.transformers import COMBINED
+from svmcompile.read.sklearn.machines import MACHINES
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
-from svmcompile.read.stored import load_skops
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of training that did not converge
 

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.registry import accelerate
-from svmcompile.flow.program import compile_svm
+from svmcompile.flow.program import compile_svm, probe_rows
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.front import clip, scale
-from svmcompile.model.probes import probe_rows
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 FEATURES = 5  # not a multiple of four, so that products have a remainder

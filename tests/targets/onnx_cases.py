@@ -12,10 +12,8 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.runtime.onnx import load_onnx
-from svmcompile.targets.onnx.build import build_needed
-from svmcompile.targets.onnx.graph import Graph
+from svmcompile.targets.onnx.graph import Graph, Values, build_needed
 from svmcompile.targets.onnx.model import emit
-from svmcompile.targets.onnx.values import Values
 
 PRECISIONS = ("f32", "f64")
 NUMBERS = {"f32": np.float32, "f64": np.float64}

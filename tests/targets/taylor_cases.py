@@ -15,8 +15,7 @@ from svmcompile.accelerate.bounds.margins import RowError
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.accelerate.builder import Builder, head_nodes
 from svmcompile.accelerate.certified.method import whole_sum
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import add_front, grow_centres
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Claim, Output, Program
@@ -44,7 +43,7 @@ def front_before_exact(
     exact, x = builder.exact_in_double(), builder.preprocess()
     seen = _seen(builder, svm, x, X)
     seen = np.vstack([seen, seen + 1e-3, seen - 1e-3])  # no leaf has one row alone
-    tree = grow(seen, leaves)
+    tree = grow_centres(seen, leaves)
     found = [whole.seen_from(seen[part], 4).expansion(order, rank) for part in tree.parts]
     front = add_front(builder, whole, x, exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))

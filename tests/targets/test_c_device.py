@@ -43,7 +43,7 @@ from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.model.svm import LabelRule
 from svmcompile.optimise.centre import uncentre
-from svmcompile.targets.names import name_from
+from svmcompile.targets.templating import name_from
 
 pytestmark = pytest.mark.compile
 

@@ -15,7 +15,7 @@ from targets.c_build import SANITIZE, assert_no_warnings, build, compilers, run,
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.fixed_bounds import is_exact
+from svmcompile.ir.bounds import is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.store import from_bytes, to_bytes
 

@@ -13,8 +13,7 @@ import pytest
 import svmcompile as sc
 from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 FLOWERS = np.array(

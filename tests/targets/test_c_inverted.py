@@ -30,7 +30,7 @@ from svmcompile.lower.sparse import LAYOUTS, Layout
 from svmcompile.model.front import scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise
-from svmcompile.targets.c.scratch import scratch_bytes
+from svmcompile.targets.c.node import scratch_bytes
 
 pytestmark = pytest.mark.compile
 

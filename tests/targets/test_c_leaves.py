@@ -25,7 +25,7 @@ import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.lower import lower
-from svmcompile.targets.c.scratch import scratch_bytes
+from svmcompile.targets.c.node import scratch_bytes
 
 pytestmark = pytest.mark.compile
 

@@ -14,7 +14,7 @@ from c_build import compile_c, compilers, write_c
 from c_cases import program_of, real_type
 
 from svmcompile.ir.arithmetic import ARITHMETIC
-from svmcompile.targets.c.numbers import EXP2_FROM_FLOOR, EXP2_FROM_NEAREST, NUMBERS
+from svmcompile.targets.c.literals import EXP2_FROM_FLOOR, EXP2_FROM_NEAREST, NUMBERS
 
 pytestmark = pytest.mark.compile
 

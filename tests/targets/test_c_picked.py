@@ -24,10 +24,9 @@ from onnx_cases import outputs
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.certified.guarded import guard_width, guarded
-from svmcompile.accelerate.taylor.before import insert_front, shares
-from svmcompile.accelerate.taylor.centres import Centres
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
+from svmcompile.accelerate.certified.fallback import guard_sum, guard_width
+from svmcompile.accelerate.taylor.front import Centres, insert_front, shares
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
@@ -65,7 +64,7 @@ def made(d: int, order: int, rank: int, twice: bool) -> Program:
     norm = float(weights @ svm.kernel.values(svm.vectors, svm.vectors) @ weights)
     whole = RbfSum(svm.vectors, weights, float(svm.intercepts[0]), gamma, norm, (0.0, 0.0))
     local, tree = Local(whole, X, 4, 0), Centres([np.arange(len(X))])
-    program = guarded(svm, guard_width(svm))
+    program = guard_sum(svm, guard_width(svm))
     program = insert_front(svm, program, whole, tree, [local.expansion(order, rank, sparse=True)])
     if twice:
         program = insert_front(svm, program, whole, tree, [local.expansion(2, 4, sparse=True)], name="few")

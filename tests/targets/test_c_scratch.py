@@ -16,7 +16,7 @@ from taylor_cases import SIZES, made
 
 from svmcompile.lower import lower
 from svmcompile.optimise import optimise
-from svmcompile.targets.c.scratch import scratch_bytes
+from svmcompile.targets.c.node import scratch_bytes
 
 pytestmark = pytest.mark.compile
 

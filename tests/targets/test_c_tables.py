@@ -17,8 +17,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.targets.c.literals import MAX_DECIMAL_BYTES
 

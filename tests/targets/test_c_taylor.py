@@ -24,9 +24,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from svmcompile.accelerate.builder import Builder, head_nodes
-from svmcompile.accelerate.taylor.centres import grow
-from svmcompile.accelerate.taylor.expansion import Local, RbfSum
-from svmcompile.accelerate.taylor.front import add_front
+from svmcompile.accelerate.taylor.front import add_front, grow_centres
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Claim, Output, Program
@@ -60,7 +59,7 @@ def taylor_program(leaves: int, order: int, rank: int, gates: tuple[float, ...])
     norm = float(weights @ svm.kernel.values(svm.vectors, svm.vectors) @ weights)
     whole = RbfSum(svm.vectors, weights, float(svm.intercepts[0]), svm.kernel.gamma, norm, (0.0, 0.0))
     exact = builder.exact_in_double()
-    tree = grow(X, leaves)
+    tree = grow_centres(X, leaves)
     found = [Local(whole, X[part], 8).expansion(order, rank) for part in tree.parts]
     front = add_front(builder, whole, builder.preprocess(), exact, tree, found, gates)
     builder.body.extend(head_nodes(svm, front))

@@ -27,7 +27,7 @@ import svmcompile as sc
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
-from svmcompile.targets.c.scratch import scratch_bytes
+from svmcompile.targets.c.node import scratch_bytes
 from tests.programs.taylor_votes import cyclic, vote_of
 
 pytestmark = pytest.mark.compile

@@ -25,7 +25,7 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.lower import lower
-from svmcompile.targets.c.tables import emitted_tables
+from svmcompile.targets.c.node import emitted_tables
 
 pytestmark = pytest.mark.compile
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from c_build import WARNINGS, compile_c, compilers
 
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.literals import NUMBERS
+from svmcompile.targets.c.profiles import INSTRUCTION_SETS, vector_names
 from svmcompile.targets.templating import _environment
 
 BYTES = {"f32": 4, "f64": 8}

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 import svmcompile as sc
 from svmcompile.errors import EmitError, OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import LabelRule
-from svmcompile.targets.names import HEADERS, KEYWORDS, MAX_NAME, Names, check_name, comment, name_from
+from svmcompile.targets.templating import HEADERS, KEYWORDS, MAX_NAME, Names, check_name, comment, name_from
 
 REFUSALS = (OptionError, EmitError, UnsupportedError)
 NASTY = (

@@ -14,9 +14,8 @@ from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.model.front import clip, scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise.centre import centre_kernels

@@ -19,8 +19,7 @@ from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel, KernelKind
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.model.front import clip, scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.runtime.onnx import load_onnx
@@ -153,7 +152,7 @@ import hashlib, numpy as np
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.targets.onnx.model import emit
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import (Labels)
 from svmcompile.model.svm import SVM, LabelRule, Source
 rng = np.random.default_rng(0)
 svm = SVM(Kernel("rbf", 0.5), rng.normal(size=(1200, 3)), rng.normal(size=(5, 1200)), rng.normal(size=15),

@@ -14,9 +14,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.labels import Labels
 from svmcompile.ir.nodes import Level
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.model import emit
 from svmcompile.targets.onnx.nodes import build

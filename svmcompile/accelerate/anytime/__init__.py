@@ -1,8 +1,6 @@
 """Anytime bounds for kernel machines: kernel values come in until the label is certain.
 
-`greedy` and `orderings` order the vectors, `basis` embeds the weights in their span, `margins`
-bounds what float32 adds, `stages` makes the tables, `costs` and `choose` pick the cheapest form
-on sample rows; `single` and `votes` put programs together.
+The toolkit is `accelerate.bounds`.
 """
 
 from __future__ import annotations

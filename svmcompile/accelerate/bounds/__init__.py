@@ -1,6 +1,6 @@
 """Sums that stop as soon as their sign is certain: the toolkit of `anytime` and `certified`.
 
-`greedy` and `orderings` order the vectors, `basis` embeds the weights in their span, `margins`
-bounds what float32 adds, `stages` makes the tables, `costs` and `choose` pick the cheapest form
-on sample rows; `single` and `votes` put programs together.
+`order` picks the vectors one by one, `stages` embeds the weights in their span and makes the tables,
+`margins` bounds what float32 adds, `choose` picks the cheapest form on sample rows; `program` and `votes`
+put programs together.
 """

@@ -1,24 +1,134 @@
-"""Choice of a form: readings of sample rows and prices enter, the cheapest form leaves."""
+"""Choice of a form: what it costs on sample rows, and what the user is told of it.
+
+Costs: what parts of a bounded sum take, in units that can be compared with the exact sum.
+Three tables. `flops` counts operations as the cost of programs does. `host` and `portable` are
+nanoseconds of emitted float32 C, one row per call, on a processor with AVX-512. They are
+constants, so that the same model gives the same program on every machine; only ratios matter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.costs import Prices, staged_costs
-from svmcompile.accelerate.bounds.options import AnytimeOptions
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.stages import Form, Readings
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import SPARSE_ZEROS
+from svmcompile.ir.node import kernel_sum_flops
+from svmcompile.model.svm import SVM
 
+CHECK_FLOPS = 6
+SPARSE_COST = 2.2  # a feature of a vector that is stored without its zeros, beside one of a dense table
 BLOCKS = {"host": (16,)}  # what its code takes at once
 ANY_BLOCK = (16, 8, 4, 1)
 WORTH = 0.75  # of the exact sum's cost: predictions are not that sharp
 NEAR = 1.05  # costs so close count as equal
 COORDINATES = {"host": (0, 16, 32)}  # and all
 ANY_COORDINATES = (0, 8, 32)
+ROUNDING = (
+    "in float32, rounding alone is too large beside these features, or not bounded behind such "
+    "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Why the exact sum is emitted, with figures for the report."""
+
+    reason: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Of kernel values, of a multiply-add of coordinates, of a stage."""
+
+    value: float  # a kernel value of the basis, in a block
+    single: float  # the same by itself, as pairs of a vote ask for it
+    term: float  # a kernel value of the direct sum behind it, multiply-add included
+    exact: float  # the same of the exact method
+    product: float  # a multiply-add of coordinates and estimates
+    stage: float  # beside its products
+    call: float = 0.0  # once per row
+    exact_call: float = 0.0
+    lanes: int = 1  # values and products come in groups of so many
+    line: float = 0.0  # a coordinate, beside its products
+
+    def values(self, count: int) -> float:
+        """So many kernel values at once."""
+        return self.value * float(self._whole(count))
+
+    def row(self, length: int) -> float:
+        """A row of so many products."""
+        return self.product * float(self._whole(length))
+
+    def triangle(self, first: int, last: int) -> float:
+        """Rows of coordinates from one to another: row i has i + 1 products."""
+        lengths = np.arange(first + 1, last + 1)
+        return self.product * float(self._whole(lengths).sum()) + self.line * len(lengths)
+
+    def exact_sum(self, vectors: int, sums: int = 1) -> float:
+        """The exact method with so many vectors, each in so many sums."""
+        return self.exact_call + vectors * (self.exact + self.product * (sums - 1))
+
+    def _whole(self, count: Any) -> Any:
+        return -(-count // self.lanes) * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Prices of a profile: (for a kernel value, and for each of its features), and the rest."""
+
+    block: tuple[float, float]
+    single: tuple[float, float]
+    rest: tuple[float, float]  # of the direct sum
+    exact: tuple[float, float]
+    product: float
+    stage: float
+    call: float
+    exact_call: float
+    lanes: int
+    line: float
+
+
+def prices(tune: str, svm: SVM) -> Prices:
+    """The table of that name for a machine."""
+    width = svm.kernel_width
+    if tune == "flops":
+        value = kernel_sum_flops(svm.kernel, 1, width, 0)
+        return Prices(value, value, value + 2, value + 2, 2.0, CHECK_FLOPS)
+    found = MEASURED[tune]
+    kinds = (found.block, found.single, found.rest)
+    block, single, term = (fixed + slope * width for fixed, slope in kinds)
+    exact = found.exact[0] + found.exact[1] * _exact_width(svm)
+    rest = (found.product, found.stage, found.call, found.exact_call, found.lanes, found.line)
+    return Prices(block, single, term, exact, *rest)
+
+
+def _exact_width(svm: SVM) -> float:
+    """How many features a vector of the exact sum costs: zeros need not be met, bounded sums meet them."""
+    width = svm.kernel_width
+    zeros = float((svm.vectors == 0).mean())
+    return (
+        width if svm.front.nodes or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
+    )
+
+
+def stage_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
+    """What a row has cost after each stage."""
+    total, before, found = price.call, 0, []
+    for end in ends.tolist():
+        total += price.values(end - before) + price.stage
+        total += price.triangle(before, min(end, known))
+        total += price.row(end - before) if end <= known else price.row(end)
+        before = end
+        found.append(total)
+    return np.array(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +163,12 @@ class Choice:
         return asdict(self.form) | found
 
 
-def chosen(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
+def choose_form(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
     """The form that is best on sample rows, of those the options leave open."""
-    return preferred(list(_tried(readings, members, price, options)))
+    return pick_cheapest(list(_try_forms(readings, members, price, options)))
 
 
-def preferred(tried: list[Choice]) -> Choice:
+def pick_cheapest(tried: list[Choice]) -> Choice:
     """The cheapest; near ties go to large blocks, which suit vector registers."""
     least = min(one.cost for one in tried)
     near = [one for one in tried if one.cost <= NEAR * least]
@@ -70,7 +180,7 @@ def _blocks(options: AnytimeOptions) -> tuple[int, ...]:
     return (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
 
 
-def _tried(
+def _try_forms(
     readings: Readings, members: Members, price: Prices, options: AnytimeOptions
 ) -> Iterator[Choice]:
     most = len(readings.basis)
@@ -79,15 +189,15 @@ def _tried(
         for block in _blocks(options):
             for k_max in _limits(options, most, block):
                 form = Form(block, k_max, min(known, k_max))
-                yield judged(form, decided[:, form.ends], members, price)
+                yield judge(form, decided[:, form.ends], members, price)
 
 
-def judged(form: Form, decided: NDArray[np.bool_], members: Members, price: Prices) -> Choice:
+def judge(form: Form, decided: NDArray[np.bool_], members: Members, price: Prices) -> Choice:
     """What a form costs for rows that these stages [rows, stages] decide.
 
     The direct sum meets every vector; values of the basis are known by then.
     """
-    after = staged_costs(price, form.ends, form.r_coords)
+    after = stage_costs(price, form.ends, form.r_coords)
     sure = decided.any(axis=1)
     stage = np.where(sure, decided.argmax(axis=1), len(after) - 1)
     met = int(members.in_basis[form.k_max])
@@ -111,3 +221,42 @@ def _limits(options: AnytimeOptions, most: int, block: int) -> list[int]:
         return [min(options.k_max, most)]
     found = [size for power in range(3, 12) for size in (2**power, 3 * 2 ** (power - 1)) if size < most]
     return [*(size for size in found if size >= block), most]
+
+
+def remarks(choice: Choice, options: AnytimeOptions) -> tuple[str, ...]:
+    """Notes for a program of bounded sums."""
+    promise = (
+        "every label is that of the original in double, also where float32 alone could not tell; "
+        "there is no decision function (tolerance gives one)"
+        if options.by_label
+        else f"values are within {options.tolerance:g} of the original's, or as near as rounding of the "
+        "whole sum allows"
+    )
+    form = choice.form
+    return (
+        promise,
+        f"predicted on sample rows: {choice.steps:.1f} kernel values and {choice.cost / choice.exact:.0%} "
+        f"of the exact sum's cost ({UNITS[options.tune]}), with block={form.block}, k_max={form.k_max}, "
+        f"r_coords={form.r_coords}",
+    )
+
+
+def no_gain(ratio: float, options: AnytimeOptions) -> str:
+    """Why the exact sum is taken."""
+    return (
+        f"bounds are predicted to cost {ratio:.2f} times as much as the exact sum "
+        f"({UNITS[options.tune]}), too much to be worth it; force=true emits them nevertheless, and with "
+        "them keeps labels that float32 alone cannot tell"
+    )
+
+
+MEASURED = {
+    "host": Measured(
+        block=(0.0, 0.055), single=(18.0, 0.4), rest=(0.2, 0.025), exact=(0.13, 0.0225),
+        product=0.022, stage=12.0, call=12.0, exact_call=20.0, lanes=16, line=0.0,
+    ),
+    "portable": Measured(
+        block=(6.2, 0.125), single=(6.2, 0.125), rest=(6.2, 0.125), exact=(5.5, 0.1),
+        product=0.155, stage=10.0, call=25.0, exact_call=0.0, lanes=1, line=3.0,
+    ),
+}  # fmt: skip

@@ -8,7 +8,7 @@ Row. After the preprocessing |dx| <= A |x'| + B. A scaling (x - shift) factor + 
 most u (3 |product| + |x'| + |offset|) <= 4 u (|x'| + |offset|), so A' = A + 4 u and
 B' = |factor| B + A (|offset| + |factor shift|) + 4 u |offset| + 8 u64 |factor shift|, the last for
 shifts that were put together in double; clipping adds u to A, filled-in numbers u |value| to B. Other
-steps that change numbers have no such bound, and no bounded sum stands behind them.
+steps that change numbers have no such bound, and no bounded sum stands behind them (`Node.row_error`).
 
 Kernel rbf, by differences, D = |x' - z|, t = gamma D^2 = ln(1/k):
     |dk| <= k ( ((d + 6) u + 2 A) t + 2 sqrt(gamma t) V + exp_error + u ),   V = (u + A) |z| + B
@@ -39,11 +39,9 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.node import At, operands
-from svmcompile.ir.shift import split_shift
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.node import At
 from svmcompile.model.front import ROW, Front
 
 U = ARITHMETIC["f32"].u
@@ -69,35 +67,12 @@ def row_error(front: Front, n_features: int) -> RowError:
     """What float32 preprocessing does to a row; feature by feature, then as lengths."""
     errors: dict[str, tuple[float, Array]] = {ROW: (0.0, np.zeros(n_features))}
     for node in front.nodes:
-        relative, constant = _error_after(At(node, front.tables, errors))
-        if relative == math.inf:
-            return RowError(relative, math.inf)
-        errors[node.out] = relative, constant
+        error = node.row_error(At(node, front.tables, errors), ARITHMETIC["f32"])
+        if error is None:
+            return RowError(math.inf, math.inf)
+        errors[node.out] = error
     relative, constant = errors[front.out]
     return RowError(relative, float(np.linalg.norm(constant)) + TINY * n_features)
-
-
-def _error_after(at: At) -> tuple[float, Array]:
-    """|dx_j| <= relative |x'_j| + constant_j behind a node; infinite where there is no such bound."""
-    relative, constant = at.read[operands(at.node)[0]]
-    match at.node:
-        case ir.Clip():
-            return relative + U, constant
-        case ir.Scale():
-            shift, offset = split_shift(at.shift, at.factor)
-            factor, offset = np.abs(at.factor), np.abs(offset)
-            moved = factor * np.abs(shift)
-            constant = factor * constant + relative * (offset + moved) + 4 * U * offset + 8 * U64 * moved
-            return relative + 4 * U, constant
-        case ir.Pick():
-            return relative, constant[at.columns]
-        case ir.Fill(nan=True):
-            return relative, constant + U * np.abs(at.values)
-        case ir.Missing(nan=True):
-            return relative, np.zeros_like(constant)
-        case ir.Join():
-            return max(at.left[0], at.right[0]), np.concatenate([at.left[1], at.right[1]])
-    return math.inf, constant  # sums of features may cancel, and what is left of them may be all error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,220 @@
-"""From a sum to its ordered basis: candidates, ordering, embedding."""
+"""Order of the vectors: a sum enters, the points of its basis leave, one after the other.
+
+Pivoted Cholesky over candidates, one at a time; candidates enter, their order leaves.
+For every candidate i stand d_i, what is left of |Phi(i)|^2, and c_i, what is left of
+<Phi(i), W>. Taking candidate i is one row g = (K[i] - G' G[i]) / sqrt(d_i), w = c_i / sqrt(d_i),
+and then d -= g^2, c -= g w: a step costs O(k n), a candidate's score O(1).
+
+Orderings of the basis: which candidate comes next.
+
+    original   the order given
+    sgma       largest |residual Gram row|^2 / d_i
+    min-wz     largest c_i^2 / d_i: least is left of W
+    min-wzn    the same over support vectors and 59 random other points per step
+    mean-lhn   least sum over queries of how far the wrong end of the interval is beyond zero
+    hybrid     the last among candidates that leave at most 1 % more of W than the best
+
+A factor and, for the last two, queries enter; an `Ordering` picks candidates until it has none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.basis import Basis, embedded
-from svmcompile.accelerate.bounds.greedy import Candidates, Factor
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.orderings import (
-    NEARLY,
-    MeanLhn,
-    MinWz,
-    Ordering,
-    Original,
-    Sgma,
-    ordered,
-)
+from svmcompile.accelerate.bounds.stages import Basis, embed
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel
+from svmcompile.progress import steps
 
+TRICK = 59  # the best of so many random ones is among the best 5 % with a chance of 95 %
+LOOKED = 256  # points that mean-lhn and hybrid choose by queries; the rest as min-wz does, which is cheap
+NEARLY = 1.01  # so much more of W than the best may be left, for hybrid
 MOST_POINTS = 1024  # of a basis: coordinates cost the square of it
 MOST_SQUARE = 6000  # candidates of sgma, which needs all their kernel values at once
 MOST_OTHERS = 2000  # data rows among the candidates
 QUERIES = 400  # of mean-lhn and hybrid
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Points a basis may be made of."""
+
+    kernel: Kernel
+    points: Array  # [n, d]
+    products: Array  # [n]: <Phi(i), W>
+    diagonal: Array  # [n]: k(i, i)
+    square: float  # |W|^2
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What taking a candidate changed."""
+
+    chosen: int
+    row: Array  # [n]: every candidate's coordinate along the new direction
+    weight: float  # W's
+
+
+class Factor:
+    """The factorisation so far."""
+
+    def __init__(self, candidates: Candidates, limit: int, pivot_tol: float) -> None:
+        self.candidates = candidates
+        self.left = candidates.diagonal.copy()  # d
+        self.products = candidates.products.copy()  # c
+        self.order: list[int] = []
+        self.residual = candidates.square
+        self.least = pivot_tol * float(np.median(candidates.diagonal)) if len(self.left) else 0.0
+        self._rows = np.zeros((min(limit, len(self.left)), len(self.left)))
+
+    @property
+    def full(self) -> bool:
+        return len(self.order) == len(self._rows)
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Candidates that are not nearly dependent on those taken."""
+        return np.asarray((self.left > self.least) & (self.left > 0))
+
+    @property
+    def gains(self) -> Array:
+        """How much less of |W|^2 each candidate would leave; 0 for those that are not usable."""
+        with np.errstate(all="ignore"):
+            return np.where(self.usable, np.square(self.products) / self.left, 0.0)
+
+    def take(self, chosen: int) -> Step:
+        """Make a candidate the next point of the basis."""
+        assert self.left[chosen] > 0
+        count, known = len(self.order), self.candidates
+        values = known.kernel.values(known.points, known.points[chosen : chosen + 1])[:, 0]
+        root = float(np.sqrt(self.left[chosen]))
+        row = (values - self._rows[:count].T @ self._rows[:count, chosen]) / root
+        weight = float(self.products[chosen]) / root
+        self._rows[count] = row
+        self.order.append(chosen)
+        self.left = np.maximum(self.left - np.square(row), 0.0)
+        self.left[chosen] = 0.0
+        self.products = self.products - row * weight
+        self.residual = max(0.0, self.residual - weight * weight)
+        return Step(chosen, row, weight)
+
+
+class Ordering(Protocol):
+    """Picks the next candidate, and is told of it."""
+
+    def pick(self, factor: Factor) -> int | None: ...
+
+    def taken(self, step: Step) -> None: ...
+
+
+class Original:
+    """As given."""
+
+    def pick(self, factor: Factor) -> int | None:
+        usable = factor.usable
+        return int(np.argmax(usable)) if usable.any() else None
+
+    def taken(self, step: Step) -> None:
+        pass
+
+
+class MinWz:
+    """Least is left of W; of `extra` candidates at the end, only some random ones are looked at."""
+
+    def __init__(self, extra: int = 0, seed: int = 0) -> None:
+        self.extra = extra
+        self.random = np.random.default_rng(seed)
+
+    def pick(self, factor: Factor) -> int | None:
+        gains, usable = factor.gains, factor.usable
+        if self.extra > TRICK:
+            own = len(gains) - self.extra
+            hidden = np.ones(len(gains), dtype=bool)
+            hidden[:own] = False
+            hidden[own + self.random.choice(self.extra, TRICK, replace=False)] = False
+            gains, usable = np.where(hidden, 0.0, gains), usable & ~hidden
+        return int(np.argmax(gains)) if usable.any() and gains.max() > 0 else None
+
+    def taken(self, step: Step) -> None:
+        pass
+
+
+class Sgma:
+    """The direction that all candidates together have most of."""
+
+    def __init__(self, gram: Array) -> None:
+        self.gram = gram.copy()  # what is left of it
+
+    def pick(self, factor: Factor) -> int | None:
+        usable = factor.usable
+        if not usable.any():
+            return None
+        with np.errstate(all="ignore"):
+            shares = np.square(self.gram).sum(axis=1) / factor.left
+        return int(np.argmax(np.where(usable, shares, -1.0)))
+
+    def taken(self, step: Step) -> None:
+        self.gram -= np.outer(step.row, step.row)
+
+
+class MeanLhn:
+    """The least mean of the interval's wrong ends over queries; `nearly` limits the candidates."""
+
+    def __init__(
+        self, cross: Array, diagonal: Array, sums: Array, bias: float, nearly: float = np.inf
+    ) -> None:
+        self.cross = cross.copy()  # [candidates, queries]: what is left of the kernel values
+        self.left = diagonal.copy()  # R^2
+        self.positive = sums > 0
+        self.scores = np.full(len(sums), bias)
+        self.nearly = nearly
+        self.left_to_look = LOOKED
+
+    def pick(self, factor: Factor) -> int | None:
+        gains, usable = factor.gains, factor.usable
+        if not usable.any():
+            return None
+        if not self.left_to_look:
+            return int(np.argmax(gains)) if gains.max() > 0 else None
+        rest = np.maximum(factor.residual - gains, 0.0)
+        most = np.inf if np.isinf(self.nearly) else self.nearly**2 * float(rest[usable].min())
+        allowed = np.flatnonzero(usable & (rest <= most))
+        roots = np.sqrt(factor.left[allowed])[:, None]
+        q = self.cross[allowed] / roots
+        scores = self.scores + factor.products[allowed, None] / roots * q
+        gaps = np.sqrt(rest[allowed, None] * np.maximum(self.left - np.square(q), 0.0))
+        wrong = np.where(self.positive, np.maximum(gaps - scores, 0.0), np.maximum(scores + gaps, 0.0))
+        return int(allowed[np.argmin(wrong.sum(axis=1))])
+
+    def taken(self, step: Step) -> None:
+        if not self.left_to_look:
+            return
+        self.left_to_look -= 1
+        root = float(step.row[step.chosen])  # sqrt(d_i), as it was
+        q = self.cross[step.chosen] / root
+        self.cross -= np.outer(step.row, q)
+        self.left = np.maximum(self.left - np.square(q), 0.0)
+        self.scores += step.weight * q
+
+
+def order_candidates(factor: Factor, ordering: Ordering) -> list[int]:
+    """The candidates one after the other, up to the factor's limit."""
+    with steps("ordering vectors", len(factor.left)) as advance:
+        while not factor.full:
+            chosen = ordering.pick(factor)
+            if chosen is None:
+                break
+            ordering.taken(factor.take(chosen))
+            advance(1)
+    return factor.order
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +225,7 @@ class Ordered:
     picks: NDArray[np.int64]
 
 
-def ordered_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
+def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     """The basis of a sum; `rows` are data rows in the kernel's space."""
     points = np.concatenate([own.vectors, _others(own, rows, options)])
     products = own.products(points)
@@ -46,9 +233,11 @@ def ordered_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     candidates = Candidates(own.kernel, points, products, self_kernel(own.kernel, points), square)
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
     factor = Factor(candidates, limit, options.pivot_tol)
-    order = np.array(ordered(factor, _ordering(own, points, products, rows, options)), dtype=np.int64)
+    order = np.array(
+        order_candidates(factor, _ordering(own, points, products, rows, options)), dtype=np.int64
+    )
     picks = np.where(order < len(own.vectors), order, -1)
-    return Ordered(embedded(own, points[order]), picks)
+    return Ordered(embed(own, points[order]), picks)
 
 
 def _others(own: Sum, rows: Array, options: AnytimeOptions) -> Array:

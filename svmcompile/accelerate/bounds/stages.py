@@ -1,5 +1,19 @@
-"""Stages: where a bounded sum looks at its error, and the tables for that.
+"""Basis and stages: W in the span of ordered points, and tables of what is left of it after each stage.
 
+Basis: W embedded in the span of ordered points; a sum and points enter, coordinates leave.
+With L the Cholesky factor of the points' Gram matrix and M its inverse, q = M k(Z, x) are the
+coordinates of Phi(x) and w = M <Phi(Z), W> those of W in one orthonormal system, so that
+|f - (b + w[:c] . q[:c])| <= rho_c R_c with rho and R what is left of the two lengths.
+
+The tables are float64 numbers, hence M is not quite the inverse. With E = M K M' - I and the
+error of w both bounded afterwards (their own rounding included), eta >= |E|, for every c
+    R_c^2   <= k(x, x) - |q|^2 + eta_c k(x, x)
+    |P_c W - its estimate| <= (eta_c |w| + error_c) / (1 - eta_c)       (the drift of a score)
+    rho_c^2 <= |W|^2 - |w[:c]|^2 + eta_c |w|^2 + 2 error_c |w|
+    rho_c^2 <= |W - U w|^2 + (1 + eta) |w[c:]|^2 + 2 (error + eta |w|) |w[c:]|
+where U w is the estimate from all points; the second does not cancel where they nearly span W.
+
+Stages: where a bounded sum looks at its error, and the tables for that.
 A basis and a form (block, number of points, number of coordinates) enter; the tables of a
 `BoundedSum` leave. `Readings` gives scores and errors after every point for many rows at once,
 which is what the choice of a form and the tests look at.
@@ -13,15 +27,142 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.basis import Basis
-from svmcompile.accelerate.bounds.margins import (
-    TEST_ROUNDING,
-    KernelError,
-    coordinate_error,
-)
+from svmcompile.accelerate.bounds.margins import TEST_ROUNDING, KernelError, coordinate_error
 from svmcompile.accelerate.bounds.sums import Sum
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import ARITHMETIC, Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel, size_of
+
+U64 = ARITHMETIC["f64"].u
+LEAST_DRIFT = 1e-8  # of |W|: what float64 tables are taken to lose at least
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Ordered points with their coordinates; index c of a [K + 1] array is after c points."""
+
+    points: Array  # [K, d]
+    coordinates: Array  # [K, K], lower triangle: M
+    projection: Array  # [K]: w
+    residuals: Array  # [K + 1]: rho
+    drift: Array  # [K + 1], of scores, per sqrt(k(x, x))
+    skew: Array  # [K + 1], of R^2, per k(x, x): eta
+    norm: float  # |W|
+
+    def __len__(self) -> int:
+        return len(self.projection)
+
+    def estimate(self, count: int) -> Array:
+        """g with g . k[:count] = w[:count] . q[:count]."""
+        return np.asarray(self.projection[:count] @ self.coordinates[:count, :count])
+
+    def first(self, count: int) -> Basis:
+        """The same with fewer points; what is left of W stays as it was."""
+        return Basis(
+            self.points[:count],
+            self.coordinates[:count, :count],
+            self.projection[:count],
+            self.residuals[: count + 1],
+            self.drift[: count + 1],
+            self.skew[: count + 1],
+            self.norm,
+        )
+
+
+def embed(own: Sum, points: Array) -> Basis:
+    """The sum's W in the span of the points, which must be independent."""
+    from scipy.linalg import cholesky, solve_triangular
+
+    gram = own.kernel.values(points, points)
+    lower = cholesky(gram, lower=True) if len(points) else np.zeros((0, 0))
+    inverse = np.tril(solve_triangular(lower, np.eye(len(points)), lower=True)) if len(points) else lower
+    products = own.products(points)
+    projection = np.asarray(inverse @ products)
+    eta, error = _skew(own, inverse, gram), _slips(own, inverse, gram, products, projection)
+    square = _square(own)
+    length = _lengths(projection)
+    drift = (eta * length + error) / np.maximum(1 - eta, 1e-9) + LEAST_DRIFT * np.sqrt(square)
+    residuals = _residuals(own, points, inverse, projection, square, eta, error)
+    return Basis(
+        np.asarray(points), inverse, projection, residuals, np.where(eta < 0.5, drift, np.inf), eta,
+        float(np.sqrt(square)),
+    )  # fmt: skip
+
+
+def _lengths(values: Array) -> Array:
+    """|values[:c]| for every c."""
+    return np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(values)))])
+
+
+def _value_error(kernel: Kernel, n_features: int) -> float:
+    """Float64 rounding of a kernel value, beside the largest."""
+    return (kernel.degree if kernel.kind == "poly" else 1) * (n_features + 10) * U64
+
+
+def _skew(own: Sum, inverse: Array, gram: Array) -> Array:
+    """Bounds on the norm of M K M' - I for its leading parts."""
+    count = len(gram)
+    rows = np.abs(inverse).sum(axis=1)
+    largest = float(np.abs(gram).max(initial=0.0))
+    rounding = (_value_error(own.kernel, own.vectors.shape[1]) + 2 * (count + 2) * U64) * largest
+    found = np.abs(inverse @ gram @ inverse.T - np.eye(count)) + rounding * np.outer(rows, rows)
+    squares = np.cumsum(np.cumsum(np.square(found), axis=0), axis=1)
+    return 1.01 * np.concatenate([[0.0], np.sqrt(np.diag(squares))])
+
+
+def _slips(own: Sum, inverse: Array, gram: Array, products: Array, projection: Array) -> Array:
+    """Bounds on the error of w for its leading parts."""
+    rows = np.abs(inverse).sum(axis=1)
+    total = float(np.abs(own.weights).sum()) * _largest(own, gram)
+    terms = len(own.weights) + len(gram) + 4
+    rounding = (_value_error(own.kernel, own.vectors.shape[1]) + terms * U64) * total
+    return 1.01 * _lengths(np.abs(inverse @ products - projection) + rounding * rows)
+
+
+def _largest(own: Sum, gram: Array) -> float:
+    """The largest kernel value among vectors and points: no larger than the largest of x with itself."""
+    largest = float(np.diag(gram).max(initial=0.0))
+    return max(largest, float(self_kernel(own.kernel, own.vectors).max(initial=0.0)))
+
+
+def _rounding_of_square(own: Sum) -> float:
+    """Float64 rounding of |W|^2 computed from kernel values."""
+    total = float(np.abs(own.weights).sum())
+    largest = float(self_kernel(own.kernel, own.vectors).max(initial=0.0))
+    unit = 2 * len(own.weights) * U64 + _value_error(own.kernel, own.vectors.shape[1])
+    return unit * total * total * largest
+
+
+def _square(own: Sum) -> float:
+    """|W|^2, from above."""
+    return max(0.0, float(own.weights @ own.products(own.vectors))) + _rounding_of_square(own)
+
+
+def _residuals(
+    own: Sum, points: Array, inverse: Array, projection: Array, square: float, eta: Array, error: Array
+) -> Array:
+    """rho for every number of points; the smaller of the two bounds."""
+    length = _lengths(projection)
+    left = np.concatenate([np.sqrt(np.cumsum(np.square(projection[::-1])))[::-1], [0.0]])
+    by_norm = np.square(left) + max(0.0, square - length[-1] ** 2) + eta * length**2 + 2 * error * length
+    rest = Sum(
+        own.kernel,
+        np.concatenate([own.vectors, points]),
+        np.concatenate([own.weights, -(projection @ inverse)]),
+        0.0,
+    )
+    beyond = _square(_merge_copies(rest))
+    by_rest = beyond + (1 + eta[-1]) * np.square(left) + 2 * (error[-1] + eta[-1] * length[-1]) * left
+    # What is left never grows with another point, whatever rounding does to its bound.
+    return np.asarray(np.minimum.accumulate(np.sqrt(np.minimum(by_norm, by_rest))))
+
+
+def _merge_copies(own: Sum) -> Sum:
+    """The sum with equal vectors met once: what cancels does so before any kernel value."""
+    vectors, place = np.unique(own.vectors, axis=0, return_inverse=True)
+    weights = np.zeros(len(vectors))
+    np.add.at(weights, place.ravel(), own.weights)
+    return Sum(own.kernel, vectors, weights, own.bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +213,13 @@ class Errors:
         return np.asarray(np.where(count <= known, self.score[count], self.estimate[count]))
 
 
-def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
+def stage_tables(basis: Basis, errors: Errors, form: Form) -> Stages:
     """The tables of a form over the basis, which has at least `k_max` points."""
     ends, known = form.ends, min(form.r_coords, form.k_max)
     estimates = [basis.estimate(int(end)) for end in ends if end > known]
     return Stages(
         ends,
-        packed(basis.coordinates[:known, :known]),
+        pack(basis.coordinates[:known, :known]),
         basis.projection[:known],
         np.concatenate([*estimates, np.zeros(0 if estimates else 1)]),
         TEST_ROUNDING * basis.residuals[ends],
@@ -87,7 +228,7 @@ def stages(basis: Basis, errors: Errors, form: Form) -> Stages:
     )
 
 
-def packed(lower: Array) -> Array:
+def pack(lower: Array) -> Array:
     """A lower triangle row by row."""
     return np.asarray(lower[np.tril_indices(len(lower))])
 

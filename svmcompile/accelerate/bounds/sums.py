@@ -1,4 +1,10 @@
-"""Sum: one kernel sum with its vectors merged; an SVM enters, its sum or its pairs' sums leave."""
+"""A sum as bounds see it: vectors merged and about their mean, and sample rows in the kernel's space.
+
+Sample rows: what the cost of a form is predicted on, and what orderings may look at.
+Rows of the data where there are some. A row that is itself a support vector lies in the span
+of the basis and stops early; one made up near it stands for it, so that training rows do
+not flatter the method. Without data all rows are made up between support vectors.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array, Kernel
+from svmcompile.accelerate.fitting.rows import made_up_rows, rows_near
+from svmcompile.data import Data
+from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import SPARSE_ZEROS, Kernel
 from svmcompile.ir.pairs import class_slices
+from svmcompile.model.front import Front, scale
 from svmcompile.model.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+SHORTER = 0.5  # vectors must get so much shorter
+GUESS_ROWS = 4000
+MOST_ROWS = 20_000  # rows looked at for support vectors and neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +52,10 @@ def reach_of(vectors: Array) -> float:
     return float(np.sqrt(np.square(vectors).sum(axis=1).max(initial=0.0)))
 
 
-def merged(svm: SVM) -> SVM:
+def merge_vectors(svm: SVM) -> SVM:
     """The SVM with vectors that occur twice (in one class, where there are several) met once."""
     groups = class_slices(svm.counts) if svm.counts else [slice(0, svm.n_vectors)]
-    parts = [each_once(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
+    parts = [merge_copies(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
     vectors = np.concatenate([part[0] for part in parts])
     if len(vectors) == svm.n_vectors:
         return svm
@@ -49,7 +64,7 @@ def merged(svm: SVM) -> SVM:
     return replace(svm, vectors=vectors, coefficients=coefficients, counts=counts)
 
 
-def each_once(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
+def merge_copies(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
     """Each vector once, where it stood first, with the coefficients of its copies added up."""
     if not len(vectors):
         return vectors, coefficients
@@ -64,3 +79,77 @@ def each_once(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
 def mostly_zeros(svm: SVM) -> bool:
     """Whether rows come as they are and vectors are mostly zeros, which the exact sum then passes over."""
     return not svm.front.nodes and not svm.parts and float((svm.vectors == 0).mean()) >= SPARSE_ZEROS
+
+
+def centre_vectors(svm: SVM) -> SVM:
+    """The same RBF machine about the mean of its vectors, where that makes them much shorter.
+
+    Float32 rounds a vector by a share of its length, and a shift by a float32 number is free of that.
+    """
+    if svm.kernel.kind != "rbf" or not svm.n_vectors:
+        return svm
+    centre = nearest_float32(svm.vectors.mean(axis=0))
+    last = next((node for node in svm.front.of_kind(ir.Scale) if node.out == svm.front.out), None)
+    if last:
+        centre = np.where(svm.front.tables[last.factor] != 0, centre, 0.0)
+    vectors = svm.vectors - centre
+    if reach_of(vectors) > SHORTER * reach_of(svm.vectors):
+        return svm
+    return replace(svm, vectors=vectors, front=_shift(svm.front, last, centre))
+
+
+def _shift(front: Front, last: ir.Scale | None, centre: Array) -> Front:
+    if last is None:
+        return front.then(scale(centre, np.ones(len(centre))))
+    shift, factor = front.tables[last.shift], front.tables[last.factor]
+    moved = shift + centre / np.where(factor != 0, factor, 1.0)
+    return replace(front, tables=front.tables | {last.shift: moved})
+
+
+def prepare_rows(svm: SVM, data: Data | None) -> Array:
+    """The data's finite rows as the kernel sees them."""
+    if data is None:
+        return np.zeros((0, svm.kernel_width))
+    rows = svm.prepared(np.asarray(data.X, dtype=np.float64))
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if not len(rows):
+        raise OptionError(
+            "anytime: the data has no row whose values are all finite; give rows like those to come"
+        )
+    return rows
+
+
+def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
+    """So many rows in the kernel's space, fewer where the data has fewer."""
+    random = np.random.default_rng(seed)
+    if not len(rows):
+        between = made_up_rows(svm.vectors, count, random)
+        return between if len(between) else svm.vectors[:1]
+    picks = random.permutation(len(rows))[:MOST_ROWS]
+    chosen = rows[np.sort(picks[:count])]
+    own = {row.tobytes() for row in svm.vectors}
+    known = np.array([row.tobytes() in own for row in chosen])
+    others = np.unique(rows[np.sort(picks)], axis=0)
+    if not known.any() or len(others) < 2:
+        return np.asarray(chosen)
+    return np.concatenate([chosen[~known], rows_near(chosen[known], others, random)])
+
+
+def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:
+    """Rows that a guess of the class is fitted to: as many as are cheap, and the support vectors."""
+    picks = np.random.default_rng(seed).permutation(len(rows))[:GUESS_ROWS]
+    return np.concatenate([sample, rows[np.sort(picks)], svm.vectors])
+
+
+def join_parts(svm: SVM) -> SVM:
+    """Machines that share kernel and preprocessing as one, each vector with a weight in its own sum."""
+    if not svm.parts:
+        return svm
+    coefficients = np.zeros((svm.n_sums, svm.n_vectors))
+    row = column = 0
+    for part in svm.parts:
+        sums, vectors = part.coefficients.shape
+        coefficients[row : row + sums, column : column + vectors] = part.coefficients
+        row, column = row + sums, column + vectors
+    vectors_of_all = np.concatenate([part.vectors for part in svm.parts])
+    return replace(svm, vectors=vectors_of_all, coefficients=coefficients, parts=())

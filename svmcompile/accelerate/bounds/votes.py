@@ -12,22 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.choose import Choice, preferred
-from svmcompile.accelerate.bounds.costs import Prices, prices
-from svmcompile.accelerate.bounds.guess import Guess, fitted_guess
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import (
+    ROUNDING,
+    Choice,
+    Instead,
+    Prices,
+    no_gain,
+    pick_cheapest,
+    prices,
+    remarks,
+)
 from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.order import Ordered, ordered_basis
-from svmcompile.accelerate.bounds.remarks import ROUNDING, no_gain, remarks
-from svmcompile.accelerate.bounds.sample import guess_rows
-from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stages
-from svmcompile.accelerate.bounds.sums import Sum, reach_of
+from svmcompile.accelerate.bounds.order import Ordered, order_basis
+from svmcompile.accelerate.bounds.stages import Errors, Form, Stages, stage_tables
+from svmcompile.accelerate.bounds.sums import Sum, guess_rows, reach_of
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.node import At, run
 from svmcompile.ir.nodes.bounded import spent
 from svmcompile.ir.pairs import class_slices, pair_indices
@@ -36,10 +40,32 @@ from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 
+RIDGE = 1e-3  # of the mean square of the features
 LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
 BLOCKS = (16, 8, 4)
 SOME_ROWS = 200  # of the sample; every form is tried on them
 ORDERINGS = ("original", "sgma", "min-wz")
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """scores = weights (x - centre) + bias; the largest is the guess."""
+
+    weights: Array  # [k, d]
+    bias: Array  # [k]
+    centre: Array  # [d]
+
+
+def fit_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
+    """Ridge regression of the labels, one against the rest."""
+    centre = nearest_float32(points.mean(axis=0))
+    h = points - points.mean(axis=0)
+    targets = (labels[:, None] == np.arange(n_classes)).astype(np.float64)
+    level: Array = targets.mean(axis=0)
+    gram = h.T @ h
+    strength = RIDGE * float(np.trace(gram)) or 1.0
+    weights = np.linalg.solve(gram + strength * np.eye(len(gram)), h.T @ (targets - level)).T
+    return Guess(weights, level + weights @ (centre - points.mean(axis=0)), centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +79,15 @@ class Pair:
 
     def first(self, block: int, k_max: int) -> Stages:
         count = min(k_max, len(self.ordered.basis))
-        return stages(self.ordered.basis, self.errors, Form(block, count, count))
+        return stage_tables(self.ordered.basis, self.errors, Form(block, count, count))
 
     def picks(self, k_max: int) -> NDArray[np.int64]:
         return self.members[self.ordered.picks[:k_max]]
 
 
-def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
+def bound_votes(
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions
+) -> Program | Instead:
     """`own` is the SVM as its bounded pairs see it: merged and centred."""
     if options.ordering not in ORDERINGS:
         raise OptionError(
@@ -74,11 +102,11 @@ def votes(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOption
         return Instead("a class has no support vectors")
     pairs = _pairs(own, error, options)
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fitted_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
+    guess = fit_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
     maker = Maker(own, pairs, guess, error)
     price = prices(options.tune, svm)
     some = sample[:: -(-len(sample) // SOME_ROWS)]
-    choice = _chosen(maker, some, price, options)
+    choice = _choose(maker, some, price, options)
     details = {"choice": choice.as_dict(), "sample_rows": len(some)}
     if not choice.pays and not options.force:
         return Instead(no_gain(choice.cost / choice.exact, options), details)
@@ -95,7 +123,7 @@ def _pairs(own: SVM, error: KernelError, options: AnytimeOptions) -> list[Pair]:
             members = np.concatenate([everyone[groups[i]], everyone[groups[j]]])
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
             one = Sum(own.kernel, own.vectors[members], weights, float(own.intercepts[index]))
-            ordered = ordered_basis(one, own.vectors[:0], limited)
+            ordered = order_basis(one, own.vectors[:0], limited)
             found.append(Pair(one, members, ordered, Errors.of(ordered.basis, one.bias, error)))
             advance(1)
     return found
@@ -146,22 +174,21 @@ class Maker:
         return [guess, vote]
 
 
-def _chosen(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
+def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
     """The cheapest form on sample rows that the options leave open: first its block, then its length."""
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
     some = limits[len(limits) // 2]
     blocks = (options.block,) if options.block else BLOCKS
-    first = preferred([_judged(maker, Form(block, some, some), sample, price) for block in blocks])
+    first = pick_cheapest([_judge(maker, Form(block, some, some), sample, price) for block in blocks])
     others = [Form(first.form.block, limit, limit) for limit in limits if limit != some]
-    return min([first, *(_judged(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
+    return min([first, *(_judge(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
 
 
-def _judged(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
+def _judge(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     builder = Builder(maker.own)
     guess, vote = maker.nodes("x", "none", form, builder)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
-    assert isinstance(vote, ir.BoundedVote)
     found = spent(At(vote, builder.tables, env))
     n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
     cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call

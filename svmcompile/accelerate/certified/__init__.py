@@ -1,7 +1,7 @@
 """Taylor polynomials that are sure of the label, before a sum that is: no label changes.
 
-`growth` makes centres where rows stay undecided, `costs` and `choose` pick the cheapest front end on sample
-rows, `gates` when the next order is worth a try, `fallback` what comes behind; `method` puts it together.
+`growth` makes centres where rows stay undecided, `choose` picks the cheapest front end on sample rows and
+when the next order is worth a try, `fallback` and `plan` what comes behind; `method` puts it together.
 The polynomials and their bounds are those of `accelerate.taylor`.
 """
 

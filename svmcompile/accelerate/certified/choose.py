@@ -1,22 +1,36 @@
-"""Choice of a front end: a tree that grows and prices go in, the cheapest form and size leave."""
+"""Choice of a front end: what orders, gates and a small front end before it cost on sample rows.
+
+Gates between orders: whether a row is worth the next one is known before it is computed.
+What the next order may be off by depends on the row's distance alone; a score that is small beside it
+will hardly be decided. How small is chosen by the cost of sample rows.
+
+Early: for rows that are mostly zeros, a small front end before the chosen one.
+What features bring there is read from a table with a line for each; few directions make it short, and most
+rows need no more. Rows that are left begin anew with all directions.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.certified.costs import TaylorPrices
 from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.taylor.about import AnySum, Expansion, expansion_bytes
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.taylor.expansion import AnySum, Expansion, expansion_bytes
+from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import taylor_orders
 from svmcompile.progress import steps
 
+# Trees up to this size have all their planes looked at together, in groups.
+MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8
 CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features
 CELLS = (6, 16)  # that bounds are stored in
 RANKS, CUBIC_RANKS = (2, 4, 8, 16, 32), (8, 16)
@@ -28,6 +42,63 @@ FEW_LEAVES = 16  # that are tried even if polynomials of order 1 alone fit into 
 STALE = 3  # sizes without a gain, after which the tree stops
 CHEAPER = 0.35  # what jets may make of the rest's cost, with which there may be a gain as well
 HARDLY = 0.98  # of the cost: less is no gain
+GATES = (0.0, 0.5, 0.7, 0.85, 1.0)
+EARLY_RANK = 14  # with centre and slope one vector
+EARLY = "few"  # of its nodes and tables
+
+
+@dataclass(frozen=True, slots=True)
+class TaylorPrices:
+    """(for each, and once): nanoseconds of emitted float32 C, one row per call, or flops."""
+
+    plane: tuple[float, float]  # a test on the way to a leaf: per feature, and each
+    first: tuple[float, float]  # order 1: per feature, and once
+    second: tuple[float, float]  # order 2: per product of two coordinates, and once
+    third: tuple[float, float]  # order 3: per product of three, and once
+    axis: tuple[float, float]  # a coordinate: per feature, and each
+    lanes: int = 1  # features and products come in groups of so many
+    beside: tuple[float, float] = (0.0, 0.0)  # all planes of a small tree at once: per product, and once
+    # All products of the features that are not zero: per feature, per product, and once.
+    picked: tuple[float, float, float] = (1.0, 2.0, 24.0)
+
+    def _of(self, price: tuple[float, float], count: int) -> float:
+        return price[0] * (-(-count // self.lanes) * self.lanes) + price[1]
+
+    def form(self, products: int) -> float:
+        """A quadratic form of so many products."""
+        return self._of(self.second, products)
+
+    def route(self, depth: Array, d: int, leaves: int) -> Array:
+        """So many tests on the way in a tree of so many leaves."""
+        products = -(-(leaves - 1) // PLANES) * PLANES * d
+        if 1 < leaves <= MOST_LEAVES and products <= MOST_PRODUCTS and self.beside[1]:
+            return np.full(len(depth), self.beside[0] * products + self.beside[1])
+        return depth * self._of(self.plane, d)
+
+    def upto(self, form: Form, d: int) -> Array:
+        """What a row has cost after each order, [order]."""
+        order, r = form.order, form.rank or d
+        found = [self._picked(form, d) if form.filled else self._of(self.first, d)]
+        if order > 1:
+            turned = r * self._of(self.axis, d) if form.rank and not form.filled else 0.0
+            found.append(turned + self._of(self.second, r * (r + 1) // 2))
+        if order > 2:
+            found.append(self._of(self.third, r * (r + 1) * (r + 2) // 6))
+        return np.cumsum(found)
+
+    def once(self, d: int) -> float:
+        """What all jets of a row share: its difference from the centre, and an exponential."""
+        return self._of(self.first, d)
+
+    def jet(self, d: int) -> float:
+        """A jet: a dot product and a quadratic form."""
+        return self._of(self.axis, d) + self._of(self.second, d * (d + 1) // 2)
+
+    def _picked(self, form: Form, d: int) -> float:
+        """All coordinates at once, from the features that are not zero; centre and slope are two more."""
+        width = 2 + (form.rank if form.order > 1 else 0)
+        feature, product, once = self.picked
+        return feature * d + product * form.filled * (-(-width // self.lanes) * self.lanes) + once
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,7 +183,7 @@ def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]
     return [(order, one) for one in ranks if 2 * one < d and order > 1]
 
 
-def chosen(
+def choose_front(
     whole: AnySum,
     rows: Array,
     values: Array | None,
@@ -137,7 +208,7 @@ def chosen(
             while len(growth.leaves) < size and growth.split():
                 advance(1)
             grown = growth.now()
-            found = [one for form in tried for one in judged(grown, form, price, rest, options)]
+            found = [one for form in tried for one in judge(grown, form, price, rest, options)]
             every += found
             least = [min((one.with_rest(each) for one in found), default=math.inf) for each in rests]
             stale = 0 if any(a < HARDLY * b for a, b in zip(least, best, strict=True)) else stale + 1
@@ -160,7 +231,7 @@ def _driving(tried: list[Form]) -> Form:
     return next((form for form in reversed(dense) if not form.rank), dense[len(dense) // 2])
 
 
-def judged(
+def judge(
     grown: Grown, form: Form, price: TaylorPrices, rest: float, options: CertifiedOptions
 ) -> Iterator[Choice]:
     """What a form and its lower orders cost on the sample rows, of those within the memory."""
@@ -182,3 +253,69 @@ def judged(
         front = float((way + upto[np.minimum(settled, order - 1)]).mean())
         shares = [float((settled == at).mean()) for at in range(order + 1)]
         yield Choice(grown, own, front, rest, size, shares, settled == order)
+
+
+def choose_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float, ...]:
+    """The gates that make the sample rows cheapest; `rest` is the cost of a row that stays undecided."""
+    node, tables = taylor_node(choice.whole, choice.expansions)
+    rows, leaf = choice.sample
+    upto = price.upto(choice.form, rows.shape[1])
+
+    def cost(gates: tuple[float, ...]) -> float:
+        found = taylor_orders(At(replace(node, gates=gates), tables), rows, leaf)
+        left = found.settled == len(upto)
+        return float((upto[found.last] + rest * left).mean())
+
+    return min(product(GATES, repeat=len(node.gates)), key=cost)
+
+
+class Early(NamedTuple):
+    """Its form, the sample rows that come past it, and its mean cost."""
+
+    form: Form
+    past: NDArray[np.bool_]
+    cost: float
+    bytes: int
+
+
+def early_front(
+    choice: Choice, gates: tuple[float, ...], price: TaylorPrices, rest: float, room: int
+) -> Early | None:
+    """The small front end if it is predicted to save cost and fits into so many bytes more."""
+    if not choice.form.filled or choice.form.rank <= EARLY_RANK:
+        return None
+    leaf, d = choice.leaves[0], choice.sample[0].shape[1]
+    form = replace(choice.form, order=2, rank=EARLY_RANK)
+    size = expansion_bytes(d, 2, EARLY_RANK, form.cells)
+    settled = leaf.settled(form)
+    spent = price.upto(form, d)[np.minimum(settled, 1)]
+    past = settled == form.order
+    behind = _row_costs(choice, gates, price, rest)
+    with_it = float((spent + behind * past).mean())
+    if size > room or with_it >= HARDLY * float(behind.mean()):
+        return None
+    return Early(form, past, float(spent.mean()), size)
+
+
+def _row_costs(choice: Choice, gates: tuple[float, ...], price: TaylorPrices, rest: float) -> Array:
+    """Of each sample row in the chosen front end and behind it."""
+    node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
+    rows, leaf = choice.sample
+    found = taylor_orders(At(node, tables), rows, leaf)
+    upto = price.upto(choice.form, rows.shape[1])
+    return np.asarray(upto[found.last] + rest * (found.settled == len(upto)))
+
+
+PRICES = {
+    "flops": TaylorPrices(
+        plane=(2.0, 2.0), first=(5.0, 24.0), second=(2.0, 6.0), third=(2.0, 6.0), axis=(2.0, 2.0)
+    ),
+    "host": TaylorPrices(
+        plane=(0.03, 6.0), first=(0.12, 8.0), second=(0.05, 6.0), third=(0.05, 8.0),
+        axis=(0.04, 1.0), lanes=16, beside=(0.02, 3.5), picked=(0.09, 0.028, 60.0),
+    ),
+    "portable": TaylorPrices(
+        plane=(0.36, 1.0), first=(0.22, 11.0), second=(0.4, 6.0), third=(0.47, 20.0), axis=(0.1, 1.5),
+        picked=(0.5, 0.15, 20.0),
+    ),
+}  # fmt: skip

@@ -1,29 +1,50 @@
-"""What rows come to that no polynomial is sure of: a sum, and what it costs them stage by stage."""
+"""What rows come to that no polynomial is sure of: a sum, in blocks with jets, or guarded.
+
+The fallback in blocks with jets: undecided rows go in, the cheapest blocks and a program come out.
+After each block of vectors the others are a Taylor polynomial about the mean of the rows that come here,
+with a bound of its own, so that a row can stop before it has met them all.
+
+The exact sum in float32 with a bound on its rounding, and double for scores within it.
+Code of an RBF sum takes |x|^2 + |v|^2 - 2 x . v for the squared distance. What that does to the exponent
+s = gamma |x - v|^2 of a kernel value (`exponent_error`), times exp(-s), has a largest value, whatever the
+row. The rest is as in `svmcompile.ir.bounds`: exp2 itself, and adding up.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import Instead, Prices
+from svmcompile.accelerate.bounds.margins import exponent_error, kernel_error, row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.single import single as bounded
-from svmcompile.accelerate.certified.choose import Choice
-from svmcompile.accelerate.certified.costs import TaylorPrices
-from svmcompile.accelerate.certified.early import Early
+from svmcompile.accelerate.bounds.program import bound_sum as bounded
+from svmcompile.accelerate.builder import Builder, head_nodes
+from svmcompile.accelerate.certified.choose import Choice, Early, TaylorPrices
 from svmcompile.accelerate.taylor.front import taylor_node
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
+from svmcompile.accelerate.taylor.sums import RbfSum
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
 from svmcompile.ir.node import At
-from svmcompile.ir.polynomials import taylor_orders
-from svmcompile.ir.program import Program
+from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried, taylor_orders
+from svmcompile.ir.program import Claim, Output, Program
+from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM
 
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
 DIRECT = {"host": 16, "portable": 1, "flops": 1}
 REDONE = 1.4  # rows that come here are close to zero: some go on to double, as other rows hardly do
 IN_DOUBLE = 2.0  # times the cost in float32
+CELLS = 16
+SAFE = 1.03  # for products of errors, while an exponent is off by no more than LARGEST
+LARGEST = 0.01
+STEP = 1e-3
+TINY = 1e-36  # what numbers below float32's normal range may lose, generously
 
 
 class Part(NamedTuple):
@@ -75,12 +96,12 @@ class Fallback:
             for part in self.parts
         ]
         total = sum(stage["cost"] for stage in stages)
-        shown = [{key: _rounded(value) for key, value in stage.items()} for stage in stages]
+        shown = [{key: _round(value) for key, value in stage.items()} for stage in stages]
         found_rows = {"sample_rows": len(rows), "undecided": round(left, 5)}
         return {"stages": shown, "cost": round(total, 3), **found_rows}
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
@@ -93,12 +114,12 @@ def direct(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback 
     """The sum of all vectors."""
     first = DIRECT[tune]
     settings = AnytimeOptions(tune=tune, force=True, k_max=first, block=first, r_coords="0")
-    return _made(svm, own, rows, left, settings, "the sum")
+    return _make(svm, own, rows, left, settings, "the sum")
 
 
 def bounds(svm: SVM, own: SVM, rows: Array, left: Array, tune: str) -> Fallback | Instead:
     """The bounds of `anytime` first."""
-    return _made(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
+    return _make(svm, own, rows, left, AnytimeOptions(tune=tune, force=True), "its bounds")
 
 
 def is_quadratic(svm: SVM) -> bool:
@@ -112,14 +133,14 @@ def quadratic_cost(svm: SVM, price: TaylorPrices) -> float:
     return price.form(d * (d + 1) // 2 + d)
 
 
-def undecided(choice: Choice) -> Array:
+def undecided_rows(choice: Choice) -> Array:
     """Sample rows that no order decides; all of them if there are none."""
     left = [leaf.sample[leaf.settled(choice.form) == choice.form.order] for leaf in choice.leaves]
     found = np.concatenate(left)
     return found if len(found) else choice.sample[0]
 
 
-def _made(
+def _make(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions, kind: str
 ) -> Fallback | Instead:
     program = bounded(svm, own, rows, sample, options)
@@ -127,3 +148,130 @@ def _made(
         return program
     chosen: dict[str, Any] = program.origin.details["choice"]
     return Fallback(program, (Part(kind, 1.0, REDONE * float(chosen["cost"])),))
+
+
+def made_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) -> Jets | None:
+    """Jets between so many parts of the vectors; None where float32 could not be sure of any."""
+    chain = longest_chain(own.kernel, whole.vectors.shape[1])
+    error = kernel_error(own.kernel, whole.vectors, row_error(own.front, own.n_features), chain)
+    return jets(whole, rows, parts, CELLS, sharpen, error) if error.usable else None
+
+
+def most_jets(d: int, room: int) -> int:
+    """How many jets so many bytes hold."""
+    return max(0, (room - 4 * (d + 1)) // jet_bytes(d, CELLS))
+
+
+class Costs:
+    """What rows cost: once, and for each jet and each kernel value."""
+
+    def __init__(self, price: Prices, own: TaylorPrices, d: int) -> None:
+        self.once = price.call + own.once(d)
+        self.jet, self.value = own.jet(d) + price.stage, price.term
+
+    def of_rows(self, found: Blocks, ends: Array) -> Array:
+        met, tried = met_and_tried(found, ends)
+        return np.asarray(self.once + self.value * met + self.jet * tried)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tail:
+    """Jets, and what they cost rows."""
+
+    found: Jets
+
+    @property
+    def ends(self) -> Array:
+        """Of blocks, and of all vectors."""
+        return np.array([*self.found.ends, len(self.found.whole.weights)])
+
+    @property
+    def bytes(self) -> int:
+        d = int(self.found.whole.vectors.shape[1])
+        return 4 * (d + 1) + len(self.found.ends) * jet_bytes(d, CELLS)
+
+    def blocks(self, rows: Array) -> Blocks:
+        node, tables = jet_node(self.found)
+        return jet_blocks(At(node, tables), rows)
+
+    def row_costs(self, rows: Array, costs: Costs) -> Array:
+        return costs.of_rows(self.blocks(rows), self.ends)
+
+    def by_block(self, rows: Array, costs: Costs) -> list[tuple[float, float]]:
+        """Of each jet, and at last of all vectors: its share of the rows and of the cost."""
+        found, before, shares = self.blocks(rows), 0, list[tuple[float, float]]()
+        stop, tried, jets = found.stop, found.tried, len(self.found.ends)
+        for at, end in enumerate(self.ends.tolist()):
+            came = (stop >= at) & found.finite
+            cost = costs.value * (end - before) * came.mean() + (costs.once if at == 0 else 0.0)
+            cost += costs.jet * (came & tried[:, at]).mean() if at < jets else 0.0
+            share = (stop == at).mean() if at < jets else (stop >= at).mean()
+            shares.append((float(share), float(cost)))
+            before = end
+        return shares
+
+
+def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Tail:
+    """Of at most so many jets the cheapest for rows, or as many of them as there can be."""
+    every, count = Tail(found), min(most, len(found.ends))
+    seen, ends = every.blocks(rows), every.ends
+    tried = [
+        list(kept)
+        for size in range(count if whole else 1, count + 1)
+        for kept in combinations(range(len(found.ends)), size)
+    ]
+    kept = min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
+    return Tail(found.some(kept))
+
+
+def _only(seen: Blocks, kept: list[int]) -> Blocks:
+    """The blocks with some of the jets."""
+    some = [*kept, -1]
+    return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some])
+
+
+def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
+    """Exact sum in double, blocks with jets, and the original's head."""
+    builder = Builder(svm)
+    exact = builder.exact_in_double()
+    x = builder.preprocess("bounded_", front=own.front)
+    node, tables = jet_node(tail.found, x, exact)
+    for name, table in tables.items():
+        (builder.indices if name == node.ends else builder.table)(name, table)
+    builder.body.append(node)
+    builder.body.extend(head_nodes(svm, node.out))
+    return builder.program([Output("label", "label")], "certified", Claim.SAME_LABEL, ())
+
+
+def guard_width(svm: SVM) -> float:
+    """What the float32 sum of a machine without preprocessing may be off by; infinite if not known."""
+    f32 = ARITHMETIC["f32"]
+    vectors, weights = svm.vectors, np.abs(svm.coefficients[0])
+    w, d = svm.kernel.gamma * np.square(vectors).sum(axis=1), vectors.shape[1]
+    chain, most = dot_chain(d), float(w.max(initial=1.0))
+    if f32.u * (2 * chain + 18) * most > LARGEST or svm.kernel.gamma < TINY:
+        return math.inf
+    kernel = f32.u * _peaks(w, chain) + f32.exp_error + f32.u
+    adding = (BLOCK + 4) * f32.u + (len(w) / BLOCK + 8) * ARITHMETIC["f64"].u + TINY
+    return SAFE * (float(weights @ (kernel + adding)) + 4 * f32.u * abs(float(svm.intercepts[0])) + TINY)
+
+
+def _peaks(w: Array, chain: int) -> Array:
+    """A bound on the largest value of exp(-s) times the error of s, over all s, of each vector.
+
+    With r = sqrt(s) it falls beyond r = 2; between two points of the grid, exp(-r^2) is no larger than at
+    the first and the error no larger than at the second.
+    """
+    r = np.arange(0.0, 2.0 + STEP, STEP)
+    values = np.exp(-np.square(r)) * exponent_error(w[:, None], np.square(r + STEP), chain)
+    return np.asarray(values.max(axis=1))
+
+
+def guard_sum(svm: SVM, width: float) -> Program:
+    """The program of a machine with one decision value."""
+    builder = Builder(svm)
+    exact = builder.exact_in_double()
+    sums = builder.exact_sums()
+    builder.body.append(ir.Guard("guarded", sums, exact, width, "sign"))
+    builder.body.extend(head_nodes(svm, "guarded"))
+    return builder.program([Output("label", "label")], "certified", Claim.SAME_LABEL)

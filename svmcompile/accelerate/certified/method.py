@@ -14,37 +14,56 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import Prices, prices
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, Prices, prices
 from svmcompile.accelerate.bounds.margins import RowError, row_error
-from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.remarks import ROUNDING
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sample import prepared_rows, sample_rows
-from svmcompile.accelerate.bounds.sums import Sum, merged, mostly_zeros
-from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.choose import chosen
-from svmcompile.accelerate.certified.costs import PRICES, TaylorPrices
-from svmcompile.accelerate.certified.early import NAME as EARLY
-from svmcompile.accelerate.certified.early import early_front
-from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part, is_quadratic, quadratic_cost
-from svmcompile.accelerate.certified.gates import best_gates
-from svmcompile.accelerate.certified.guarded import guard_width, guarded
-from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.plan import Plan, planned
-from svmcompile.accelerate.certified.refuse import needless, refuse
-from svmcompile.accelerate.certified.remarks import instead, no_gain, remarks
-from svmcompile.accelerate.certified.votes import as_pairs, certified_votes, is_one_vs_rest, joined
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
+from svmcompile.accelerate.bounds.program import anytime, exact_instead
+from svmcompile.accelerate.bounds.sums import (
+    Sum,
+    centre_vectors,
+    join_parts,
+    merge_vectors,
+    mostly_zeros,
+    prepare_rows,
+    sample_rows,
+)
+from svmcompile.accelerate.certified.choose import (
+    EARLY,
+    PRICES,
+    Choice,
+    TaylorPrices,
+    choose_front,
+    choose_gates,
+    early_front,
+)
+from svmcompile.accelerate.certified.fallback import (
+    REDONE,
+    Fallback,
+    Part,
+    guard_sum,
+    guard_width,
+    is_quadratic,
+    quadratic_cost,
+)
+from svmcompile.accelerate.certified.options import CertifiedOptions, is_one_vs_rest, needless, refuse
+from svmcompile.accelerate.certified.plan import Plan, make_plan
+from svmcompile.accelerate.certified.votes.pairs import as_pairs
+from svmcompile.accelerate.certified.votes.votes import certify_votes
 from svmcompile.accelerate.fitting.rows import made_up_rows
-from svmcompile.accelerate.taylor.before import front_alone, insert_front
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.poly import MOST_DEGREE, PolySum
+from svmcompile.accelerate.taylor.front import front_alone, insert_front
+from svmcompile.accelerate.taylor.sums import MOST_DEGREE, PolySum, RbfSum
 from svmcompile.data import Data
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
+PROMISE = (
+    "every label is that of the original in double, also where float32 alone could not tell; "
+    "there is no decision function"
+)
+CALIBRATED = (
+    "calibrated: bounds were multiplied by what sample rows showed, so labels may change on other rows"
+)
 BUILD_ROWS = 4000  # of the data, that centres are made of
 MADE_UP = 2000  # rows beside them
 VOTE_CELLS = 8  # of the polynomials of pairs
@@ -54,31 +73,56 @@ WORTH = {"host": 0.8, "portable": 0.9, "flops": 0.95}
 MOST_LEFT = {"host": 0.42, "portable": 1.0, "flops": 1.0}
 
 
+def remarks(
+    choice: Choice, figures: dict[str, Any], exact: float, options: CertifiedOptions
+) -> tuple[str, ...]:
+    """Notes for a program with a front end."""
+    decided = ", ".join(
+        f"{stage['share']:.1%} by {stage['stage']}" for stage in figures["stages"] if stage["share"]
+    )
+    axes = f"in {choice.form.rank} directions, " if choice.form.rank else ""
+    return (
+        PROMISE if options.mode == "certified" else CALIBRATED,
+        f"{len(choice.leaves)} centres, order {choice.form.order}, {axes}{choice.bytes} bytes; "
+        f"of sample rows are decided {decided}; predicted {figures['cost'] / exact:.0%} of the exact "
+        f"sum's cost ({UNITS[options.tune]})",
+    )
+
+
+def no_gain(ratio: float, options: CertifiedOptions) -> str:
+    """Why the exact sum is taken."""
+    return (
+        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
+        f"({UNITS[options.tune]}), too much to be worth it; a larger max_bytes allows more centres, and "
+        "force=true emits them nevertheless"
+    )
+
+
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
     """The label of f(x), proven by a polynomial wherever it can be."""
-    whole = joined(svm)
+    whole = join_parts(svm)
     refuse(whole, options)
     reason = needless(whole)
     if reason:
-        return exact_instead(svm, reason, {})
+        return exact_instead(svm, reason, {}, "certified")
     if svm.kernel.kind == "poly" and (svm.counts or svm.kernel.degree > MOST_DEGREE):
         note = "several classes with polynomial kernels, and degrees above 4, have no Taylor polynomials"
         return bounded_polynomial(svm, data, options, note)
-    own = centred(merged(as_pairs(whole) if is_one_vs_rest(whole) else whole))
-    rows = prepared_rows(own, data)
+    own = centre_vectors(merge_vectors(as_pairs(whole) if is_one_vs_rest(whole) else whole))
+    rows = prepare_rows(own, data)
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:
         with_cells = replace(options, cells=options.cells or VOTE_CELLS)
-        made = certified_votes(svm, own, rows, sample, with_cells, options.force)
+        outcome = certify_votes(svm, own, rows, sample, with_cells, options.force)
     else:
-        made = single(svm, own, rows, sample, options)
-    if isinstance(made, Program):
-        return made
+        outcome = certify_sum(svm, own, rows, sample, options)
+    if isinstance(outcome, Program):
+        return outcome
     bounded = None
     if svm.kernel.kind == "poly" and svm.kernel.degree > 2:
-        bounded = bounded_polynomial(svm, data, options, made.reason)
+        bounded = bounded_polynomial(svm, data, options, outcome.reason)
     if bounded is None or bounded.claim is Claim.EXACT:
-        return exact_instead(svm, made.reason, made.details)
+        return exact_instead(svm, outcome.reason, outcome.details, "certified")
     return bounded
 
 
@@ -90,14 +134,9 @@ def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions, r
     return program.replace(origin=origin)
 
 
-def exact_instead(svm: SVM, reason: str, details: dict[str, Any]) -> Program:
-    """The exact program, and why."""
-    builder = Builder(svm)
-    program = builder.finish(builder.exact_sums(), "certified", Claim.EXACT, (instead(reason),))
-    return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
-
-
-def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions) -> Program | Instead:
+def certify_sum(
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions
+) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
     one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
     row = row_error(own.front, own.n_features)
@@ -112,14 +151,14 @@ def single(svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOpt
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.front.nodes else 0.0
     rest = direct_cost(price, own)
     rest = min(rest, guarded_cost(price, svm)) if filled else rest
-    tried = chosen(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
+    tried = choose_front(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
     part = Part("the sum", 1.0, guarded_cost(price, svm))
-    plan = planned(
-        svm, own, rows, tried, Fallback(guarded(svm, width), (part,)) if filled else None, options
+    plan = make_plan(
+        svm, own, rows, tried, Fallback(guard_sum(svm, width), (part,)) if filled else None, options
     )
-    return plan if isinstance(plan, Instead) else _finished(svm, own, plan, price, options)
+    return plan if isinstance(plan, Instead) else _finish(svm, own, plan, price, options)
 
 
 def whole_sum(one: Sum, row: RowError) -> RbfSum | PolySum:
@@ -155,12 +194,10 @@ def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:
     return min(found, price.exact_call + quadratic_cost(svm, own)) if is_quadratic(svm) else found
 
 
-def _finished(
-    svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions
-) -> Program | Instead:
+def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:
     """Front end and fallback as one program, if that is cheaper than the exact sum."""
     taylor, (choice, behind) = PRICES[options.tune], plan
-    gates = best_gates(choice, taylor, behind.cost)
+    gates = choose_gates(choice, taylor, behind.cost)
     front = (choice.whole, choice.grown.tree, choice.expansions, gates)
     if behind.program is None:
         program = front_alone(svm, own.front, *front)
@@ -172,9 +209,9 @@ def _finished(
         program = insert_front(svm, program, choice.whole, choice.grown.tree, small, name=EARLY)
     figures = behind.figures(choice, gates, taylor, early)
     exact = exact_cost(svm, price, taylor)
-    told = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
-    told |= {"early_rank": early.form.rank, "early_bytes": early.bytes} if early else {}
-    details = {"choice": told, **figures, "exact_cost": round(exact, 3)}
+    chosen = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
+    chosen |= {"early_rank": early.form.rank, "early_bytes": early.bytes} if early else {}
+    details = {"choice": chosen, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
         return Instead(no_gain(figures["cost"] / exact, options), details)

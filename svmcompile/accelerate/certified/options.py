@@ -1,11 +1,13 @@
-"""Options of the method `certified`, and what of them makes no sense."""
+"""Options of the method `certified`, and models that it refuses or need not expand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmcompile.accelerate.bounds.costs import TUNES
-from svmcompile.errors import OptionError
+from svmcompile.accelerate.bounds.options import TUNES, indefinite, refuse_comparisons
+from svmcompile.accelerate.bounds.options import needless as anytime_needless
+from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.model.svm import SVM, LabelRule
 
 MODES = ("certified", "calibrated")
 FALLBACKS = ("auto", "direct", "anytime", "jets")
@@ -57,3 +59,39 @@ class CertifiedOptions:
                 raise OptionError(
                     f"certified: {name} {getattr(self, name)} is not within {least} and {most}"
                 )
+
+
+def refuse(svm: SVM, options: CertifiedOptions) -> None:
+    """An error for models whose bound would not hold, or that have nothing to decide."""
+    if svm.label_rule is LabelRule.NONE:
+        raise UnsupportedError(
+            "certified: a regressor has no label to be certain of; use method anytime with a tolerance, "
+            "or exact"
+        )
+    rest = is_one_vs_rest(svm) and svm.kernel.kind == "rbf"
+    if not rest:
+        refuse_comparisons(svm, "certified")
+    if (svm.counts or rest) and options.mode == "calibrated":
+        raise OptionError(
+            "certified: mode calibrated is for models with one decision value; leave it out, or use "
+            "method metric-tree"
+        )
+    if svm.kernel.kind not in ("rbf", "linear", "poly"):
+        raise UnsupportedError(
+            f"certified: no bound holds for a {svm.kernel.kind} kernel; use method exact or metric-tree"
+        )
+    reason = indefinite(svm)
+    if reason:
+        raise UnsupportedError(f"certified: {reason}; use method exact")
+
+
+def needless(svm: SVM) -> str:
+    """Why the exact sum is all that is needed; empty where it is not."""
+    if svm.kernel.kind == "poly" and svm.kernel.degree < 2 and not svm.counts:
+        return "with a polynomial kernel of degree 1 it is one dot product"
+    return anytime_needless(svm)
+
+
+def is_one_vs_rest(svm: SVM) -> bool:
+    """Whether the largest of several sums, one per class, is the label."""
+    return svm.n_sums > 1 and not svm.counts and svm.label_rule is LabelRule.ARGMAX

@@ -11,33 +11,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import prices
-from svmcompile.accelerate.bounds.instead import Instead
-from svmcompile.accelerate.bounds.remarks import ROUNDING
-from svmcompile.accelerate.certified.choose import HARDLY, SQUARE_FEATURES, Choice
-from svmcompile.accelerate.certified.costs import PRICES
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
+from svmcompile.accelerate.certified.choose import HARDLY, PRICES, SQUARE_FEATURES, Choice
 from svmcompile.accelerate.certified.fallback import (
     REDONE,
+    Costs,
     Fallback,
     Part,
+    Tail,
+    best_tail,
     bounds,
     direct,
     is_quadratic,
-    quadratic,
-    undecided,
-)
-from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.tails import (
-    Costs,
-    Tail,
-    best_tail,
     jet_program,
     made_jets,
     most_jets,
+    quadratic,
+    undecided_rows,
 )
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS, MANY_PRODUCTS
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
+from svmcompile.accelerate.taylor.sums import RbfSum
+from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM
 
 LEAST_ROWS = 20  # undecided ones, to judge by
@@ -57,7 +52,7 @@ class Plan(NamedTuple):
         return self.choice.front + self.choice.shares[-1] * self.behind.cost
 
 
-def planned(
+def make_plan(
     svm: SVM,
     own: SVM,
     rows: Array,
@@ -72,7 +67,7 @@ def planned(
     first, kind, tune = tried[0], options.fallback, options.tune
     if is_quadratic(svm):
         return Plan(first, quadratic(svm, PRICES[tune]))
-    left = undecided(first)
+    left = undecided_rows(first)
     plain = direct(svm, own, rows, left, tune)
     if isinstance(plain, Instead):
         return plain

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.kinds import LeafRule as LeafRule
 from svmcompile.ir.pairs import pair_indices, pair_sums

@@ -13,8 +13,7 @@ from svmcompile.accelerate.dtsvm.program import assembled
 from svmcompile.accelerate.dtsvm.training import Trained, terms, train_classifier
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import digest
 
 SOME_ROWS = 20_000  # tell how many vectors a row meets

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta, predict
 from svmcompile.accelerate.dtsvm.tree import Tree, rows_by_leaf
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, split_shift
 from svmcompile.ir.kinds import Indices
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.nodes import Node
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
-from svmcompile.ir.shift import split_shift
-from svmcompile.ir.work import kernel_sum_flops
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 
 Tables = dict[str, NDArray[Any]]
 

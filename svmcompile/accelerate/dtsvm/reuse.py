@@ -23,12 +23,12 @@ from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_boun
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.leaf_layout import columns_of
+from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.walks import leaf_depths
-from svmcompile.ir.work import kernel_sum_flops
 from svmcompile.model.svm import SVM, LabelRule
 
 SECOND_IS_POSITIVE = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)

@@ -30,7 +30,8 @@ from svmcompile.accelerate.dtsvm.tree import (
 )
 from svmcompile.accelerate.dtsvm.work import Checkpoint, Workers
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.pairs import pair_indices, pair_weights
 

@@ -10,7 +10,7 @@ import numpy as np
 from svmcompile.data import read_data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM, digest
 
 CHANCE = 5  # standard deviations

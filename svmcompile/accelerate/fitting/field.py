@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from svmcompile.ir.kernel import Array, power
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import power
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.svm import SVM
 

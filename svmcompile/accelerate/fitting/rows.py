@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.builder import head_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Rule
 from svmcompile.ir.node import run
 from svmcompile.model.head import SUMS

@@ -27,7 +27,7 @@ from svmcompile.accelerate.h1_tree.exits import (
 from svmcompile.accelerate.h1_tree.forest import Forest, Lists, exit_growth, grown
 from svmcompile.accelerate.h1_tree.options import H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 

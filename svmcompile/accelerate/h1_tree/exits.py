@@ -24,17 +24,16 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.bounds.margins import row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
-from svmcompile.accelerate.bounds.rows import centred
-from svmcompile.accelerate.bounds.sums import merged
+from svmcompile.accelerate.bounds.sums import centre_vectors, merge_vectors
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.h1_tree.forest import Forest, Lists
+from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists
 from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
-from svmcompile.accelerate.taylor.before import bounded_sum, shares, with_front
+from svmcompile.accelerate.taylor.front import shares, undecided_sum, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
@@ -143,8 +142,7 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
 def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
     """`listed` is the program with exits by measurement, which are counted against the proven ones."""
     behind = anytime(svm, data, AnytimeOptions(force=True))
-    node = bounded_sum(behind)
-    if node is None or node.kernel.kind != "rbf":
+    if behind.origin.details["emitted"] != "bounded" or svm.counts or svm.kernel.kind != "rbf":
         raise UnsupportedError(
             "h1-tree: exits can be proven for one decision value of an RBF kernel; "
             "leave out proven=true, or use method anytime"
@@ -152,8 +150,9 @@ def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:
     rows = np.asarray(data.X, dtype=np.float64)
     rows = rows[np.isfinite(rows).all(axis=1)]
     held = np.arange(len(rows)) % round(1 / HELD) == 0
-    seen = interpret_values(behind, rows[~held][:ROWS], {node.x})[node.x]
-    own = centred(merged(svm))
+    x, _ = undecided_sum(behind)
+    seen = interpret_values(behind, rows[~held][:ROWS], {x})[x]
+    own = centre_vectors(merge_vectors(svm))
     program = with_front(svm, behind, row_error(own.front, own.n_features), seen, centres, order=1)
     figures = _figures(program, listed, rows[held])
     note = f"{figures['rows']:.1%} of held-out rows exit by proof; the claim covers every row"
@@ -176,7 +175,6 @@ def _figures(program: Program, listed: Program, rows: NDArray[np.float64]) -> di
 
 
 def _exits(listed: Program, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    lists = [node for node in listed.body if isinstance(node, ir.PlaneLists)]
-    if not lists:
+    if maker(listed, OUT) is None:
         return np.zeros(len(rows), dtype=bool)
-    return np.asarray(interpret_values(listed, rows, {lists[0].out})[lists[0].out][:, 0] != 0)
+    return np.asarray(interpret_values(listed, rows, {OUT})[OUT][:, 0] != 0)

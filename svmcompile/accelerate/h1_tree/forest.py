@@ -12,20 +12,14 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.h1_tree.directions import Ways
 from svmcompile.accelerate.h1_tree.grow import Growth, HalfSpace, PlaneList, grow, prune
-from svmcompile.accelerate.h1_tree.options import (
-    DTYPES,
-    EXIT_NODES,
-    LIST_NODES,
-    PAIR_NODES,
-    ListOptions,
-)
+from svmcompile.accelerate.h1_tree.options import DTYPES, EXIT_NODES, LIST_NODES, PAIR_NODES, ListOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
 from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import SPARSE_ZEROS, Array
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.kinds import Order
 from svmcompile.ir.node import At
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.ir.walks import Walk, walk_hits
 from svmcompile.progress import steps
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
 from svmcompile.accelerate.h1_tree.rows import Sample
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]

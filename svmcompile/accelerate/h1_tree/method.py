@@ -22,12 +22,12 @@ from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.cost import Cost
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.program import Claim, Input, Origin, Output, Program
+from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program
 from svmcompile.model.front import IDENTITY, scale
 from svmcompile.model.svm import SVM, LabelRule, Source, digest
 

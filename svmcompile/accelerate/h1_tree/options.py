@@ -22,11 +22,11 @@ KNOWN = {
 }
 
 
-class Shares:
+class ShareList:
     """Several shares between 0 and 1, given as a text with commas or as a sequence."""
 
     def __init__(self, given: Any = "") -> None:
-        if isinstance(given, Shares):
+        if isinstance(given, ShareList):
             self.values: tuple[float, ...] = given.values
             return
         items = [item for item in given.split(",") if item.strip()] if isinstance(given, str) else given
@@ -38,7 +38,7 @@ class Shares:
         return ",".join(f"{value:g}" for value in self.values)
 
 
-REDUCED = Shares("0.05,0.3")
+REDUCED = ShareList("0.05,0.3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ListOptions:
     level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
     hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
     zero_factor: float = 10.0  # by which that is lowered while it gives no direction
-    reduced: Shares = REDUCED  # hulls tried where the whole one gives no direction
+    reduced: ShareList = REDUCED  # hulls tried where the whole one gives no direction
     turn: bool = True  # directions are turned for as long as they answer more rows
     noise: float = 0.0  # share of the rows a node answers that may be of the other class; for noisy labels
     max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import labels_of
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.svm import SVM
 

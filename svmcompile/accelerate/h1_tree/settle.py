@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.h1_tree.grow import HalfSpace, PlaneList, threshold
 from svmcompile.accelerate.h1_tree.rows import Sample
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.shift import nearest_float32
+from svmcompile.ir.arithmetic import Array, nearest_float32
 
 Flags = NDArray[np.bool_]
 ROUNDING = 2.0**-24  # of float32

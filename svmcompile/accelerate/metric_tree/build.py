@@ -23,7 +23,7 @@ from svmcompile.accelerate.metric_tree.grow import (
 from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, Rows, products
 from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import run
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.walks import leaf_depths

@@ -18,7 +18,7 @@ from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
 from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 

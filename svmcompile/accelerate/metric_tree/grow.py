@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.metric_tree.leaves import Leaf
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.progress import Advance, steps
 
 Indices = NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import pair_indices
 
 Indices = NDArray[np.int64]

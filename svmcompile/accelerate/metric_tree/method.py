@@ -28,8 +28,8 @@ from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.cost import Cost
-from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import run
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim, Program

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
 
 Flags = NDArray[np.bool_]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import Array, Kernel, power
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel, power
 
 RANK = 1e-10  # a candidate is spent when this share of its squared norm is left
 Order = NDArray[np.int64]

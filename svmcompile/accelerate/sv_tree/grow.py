@@ -26,7 +26,7 @@ from svmcompile.accelerate.sv_tree.split import (
     best_split,
     fit_term,
 )
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.walks import Paths, path_evaluations, path_sums, paths
 from svmcompile.progress import steps

@@ -13,10 +13,10 @@ from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, FittingRows, labels
 from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.errors import OptionError
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices, Rule
 from svmcompile.ir.nodes.decisions import margins
-from svmcompile.ir.shift import nearest_float32
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.progress import steps
 

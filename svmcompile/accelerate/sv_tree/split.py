@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 
 COLUMNS = 256  # columns looked at together, which bounds memory
 # A node looks at so many rows, and tries so many thresholds per output, and fewer where there are very

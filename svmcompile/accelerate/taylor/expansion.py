@@ -1,112 +1,297 @@
-"""An RBF sum seen from one centre: exp(-u) times a power series, with proven bounds on what is left out."""
+"""A sum seen from the mean of some rows, whatever its kernel: its polynomials as tables of `TaylorSum`.
+
+Few directions for the higher orders of a Taylor polynomial: forms go in, axes come out.
+With y the coordinates of h along r orthonormal axes and z the length of the rest, the quadratic form is
+Q(y) + cross terms + R(rest): cross terms are at most 2 |T_yz| |y| z, and R lies in [lo, hi] z^2, of which
+the middle is added to the value. The cubic form is C(y) plus at most
+3 |T_yyz| |y|^2 z + 3 |T_yzz| |y| z^2 + |T_zzz| z^3, each norm the least of the ways to cut the form in two.
+
+Odd powers are bounded by even ones, so that no root is taken: a b <= (t a^2 + b^2 / t) / 2 for every
+t > 0, and equal where t = b / a. t is that of usual rows, but never far from 1 by chance: what rounding
+leaves of a norm that is zero must stay small.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.about import CELLS as CELLS
-from svmcompile.accelerate.taylor.about import LEAST_REACH as LEAST_REACH
-from svmcompile.accelerate.taylor.about import NEARER, About
-from svmcompile.accelerate.taylor.about import Expansion as Expansion
-from svmcompile.accelerate.taylor.about import expansion_bytes as expansion_bytes
-from svmcompile.accelerate.taylor.halves import roundings
-from svmcompile.accelerate.taylor.limits import check_limits
-from svmcompile.accelerate.taylor.remainder import remainders
-from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
-from svmcompile.accelerate.taylor.sparse import Apart, apart
-from svmcompile.accelerate.taylor.spectra import Spectra, spectra
-from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.taylor.rounding import Apart, Parts, Sizes, check_tables, check_width, extra
+from svmcompile.accelerate.taylor.spectra import Half, root, roundings
+from svmcompile.ir.arithmetic import Array
+
+LEAST = 1e-3  # of usual lengths
+BEYOND = 1.3  # cells reach this much past the farthest row
+NEARER = (1.05 / BEYOND) ** 2  # of that, for sparse rows: the farther cells reach, the more is rounded
+CELLS = 16
+LEAST_REACH, MOST_REACH = 1e-6, 1e6  # of the cells, whatever the rows
 
 
 @dataclass(frozen=True, slots=True)
-class RbfSum:
-    """bias + sum_i weights_i exp(-gamma |x - vectors_i|^2), and its squared norm in the kernel's space."""
+class Axes:
+    """Orthonormal rows, the quadratic form in them, and what they leave of the two forms."""
 
-    vectors: Array  # [m, d]
-    weights: Array  # [m]
-    bias: float
-    gamma: float
-    norm: float
-    input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
-    gone: float = 0.0  # absolute weights of the original that have cancelled here; its rounding has not
+    axes: Array  # [r, d]
+    form: Array  # [r, r]
+    middle: float
+    loose: Array  # [2, 4], of order 2 and of both: bounds are loose . (|y|^2, z^2, |y|^2 z^2, z^4)
+
+
+def quadratic_axes(form: Array, rank: int) -> Axes:
+    """The directions whose loss leaves the narrowest window: eigenvectors from both ends."""
+    values, vectors = np.linalg.eigh(form)
+    inner = len(values) - rank
+    first = int(np.argmin(values[inner - 1 :] - values[: rank + 1]))
+    kept = np.r_[0:first, first + inner : len(values)]
+    low, high = float(values[first]), float(values[first + inner - 1])
+    half = 0.5 * (high - low) + roundings(len(values)) * float(np.abs(values).max())
+    loose = np.array([0.0, half, 0.0, 0.0])
+    return Axes(vectors[:, kept].T, np.diag(values[kept]), 0.5 * (low + high), np.stack([loose, loose]))
+
+
+def cubic_axes(form: Array, points: Array, weights: Array, rank: int, rows: Array) -> Axes:
+    """Directions for both forms, good for rows h; the cubic one is sum_i weights_i (h . points_i)^3."""
+    distance = _usual(rows, points)
+    pulled = points * weights[:, None]
+    # The cubic form with itself, but for one factor.
+    crossed = pulled.T @ np.square(points @ points.T) @ pulled
+    _, vectors = np.linalg.eigh(form @ form + distance**2 * crossed)
+    axes, rest = vectors[:, -rank:].T, vectors[:, :-rank].T
+    inner = np.linalg.eigvalsh(rest @ form @ rest.T)
+    low, high = float(inner[0]), float(inner[-1])
+    slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
+    cross = 2 * float(np.linalg.norm(axes @ form @ rest.T, 2)) + slack
+    once, twice, thrice = _cubic_norms(points @ axes.T, points @ rest.T, weights)
+    y, z = (
+        max(float(np.median(np.linalg.norm(rows @ part.T, axis=1))), LEAST * distance)
+        for part in (axes, rest)
+    )
+    quadratic = np.array([cross * z / (2 * y), 0.5 * (high - low) + slack + cross * y / (2 * z), 0.0, 0.0])
+    cubic = np.array([once * z, twice * y + thrice * z, once / z + twice / y, thrice / z]) / 2
+    loose = np.stack([quadratic, quadratic + cubic])
+    return Axes(axes, axes @ form @ axes.T, 0.5 * (low + high), loose)
+
+
+def _usual(rows: Array, points: Array) -> float:
+    """A usual length, never zero; where all rows are the same, a share of the distance to the vectors."""
+    least = LEAST * float(np.linalg.norm(points, axis=1).max())
+    return max(float(np.median(np.linalg.norm(rows, axis=1))), least, 1e-12)
+
+
+def _cubic_norms(along: Array, beside: Array, weights: Array) -> Array:
+    """Bounds on what the cubic form holds of the directions beside the axes: once, twice, three times."""
+    y, z = along @ along.T, beside @ beside.T
+    scale, signs = np.sqrt(np.abs(weights)), np.sign(weights)[:, None]
+    scales, d = np.outer(scale, scale), along.shape[1] + beside.shape[1]
+    halves = {
+        name: root(scales * gram, 2 * d) for name, gram in {"yy": y * y, "yz": y * z, "zz": z * z}.items()
+    }
+    halves |= {name: Half.of(scale[:, None] * part) for name, part in {"y": along, "z": beside}.items()}
+
+    def norm(one: str, other: str) -> float:
+        left, right = halves[one], halves[other]
+        matrix = left.matrix.T @ (signs * right.matrix)
+        return left.unseen(right) + (float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0)
+
+    once = 3 * min(norm("yy", "z"), norm("y", "yz"))
+    twice = 3 * min(norm("y", "zz"), norm("z", "yz"))
+    return np.array([once, twice, norm("z", "zz")])
+
+
+class AnySum(Protocol):
+    """A kernel sum that has Taylor polynomials."""
 
     @property
-    def fades(self) -> bool:
-        return True
+    def vectors(self) -> Array: ...  # [m, d]
 
     @property
-    def most_order(self) -> int:
-        return 3
+    def bias(self) -> float: ...
 
     @property
-    def mass(self) -> float:
-        """The sum of absolute weights, as the original adds them up."""
-        return float(np.abs(self.weights).sum()) + self.gone
+    def gamma(self) -> float: ...  # u = gamma |h|^2
 
     @property
-    def length(self) -> float:
-        """A bound on the norm of the sum in the kernel's space, whatever the rounding of `norm`."""
-        m, d = self.vectors.shape
-        return math.sqrt(max(self.norm, 0.0) + roundings(m + 8 * d) * self.mass**2)
-
-    def seen_from(self, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> Local:
-        return Local(self, rows, blocks, sharpen)
-
-
-class Local(About):
-    """An RBF sum seen from the mean of some rows."""
-
-    whole: RbfSum
-
-    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> None:
-        check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
-        super().__init__(whole.gamma, rows)
-        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
-        self.s = whole.vectors - self.centre
-        self.a = whole.weights * np.exp(-whole.gamma * np.square(self.s).sum(axis=1))
-
-    @cached_property
-    def bounds(self) -> Spectra:
-        whole = self.whole
-        points = math.sqrt(2 * whole.gamma) * self.s
-        return spectra(points, self.a, whole.norm, self.blocks, self.sharpen, mass=whole.mass)
+    def fades(self) -> bool: ...  # whether its polynomials are multiplied by exp(-u)
 
     @property
+    def most_order(self) -> int: ...  # beyond which there is nothing
+
+    def seen_from(self, rows: Array, blocks: int, sharpen: int) -> About: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What `TaylorSum` holds of one centre."""
+
+    centre: Array  # [d], float32 numbers
+    constant: float
+    slope: Array  # [d]
+    axes: Array | None  # [r, d]
+    squares: Array  # [r (r + 1) / 2]; below order 2 a zero, as the next
+    cubes: Array  # [r (r + 1) (r + 2) / 6]
+    middle: float
+    loose: Array  # [order - 1, 4]
+    step: float
+    gaps: Array  # [order, cells, 2]
+    margins: Array  # [order]
+    sparse: bool = False  # so wide that code may look at features that are not zero alone
+
+
+def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
+    """Of the float32 tables of one expansion."""
+    r = rank or d
+    forms = r * (r + 1) // 2 * (order > 1) + r * (r + 1) * (r + 2) // 6 * (order > 2)
+    axes = r * d + 4 * (order - 1) + 1 if rank and order > 1 else 0
+    return 4 * (2 * d + 2 + axes + forms + order * (2 * cells + 1))
+
+
+class About(ABC):
+    """The sum about the mean of some rows; what costs much is computed when it is asked for."""
+
+    whole: AnySum
+    s: Array  # [m, d], whose products with h the forms are made of
+
+    def __init__(self, gamma: float, rows: Array) -> None:
+        self.gamma = gamma
+        self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
+        self.rows = rows - self.centre  # that are expected here
+        farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
+        self.reach = min(max(gamma * farthest**2, LEAST_REACH), MOST_REACH)
+
+    @property
+    @abstractmethod
     def constant(self) -> float:
-        return float(self.a.sum())
-
-    @cached_property
-    def slope(self) -> Array:
-        return np.asarray(2 * self.gamma * (self.a @ self.s))
-
-    @cached_property
-    def form(self) -> Array:
-        return np.asarray(2 * self.gamma**2 * (self.s.T @ (self.a[:, None] * self.s)))
+        """The part of order 0."""
 
     @property
+    @abstractmethod
+    def slope(self) -> Array:
+        """h . slope is the part of order 1."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Array:
+        """h' form h is the part of order 2."""
+
+    @property
+    @abstractmethod
     def cubic_weights(self) -> Array:
-        return np.asarray((2 * self.gamma) ** 3 / 6 * self.a)
+        """sum_i weights_i (h . s_i)^3 is the part of order 3."""
+
+    @abstractmethod
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
+        """Bounds over u on what the polynomial of an order leaves out, [cells, 2]."""
+
+    @abstractmethod
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
+        """Rounding of the scores of orders 1 to 3, where no bound over u is above `gap`.
+
+        `width`: features that dot products go over, 0 where what those are off by is added later.
+        """
 
     def apart(self) -> Apart | None:
-        off = apart(self.centre, self.gamma, self.reach * NEARER)
-        return off if off.usable else None
+        """What code is off by that looks at features that are not zero alone; None if there is no such."""
+        return None
 
-    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
-        moved = off.u if off else 0.0
-        return remainders(self.bounds, order, self.reach_of(off), cells, len(self.centre), moved)
+    def axes(self, order: int, rank: int) -> Axes | None:
+        """Directions for orders 2 and 3; none if the features are few enough to be their own."""
+        if order < 2 or not 0 < rank < self.s.shape[1]:
+            return None
+        if order == 2:
+            return quadratic_axes(self.form, rank)
+        return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
 
-    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
-        """The row itself may be off before it gets here, which moves the sum by at most
-        |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
+    def expansion(self, order: int, rank: int = 0, cells: int = CELLS, sparse: bool = False) -> Expansion:
+        """What a program needs, with polynomials up to an order in so many directions (0: all).
+
+        With `sparse`, bounds are for code that looks at features that are not zero alone, if that can be.
         """
-        whole, gamma, (m, d) = self.whole, self.gamma, self.s.shape
-        e0, e1 = whole.input_error
-        farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
-        moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
-        fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
-        return order_margins(sizes, width, rank, fixed)
+        off = self.apart() if sparse else None
+        check_width(len(self.centre), rank)
+        axes = self.axes(order, rank)
+        form = axes.form if axes else self.form
+        second, first = np.tril_indices(len(form))
+        squares = form[first, second] * np.where(first == second, 1.0, 2.0) if order > 1 else np.zeros(1)
+        along = self.s @ axes.axes.T if axes else self.s
+        cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
+        gaps = np.stack([self.gaps(p, cells, off) for p in range(1, order + 1)])
+        margins = self._margins(self._sizes(axes, cubes, order), axes, order, float(gaps.max()), off)
+        found = Expansion(
+            centre=self.centre,
+            constant=self.constant,
+            slope=self.slope,
+            axes=axes.axes if axes else None,
+            squares=squares,
+            cubes=cubes,
+            middle=axes.middle if axes else 0.0,
+            loose=_loose(axes, order),
+            step=cells / self.reach_of(off),
+            gaps=gaps,
+            margins=np.array(margins),
+            sparse=off is not None,
+        )
+        check_tables(self.slope, squares, cubes, found.loose, gaps)
+        return found
+
+    def reach_of(self, off: Apart | None) -> float:
+        """How far the cells reach."""
+        return self.reach if off is None else self.reach * NEARER
+
+    def _margins(
+        self, sizes: Sizes, axes: Axes | None, order: int, gap: float, off: Apart | None
+    ) -> list[float]:
+        """Of the orders up to `order`."""
+        rank = len(axes.axes) if axes else 0
+        found = self.margins(sizes, rank, gap, len(self.centre) if off is None else 0)[:order]
+        if off is None:
+            return found
+        more = extra(off, _parts(self.slope, sizes, self.gamma, axes, order), order, rank, gap)
+        return [one + other for one, other in zip(found, more, strict=True)]
+
+    def _sizes(self, axes: Axes | None, cubes: Array, order: int) -> Sizes:
+        """How large the parts are, for their rounding."""
+        gamma = self.gamma
+        loose = axes.loose[-1] if axes else np.zeros(4)
+        return Sizes(
+            bias=self.whole.bias,
+            constant=abs(self.constant),
+            slope=float(np.linalg.norm(self.slope)) / math.sqrt(gamma),
+            form=float(np.linalg.norm(axes.form if axes else self.form)) / gamma if order > 1 else 0.0,
+            largest=float(np.linalg.norm(self.form, 2)) / gamma if order > 1 else 0.0,
+            cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
+            middle=abs(axes.middle) / gamma if axes else 0.0,
+            loose=float(loose[:2].sum()) / gamma,
+            far_loose=float(loose[2:].sum()) / gamma**2,
+        )
+
+
+def _parts(slope: Array, sizes: Sizes, gamma: float, axes: Axes | None, order: int) -> Parts:
+    return Parts(
+        constant=sizes.constant,
+        slope=float(np.linalg.norm(slope)),
+        form=max(sizes.form, sizes.largest) * gamma,
+        middle=sizes.middle * gamma,
+        loose=_loose(axes, order),
+        cubes=sizes.cubes * gamma**1.5,
+    )
+
+
+def _loose(axes: Axes | None, order: int) -> Array:
+    """Bounds on what axes leave, order by order."""
+    return np.zeros((max(order - 1, 0), 4)) if axes is None else axes.loose[: order - 1]
+
+
+def _cubes(s: Array, weights: Array) -> Array:
+    """Coefficients of h_a h_b h_c, a <= b <= c, of a sum of cubes: for each c a lower triangle up to it."""
+    parts = []
+    for c in range(s.shape[1]):
+        form = s[:, : c + 1].T @ ((weights * s[:, c])[:, None] * s[:, : c + 1])
+        second, first = np.tril_indices(c + 1)
+        orders = np.where(first == second, 3.0, 6.0)  # in how many ways the three factors can stand
+        orders = np.where(second == c, np.where(first == c, 1.0, 3.0), orders)
+        parts.append(form[first, second] * orders)
+    return np.concatenate(parts)

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.margins import KernelError, U, direct_rounding
-from svmcompile.accelerate.taylor.expansion import Expansion, Local, RbfSum
+from svmcompile.accelerate.taylor.expansion import Expansion
 from svmcompile.accelerate.taylor.front import blocks_of
+from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.progress import steps
 
 ORDER = 2
@@ -48,7 +50,7 @@ def jets(
     """Jets after each part of the vectors but the last, about the mean of rows; None for few vectors."""
     kernel = Kernel("rbf", whole.gamma)
     gram = kernel.values(whole.vectors, whole.vectors)
-    order, ends = greedy(Local(whole, rows, 0), gram, parts)
+    order, ends = order_vectors(Local(whole, rows, 0), gram, parts)
     if not ends:
         return None
     ordered = _part(whole, gram, order, whole.bias)
@@ -68,7 +70,7 @@ def _part(whole: RbfSum, gram: Array, picks: NDArray[np.intp], bias: float) -> R
     return replace(whole, vectors=whole.vectors[picks], weights=weights, bias=bias, norm=norm)
 
 
-def greedy(local: Local, gram: Array, parts: int) -> tuple[NDArray[np.intp], list[int]]:
+def order_vectors(local: Local, gram: Array, parts: int) -> tuple[NDArray[np.intp], list[int]]:
     """An order of the vectors, and where its parts end but the last; fewer parts where vectors are few."""
     whole, m = local.whole, len(gram)
     ends = sorted({m * part // parts for part in range(1, parts)} - {0, m})

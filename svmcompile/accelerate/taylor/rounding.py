@@ -15,6 +15,18 @@ of coordinates (features, or axes), docs/certified-proof.md step by step:
 
 exp(-u) u^q is at most (q / e)^q, so that a term of degree 2 q in h is bounded however far the row is. Sums
 of polynomial kernels have no such factor: there u^q is at most that of the farthest cell.
+
+Rounding of Taylor polynomials whose code looks at features that are not zero alone.
+Such code has |x|^2 - 2 x . c + |c|^2 for |h|^2, and x . v - c . v for h . v. With H the largest |h| within
+the cells, C = |c| and |x| <= H + C, U = 2^-24 and terms that go through n additions (sums are taken in
+segments), docs/certified-proof.md:
+
+    rate    U (n + 6): of each term, in the dot product, the table's entry and what is added to it
+    |h|^2   rate (H + 2 C)^2
+    h . v   rate (H + 2 C) |v|; along r axes sqrt(r) times that, all together
+
+What follows from these errors is in `extra`; what is rounded after them is as above, without the dot
+products over features.
 """
 
 from __future__ import annotations
@@ -23,18 +35,24 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
+from svmcompile.errors import UnsupportedError
+from svmcompile.ir.arithmetic import Array, in_segments
+
 U = 2.0**-24  # unit roundoff of float32
 U64 = 2.0**-53
 EXP = 2.6e-7 / U  # relative error of exp2 in generated code: 2.48e-7 with short chains, the others less
 SAFE = 1.01  # for products of roundings, and those of the margins themselves
 TINY = 2.0**-126  # numbers below may be taken as zero
-
 # Within these, no product overflows or vanishes that matters.
 LEAST_GAMMA, MOST_GAMMA = 1e-20, 1e20
 MOST_MASS = 1e18  # of the weights and the bias
 MOST_FEATURES = 30_000  # times the root of the number of axes
 MOST_ENTRY = 1e30  # of a table
 MOST_RADIUS = 1e8  # of cells, where nothing fades with the distance
+ROOM = 1.05  # the true u may be so much beyond the last cell
+LARGEST = 0.04  # of the reach: what u may be off by, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +177,93 @@ def vanished(d: int, rank: int, gamma: float, gap: float, reach: float, fades: b
 def offline(m: int, d: int, rank: int) -> float:
     """Rounding of the tables' own computation in float64, over the sum of absolute weights."""
     return 128 * (m + d + 16) * (1 + rank) * U64
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What sums over the features that are not zero are off by."""
+
+    farthest: float  # H
+    distance: float  # of |h|^2
+    product: float  # of h . v, over |v|
+    gamma: float
+
+    @property
+    def u(self) -> float:
+        return self.gamma * self.distance
+
+    @property
+    def usable(self) -> bool:
+        """Whether rows within the cells are no farther than assumed."""
+        return self.u <= LARGEST * self.gamma * self.farthest**2 / ROOM
+
+
+def apart(centre: Array, gamma: float, reach: float) -> Apart:
+    """For rows about a centre, u up to `reach`."""
+    farthest = math.sqrt(ROOM * reach / gamma)
+    rate, far = SAFE * U * (in_segments(len(centre)) + 6), farthest + 2 * float(np.linalg.norm(centre))
+    lost = TINY * 4 * (len(centre) + 2)
+    return Apart(farthest, rate * far**2 + lost, rate * far + lost, gamma)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """How large the parts of a polynomial are: bounds of forms on rows of length one."""
+
+    constant: float
+    slope: float
+    form: float
+    middle: float
+    loose: Array  # [order - 1, 4]
+    cubes: float
+
+
+def extra(off: Apart, parts: Parts, order: int, rank: int, gap: float) -> list[float]:
+    """What is to be added to the margin of each order, where no bound over u is above `gap`."""
+    h, u = off.farthest, off.u
+    first = off.product * parts.slope + u * (parts.constant + parts.slope * h + gap)
+    found = [first]
+    turned = math.sqrt(rank) * off.product
+    along = 2 * h * turned + turned**2  # of |y|^2
+    left = off.distance + along  # of what axes leave
+    for at in range(1, order):
+        forms = parts.form * (along + u * h**2) + parts.middle * (left + u * h**2)
+        bounds = np.array([along, left, (along + left) * h**2 + along * left, 2 * h**2 * left + left**2])
+        bounds += u * np.array([h**2, h**2, h**4, h**4])
+        total = first + forms + float(parts.loose[at - 1] @ bounds)
+        if at > 1:
+            total += parts.cubes * ((h + turned) ** 3 - h**3 + u * h**3)
+        found.append(total)
+    return [SAFE**2 * one for one in found]
+
+
+def check_limits(gamma: float, mass: float, d: int) -> None:
+    """Refuses a sum whose numbers are beyond what float32 code of it can hold."""
+    if not LEAST_GAMMA <= gamma <= MOST_GAMMA:
+        _refuse(f"gamma is {gamma:.3g}, not within {LEAST_GAMMA:g} and {MOST_GAMMA:g}; scale the features")
+    if not math.isfinite(mass) or mass > MOST_MASS:
+        _refuse(f"weights and bias add up to {mass:.3g}, above {MOST_MASS:g}; divide them all by a number")
+    check_width(d, 1)
+
+
+def check_width(d: int, rank: int) -> None:
+    """Refuses so many features and axes that roundings add up to more than a few thousandths."""
+    if d * math.sqrt(max(rank, 1)) > MOST_FEATURES:
+        _refuse(f"{d} features and {rank} axes are too many for float32; take fewer axes")
+
+
+def check_reach(radius: float) -> None:
+    """Refuses rows so far from their centre that float32 cannot hold the fourth power of the distance."""
+    if not radius <= MOST_RADIUS:
+        _refuse(f"rows lie {radius:.3g} from their centre, above {MOST_RADIUS:g}; scale the features")
+
+
+def check_tables(*tables: Array) -> None:
+    """Refuses tables whose products float32 could not hold."""
+    largest = max(float(np.abs(table).max(initial=0.0)) for table in tables)
+    if not largest <= MOST_ENTRY:
+        _refuse(f"a coefficient of {largest:.3g} is above {MOST_ENTRY:g}; scale the features")
+
+
+def _refuse(reason: str) -> None:
+    raise UnsupportedError(f"Taylor expansions: {reason}, or use method exact")

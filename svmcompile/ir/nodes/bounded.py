@@ -18,15 +18,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Arithmetic, Array
+from svmcompile.ir.kernel import Kernel, chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.needs import features, need, not_below_zero, shapes, sound_kernel
-from svmcompile.ir.node import At, Node, Result, operands
-from svmcompile.ir.row_functions import chunks
+from svmcompile.ir.node import (
+    KERNEL_SHAPES,
+    At,
+    Node,
+    Result,
+    Work,
+    features,
+    need,
+    not_below_zero,
+    operands,
+    shape_flops,
+    shapes,
+    sound_kernel,
+)
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
-from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
 
 
 @dataclass(frozen=True, slots=True)

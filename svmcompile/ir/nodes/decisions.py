@@ -10,13 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic, Bounded
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Arithmetic, Array, Bounded
 from svmcompile.ir.kinds import Floats, Kind, Lazy, Level, Rule, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, pair_count, shapes
-from svmcompile.ir.node import At, Node, Result
+from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, need, pair_count, shapes
 from svmcompile.ir.pairs import classes_of, pair_indices, vote
-from svmcompile.ir.work import Work
 
 
 @dataclass(frozen=True, slots=True)

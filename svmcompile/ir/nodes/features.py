@@ -15,12 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array, Bounded, split_shift
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, shapes, within
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.work import SHAPE_FLOPS, Work
+from svmcompile.ir.node import (
+    SHAPE_FLOPS,
+    At,
+    Node,
+    Result,
+    RowError,
+    Work,
+    features,
+    float32_only,
+    need,
+    shapes,
+    within,
+)
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 
@@ -54,6 +63,15 @@ class Scale(Node):
         error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
         return value, error + a.tiny * (np.abs(x.value - at.shift) + 3), False
 
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        relative, constant = at.x
+        shift, offset = split_shift(at.shift, at.factor)
+        factor, offset = np.abs(at.factor), np.abs(offset)
+        moved = factor * np.abs(shift)
+        in_double = 8 * ARITHMETIC["f64"].u * moved
+        constant = factor * constant + relative * (offset + moved) + 4 * a.u * offset + in_double
+        return relative + 4 * a.u, constant
+
 
 @dataclass(frozen=True, slots=True)
 class Clip(Node):
@@ -76,6 +94,9 @@ class Clip(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
         return value, at.x.error + a.u * np.abs(value) + a.tiny, False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return at.x[0] + a.u, at.x[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +139,9 @@ class Pick(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         columns = at.columns
         return at.x.value[:, columns], at.x.error[:, columns], False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return at.x[0], at.x[1][at.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +268,9 @@ class Fill(Node):
         error = np.where(gone, a.u * np.abs(values) + a.tiny, x.error)
         return self.value(at), error, _in_doubt(self, x)
 
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        return (at.x[0], at.x[1] + a.u * np.abs(at.values)) if self.nan else None
+
 
 @dataclass(frozen=True, slots=True)
 class Missing(Node):
@@ -265,6 +292,9 @@ class Missing(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
         return value, np.zeros_like(value), _in_doubt(self, at.x)
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError | None:
+        return (at.x[0], np.zeros_like(at.x[1])) if self.nan else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +318,9 @@ class Join(Node):
     def error(self, at: At, a: Arithmetic) -> Result:
         left, right = at.left, at.right
         return np.hstack([left.value, right.value]), np.hstack([left.error, right.error]), False
+
+    def row_error(self, at: At, a: Arithmetic) -> RowError:
+        return max(at.left[0], at.right[0]), np.concatenate([at.left[1], at.right[1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.needs import class_counts, features, float32_only, need, pair_count, shapes
-from svmcompile.ir.node import At, Node
+from svmcompile.ir.node import (
+    At,
+    Node,
+    Work,
+    class_counts,
+    features,
+    float32_only,
+    need,
+    pair_count,
+    shapes,
+)
 from svmcompile.ir.whole_numbers import (
     INT32,
     INT64,
@@ -33,7 +42,6 @@ from svmcompile.ir.whole_numbers import (
     whole_dots,
     whole_features,
 )
-from svmcompile.ir.work import Work
 
 
 @dataclass(frozen=True, slots=True)

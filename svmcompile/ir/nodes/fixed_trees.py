@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kinds import IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
 from svmcompile.ir.leaf_layout import Leaf, columns_of, leaves, running, sums_of
-from svmcompile.ir.needs import links_of, need, rising, shapes, sound_path, within
-from svmcompile.ir.node import At, Node
+from svmcompile.ir.node import At, Node, Work, links_of, need, rising, shapes, within
 from svmcompile.ir.nodes.leaves import sound_leaves
-from svmcompile.ir.walks import Paths, leaf_functions, path_evaluations, paths
+from svmcompile.ir.walks import Paths, leaf_functions, path_evaluations, paths, sound_path
 from svmcompile.ir.whole_numbers import (
     INT32,
     INT64,
@@ -32,7 +31,6 @@ from svmcompile.ir.whole_numbers import (
     whole,
     whole_features,
 )
-from svmcompile.ir.work import Work
 
 ABSENT = -(1 << 31)  # the score of a class that is not in the leaf, where sums are compared
 

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.kernel import poisoned
 from svmcompile.ir.kinds import Kind, Level, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, shapes, sum_count
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import poisoned
-from svmcompile.ir.work import Work
+from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, shapes, sum_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, not_below_zero, shapes, sound_kernel
-from svmcompile.ir.node import At, Node, Result
+from svmcompile.ir.node import (
+    SHAPE_FLOPS,
+    At,
+    Node,
+    Result,
+    Work,
+    features,
+    float32_only,
+    need,
+    not_below_zero,
+    shapes,
+    sound_kernel,
+)
 from svmcompile.ir.polynomials import jet_blocks, jet_flops, met_and_tried
-from svmcompile.ir.work import SHAPE_FLOPS, Work
 
 
 @dataclass(frozen=True, slots=True)

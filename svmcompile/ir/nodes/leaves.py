@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic, Bounded
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_values import kernel_errors, summing_error
+from svmcompile.ir.arithmetic import Arithmetic, Array, Bounded
+from svmcompile.ir.kernel import Kernel, kernel_errors, poisoned, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
 from svmcompile.ir.leaf_layout import (
     Leaf,
@@ -31,20 +30,24 @@ from svmcompile.ir.leaf_layout import (
     packed_sums,
     sums_of,
 )
-from svmcompile.ir.needs import (
+from svmcompile.ir.node import (
+    KERNEL_SHAPES,
+    At,
+    Node,
+    Result,
+    Work,
     features,
     leaf_count,
+    mean_or_most,
     need,
     rising,
+    shape_flops,
     shapes,
     sound_degree,
     sound_kernel,
     within,
 )
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import poisoned
 from svmcompile.ir.whole_numbers import Wholes, whole
-from svmcompile.ir.work import KERNEL_SHAPES, Work, mean_or_most, shape_flops
 
 MOST_CLASSES = 1 << 15  # pairs of them are counted in 32 bits
 

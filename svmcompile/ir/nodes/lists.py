@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Order, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, rising, shapes
-from svmcompile.ir.node import At, Node, Result
+from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, need, rising, shapes
 from svmcompile.ir.pairs import classes_of
-from svmcompile.ir.row_functions import chunks
 from svmcompile.ir.walks import most_tests, walk_hits, walk_lists
 from svmcompile.ir.whole_numbers import INT32, fits, sizes, whole, whole_dots
-from svmcompile.ir.work import Work
 
 
 @dataclass(frozen=True, slots=True)

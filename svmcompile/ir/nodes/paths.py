@@ -8,25 +8,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_values import kernel_errors, packed_values
+from svmcompile.ir.arithmetic import Arithmetic, Array
+from svmcompile.ir.kernel import Kernel, chunks, kernel_errors, packed_values, poisoned
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.needs import (
+from svmcompile.ir.node import (
+    KERNEL_SHAPES,
+    At,
+    Node,
+    Result,
+    Work,
     features,
     links_of,
     need,
     rising,
+    shape_flops,
     shapes,
     sound_degree,
     sound_kernel,
-    sound_path,
     vector_width,
 )
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import chunks, poisoned
-from svmcompile.ir.walks import Paths, leaf_depths, path_evaluations, path_sums, paths
-from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
+from svmcompile.ir.walks import Paths, leaf_depths, path_evaluations, path_sums, paths, sound_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic
-from svmcompile.ir.coupling import couple, coupling_errors
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array
+from svmcompile.ir.kernel import LEAST, MOST, along_lines, sigmoid
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
-from svmcompile.ir.needs import need, pair_count, shapes
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import LEAST, MOST, along_lines, sigmoid
-from svmcompile.ir.work import SHAPE_FLOPS, Work
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, need, pair_count, shapes
+from svmcompile.ir.pairs import couple, coupling_errors
 
 SIGMOID_ROUNDINGS = 8  # of the exponential's factor, the sum, the quotient and the exponential itself
 COLUMNS = (Kind.SCORES, Kind.PROBABILITIES)

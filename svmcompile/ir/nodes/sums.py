@@ -9,27 +9,29 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.kernel_values import kernel_errors, packed_values, shaped, summing_error
+from svmcompile.ir.arithmetic import Arithmetic, Array
+from svmcompile.ir.kernel import Kernel, kernel_errors, packed_values, poisoned, shaped, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
 from svmcompile.ir.layout import inverted_problems, stored_vectors, vectors_and_lanes
-from svmcompile.ir.needs import (
+from svmcompile.ir.node import (
+    At,
+    Node,
+    Result,
+    Work,
     class_counts,
     features,
     float32_only,
+    kernel_sum_flops,
     need,
     pair_count,
+    shape_flops,
     shapes,
     sound_degree,
     sound_kernel,
     sum_count,
     vector_width,
 )
-from svmcompile.ir.node import At, Node, Result
 from svmcompile.ir.pairs import pair_sums
-from svmcompile.ir.row_functions import poisoned
-from svmcompile.ir.work import Work, kernel_sum_flops, shape_flops
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import (
     LAST,
@@ -26,13 +27,24 @@ from svmcompile.ir.layout import (
     square_size,
     triangle_rows,
 )
-from svmcompile.ir.needs import features, float32_only, leaf_count, need, not_below_zero, shapes
-from svmcompile.ir.node import At, LaidOut, Node, Result, standing_for, value_at
+from svmcompile.ir.node import (
+    At,
+    LaidOut,
+    Node,
+    Result,
+    Work,
+    features,
+    float32_only,
+    leaf_count,
+    need,
+    not_below_zero,
+    shapes,
+    standing_for,
+    value_at,
+)
 from svmcompile.ir.nodes.features import Scale
 from svmcompile.ir.nodes.trees import OneLeaf, PlaneRoute
 from svmcompile.ir.polynomials import taylor_flops, taylor_orders
-from svmcompile.ir.row_functions import chunks
-from svmcompile.ir.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,7 @@ class TaylorSum(Node):
     level: ClassVar = Level.BOTH
     certificate: ClassVar = "polynomials"
     is_adaptive: ClassVar = True
+    has_orders: ClassVar = True
     out: Value
     x: Value
     leaf: Value

@@ -9,14 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kernel_values import dot_error
+from svmcompile.ir.kernel import dot_error, poisoned, row_dots
 from svmcompile.ir.kinds import IndexTable, Indices, Kind, Level, Table, Type, Value
-from svmcompile.ir.needs import features, float32_only, need, rising, shapes, tree_type, within
-from svmcompile.ir.node import At, Node, Result
-from svmcompile.ir.row_functions import poisoned, row_dots
+from svmcompile.ir.node import (
+    At,
+    Node,
+    Result,
+    Work,
+    features,
+    float32_only,
+    mean_or_most,
+    need,
+    rising,
+    shapes,
+    tree_type,
+    within,
+)
 from svmcompile.ir.walks import leaf_depths, leaf_functions, walk
 from svmcompile.ir.whole_numbers import whole, whole_dots
-from svmcompile.ir.work import Work, mean_or_most
 
 
 @dataclass(frozen=True, slots=True)

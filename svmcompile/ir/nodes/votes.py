@@ -9,27 +9,31 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import Arithmetic
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Arithmetic, Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.needs import (
+from svmcompile.ir.node import (
+    KERNEL_SHAPES,
+    At,
+    Node,
+    Result,
+    Work,
     class_counts,
     features,
     float32_only,
     need,
     not_below_zero,
     pair_count,
+    shape_flops,
     shapes,
     sound_kernel,
     within,
 )
-from svmcompile.ir.node import At, Node, Result
 from svmcompile.ir.nodes.bounded import block_level, bounded_work, sound_bounds, spent
 from svmcompile.ir.pairs import UNSURE, Match, champions, pair_indices
 from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
 from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
-from svmcompile.ir.work import KERNEL_SHAPES, Work, shape_flops
 
 
 @dataclass(frozen=True, slots=True)

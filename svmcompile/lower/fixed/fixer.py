@@ -29,13 +29,7 @@ from svmcompile.lower.fixed.rows import (
     view_of,
 )
 from svmcompile.lower.fixed.sums import Fixed, fixed_affine, fixed_quadratic, fixed_sum
-from svmcompile.lower.fixed.trees import (
-    fixed_axes,
-    fixed_leaf_sums,
-    fixed_leaves,
-    fixed_path,
-    fixed_planes,
-)
+from svmcompile.lower.fixed.trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
 
 SUMS = (ir.KernelSum, ir.PairSum)
 WITH_KERNEL = (*SUMS, ir.PathSum, ir.LeafSums)

@@ -23,12 +23,12 @@ from dataclasses import replace
 import numpy as np
 
 from svmcompile.errors import ReadError
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import make_kernel, no_vectors
+from svmcompile.read.kernels import MAX_ENTRIES, check_dense_size, make_kernel, no_vectors
 from svmcompile.read.libsvm.text import Header, Lines, Rows, read_header, read_rows, shown
-from svmcompile.read.limits import MAX_ENTRIES, check_dense_size
 
 CLASSIFIERS = ("c_svc", "nu_svc")
 ONE_CLASS = "one_class"

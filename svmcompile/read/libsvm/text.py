@@ -14,7 +14,7 @@ from math import isfinite
 from operator import lt
 
 from svmcompile.errors import ReadError
-from svmcompile.read.limits import MAX_FEATURES
+from svmcompile.read.kernels import MAX_FEATURES
 
 KEYS = (
     "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho",

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.model.front import IDENTITY, Front, clip, fill, join, normalize, pick, project, scale
-from svmcompile.read.limits import check_dense_size
+from svmcompile.read.kernels import check_dense_size
 from svmcompile.read.onnx.graph import Attributes, Graph, shown
 
 FLOATS = (1, 11)

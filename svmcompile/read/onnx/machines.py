@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.ir.kernel import Array, Kernel
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import make_kernel
-from svmcompile.read.limits import check_dense_size
+from svmcompile.read.kernels import check_dense_size, make_kernel
 from svmcompile.read.onnx.graph import Attributes, Graph
 
 UNKNOWN = Source("", "")  # the caller knows the whole graph and fills it in

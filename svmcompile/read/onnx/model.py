@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.ir.labels import Labels
+from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.onnx.check import Parts, check_by_running
 from svmcompile.read.onnx.front import read_front

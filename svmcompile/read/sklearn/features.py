@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
-from svmcompile.read.kernels import make_kernel
-from svmcompile.read.limits import check_dense_size
+from svmcompile.read.kernels import check_dense_size, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 
 KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}

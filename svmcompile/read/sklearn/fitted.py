@@ -1,4 +1,4 @@
-"""Fitted: careful access to an estimator's attributes.
+"""Fitted: careful access to an estimator's attributes; role: which scikit-learn class it is.
 
 Estimators come from anywhere (old pickles, hand-made objects), so nothing about
 an attribute is taken for granted; every misfit is an error that names it.
@@ -6,14 +6,15 @@ an attribute is taken for granted; every misfit is an error that names it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.ir.kernel import Array
-from svmcompile.ir.labels import Labels
-from svmcompile.read.limits import check_dense_size
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.program import Labels
+from svmcompile.read.kernels import check_dense_size
 
 _ABSENT = object()
 
@@ -119,3 +120,17 @@ class Fitted:
         if not isinstance(value, (bool, int, np.bool_, np.integer)):
             raise self.damaged(f"{name} is {value!r:.40}, not true or false")
         return bool(value)
+
+
+def role(estimator: object, names: Iterable[str]) -> str | None:
+    """The scikit-learn class, among `names`, that the estimator is or derives from."""
+    known = set(names)
+    for base in type(estimator).__mro__:
+        if base.__name__ in known and from_sklearn(base):
+            return base.__name__
+    return None
+
+
+def from_sklearn(base: type) -> bool:
+    """Other libraries have an SVC too, and it need not mean the same."""
+    return str(base.__module__).split(".")[0] == "sklearn"

@@ -9,7 +9,7 @@ from svmcompile.ir.graph import value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.targets.names import KEYWORDS, Names
+from svmcompile.targets.templating import KEYWORDS, Names
 
 # Programs in whole numbers speak float with their callers.
 C_TYPES: dict[Number, str] = {

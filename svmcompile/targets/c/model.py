@@ -12,24 +12,27 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Code, Program
+from svmcompile.ir.program import Code, Labels, Program
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
-from svmcompile.targets.c.batches import Tiled, sparse_functions, tiled
-from svmcompile.targets.c.device import FAR, Style
-from svmcompile.targets.c.device import RESERVED as OF_DEVICES
-from svmcompile.targets.c.given_kernel import functions_with_kernel, kernel_functions, points
-from svmcompile.targets.c.helpers import fixed_dots, helpers
-from svmcompile.targets.c.instruction_sets import VECTOR_SYMBOLS, plain_instruction_sets
+from svmcompile.targets.c.extra_functions import (
+    Quantised,
+    Tiled,
+    fixed_banner,
+    functions_with_kernel,
+    kernel_functions,
+    points,
+    quantised_functions,
+    sparse_functions,
+    tiled,
+)
+from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
-from svmcompile.targets.c.quantised import Quantised, fixed_banner, quantised_functions
-from svmcompile.targets.c.scratch import scratch_bytes, stack_bytes
+from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_instruction_sets
+from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.self_test import SelfTest
-from svmcompile.targets.c.tables import emitted_tables
-from svmcompile.targets.names import Names, check_name, comment
-from svmcompile.targets.templating import render
+from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)

@@ -1,4 +1,4 @@
-"""How one machine node is written in C: what its macro reads, what it calls, and the stack it takes.
+"""How machine nodes are written in C: what macros read, the helpers and tables they need, the stack.
 
 Classes are named like the nodes and stand in `nodes/<family>.py`; macros are named alike and stand in
 `templates/c/portable/<family>.j2`, unless `template` says otherwise. A class names what its node has beside
@@ -13,23 +13,26 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
+from svmcompile.ir.arithmetic import BYTES, FIXED, LONG, SEGMENT, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
+from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import Body, body, c_real, row_argument, row_parameters
-from svmcompile.targets.c.device import Style
-from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.numbers import NUMBERS
-from svmcompile.targets.names import Names
+from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters
+from svmcompile.targets.c.literals import NUMBERS, real
+from svmcompile.targets.c.profiles import Style
+from svmcompile.targets.templating import Names
 
 N = TypeVar("N", bound=Node)
-
 DOUBLE, INT, SIZE = 8, 4, 8
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
+HELPERS = "sum row dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
+ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
+# Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
+SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
+DEEPER = 160  # more, where functions call each other more deeply: along trees, and for what some rows need
 
 
 @dataclass(frozen=True)
@@ -242,9 +245,94 @@ class CNode(Generic[N]):
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 
 
-CLASSES: dict[str, type[CNode[Any]]] = {}
-
-
 def c_class(node: Node) -> type[CNode[Any]]:
     """The class that writes a node."""
     return CLASSES[type(node).__name__]
+
+
+def helpers(file: CFile) -> list[dict[str, Any]]:
+    """The helper functions of each number type, in the order of the nodes."""
+    numbers = [float_number(file.program), *(node.number for node in file.nodes.values())]
+    return [_helpers(file, number) for number in dict.fromkeys(numbers) if number in NUMBERS]
+
+
+def _helpers(file: CFile, number: Number) -> dict[str, Any]:
+    called: set[str] = set()
+    for node in file.nodes.values():
+        called |= node.helpers() if node.number == number else set()
+        called |= node.helpers_in_double if number == "f64" else set()
+    return {
+        "prefix": file.prefix(number),
+        "real": c_real(number),
+        "numbers": NUMBERS[number],
+        "uses": {helper: helper in called for helper in HELPERS},
+    }
+
+
+def fixed_dots(file: CFile) -> list[dict[str, Any]]:
+    """The dot products that nodes in whole numbers call."""
+    functions = {}
+    for node in file.nodes.values():
+        row = file.types[operands(node.node)[0]].whole
+        if row and node.dots_with:
+            own, function = WHOLE_TABLES[node.dot_table], node.dot_function
+            functions[function] = {
+                "function": function,
+                "row": row,
+                "row_type": c_real(row),
+                "table": own,
+                "table_type": c_real(own),
+                **_dsp(row, own),
+            }
+    return list(functions.values())
+
+
+def _dsp(row: str, table: str) -> dict[str, Any]:
+    """How instructions that multiply two numbers of 16 bits at once can be used."""
+    signs = {"i8": "s", "u8": "u"}
+    return {
+        "has_dsp": (row in signs and table in signs) or (row, table) == ("i16", "i16"),
+        "bytes": table in signs,
+        "step": 4 if table in signs else 2,
+        "row_sign": signs.get(row, ""),
+        "table_sign": signs.get(table, ""),
+    }
+
+
+def scratch_bytes(program: Program) -> int:
+    """Bytes of the arrays on the stack at the deepest point; registers and addresses come on top."""
+    file = CFile.of(program)
+    rows = [_deepest(file, output.value) for output in program.outputs]
+    chunks = [node.batch_scratch(lambda value: _deepest(file, value)) for node in file.nodes.values()]
+    return max(rows + chunks)
+
+
+def _deepest(file: CFile, goal: str) -> int:
+    """Bytes at the deepest point of the function that computes a value from a row."""
+    program, types = file.program, file.types
+    nodes = [file.nodes[node.out] for node in needed(program, goal, {program.input.name})]
+    held = [
+        node.out_width * BYTES[value_number(node.node.out, program, types)]
+        for node in nodes
+        if types[node.node.out].kind in ARRAYS
+    ]
+    below = [node.scratch() + (_deepest(file, node.lazy) if node.lazy else 0) for node in nodes]
+    return sum(held) + max(below, default=0)
+
+
+def stack_bytes(file: CFile, has_double: bool) -> int:
+    """A bound on the stack of every function of one row: its arrays, and room for saved registers."""
+    saved = SAVED_IN_WHOLE_NUMBERS if file.program.number in FIXED else SAVED
+    saved = SAVED_WITH_DOUBLE if has_double else saved
+    is_deep = any(node.walks or node.lazy for node in file.nodes.values())
+    return scratch_bytes(file.program) + saved + (DEEPER if is_deep else 0)
+
+
+def emitted_tables(program: Program) -> list[str]:
+    """Tables that appear in the code, in the order of the nodes."""
+    inlined = CFile.of(program).inlined
+    names = [name for node in program.body for name in table_names(node) if name not in inlined]
+    return list(dict.fromkeys(names))
+
+
+CLASSES: dict[str, type[CNode[Any]]] = {}

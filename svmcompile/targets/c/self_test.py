@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.bounds import error_bounds
-from svmcompile.ir.fixed_bounds import fixed_bounds, is_exact
+from svmcompile.ir.bounds import error_bounds, fixed_bounds, is_exact
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.interpret import entering, interpret
 from svmcompile.ir.program import Program

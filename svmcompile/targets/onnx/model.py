@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.labels import Labels
-from svmcompile.ir.program import Program
-from svmcompile.targets.onnx.graph import Graph
+from svmcompile.ir.program import Labels, Program
+from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values
 from svmcompile.targets.onnx.nodes import build_needed
-from svmcompile.targets.onnx.values import DOUBLE, Values
 
 Precision = Number
 PUBLIC_NAMES = {"samples": "score_samples"}

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.targets.onnx.graph import TREES
-from svmcompile.targets.onnx.values import INDEX, Values
+from svmcompile.targets.onnx.graph import INDEX, TREES, Values
 
 Integers = NDArray[np.integer[Any]]
 Numbers = tuple[int, ...]

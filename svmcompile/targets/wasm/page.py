@@ -1,4 +1,4 @@
-"""NAME.html: a page that runs the model on what a person types or draws. Program and module in, text out.
+"""The C of a WebAssembly module's exports, and NAME.html, a page that runs the model.
 
 Everything that comes from a model (labels, names of features) goes into one JSON block and reaches the
 page as text alone. The page's policy allows its own script, by hash, and no other.
@@ -12,6 +12,7 @@ import html
 import json
 import math
 import re
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -19,15 +20,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
+from svmcompile.ir.arithmetic import BYTES
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
+from svmcompile.targets.c.api import public_functions
+from svmcompile.targets.c.node import scratch_bytes
 from svmcompile.targets.templating import render
 
+SPARE_STACK = 1 << 14  # for registers and addresses, beside the arrays that are counted
+STACK_UNIT = 1 << 14
 MOST_NUMBERS = 1 << 16  # of stored rows; plain rows stand last among them, those near a boundary first
 LEAST_SIDE = 8  # a square of features smaller than this is no picture
 PIXEL = re.compile(r"(pixel|px|p|x|f|feature|column)?[ _-]?\d+([ _x,-]\d+)?", re.IGNORECASE)
 # What could end a script element or, in old browsers, a line of JavaScript.
 UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class WasmSource:
+    """The file to compile beside NAME.c and NAME.h."""
+
+    text: str
+    stack_bytes: int
+
+
+def wasm_source(program: Program, name: str) -> WasmSource:
+    """The exports of a machine program under short names, without the prefix C needs."""
+    types = infer_types(program)
+    scores = program.output("scores")
+    functions = [
+        {"short": _short(function.declaration, name), "declaration": function.declaration}
+        for function in public_functions(program, types, name)
+    ]
+    numbers = {
+        "number_bytes": BYTES[program.number or "f64"],
+        "n_features": program.n_features,
+        "n_classes": program.n_classes,
+        "n_scores": types[scores].width if scores else 0,
+    }
+    text = render(
+        "wasm/exports.c.j2",
+        {
+            "name": name,
+            "functions": functions,
+            "numbers": [{"name": key, "value": value} for key, value in numbers.items()],
+        },
+    )
+    needed = scratch_bytes(program) + SPARE_STACK
+    return WasmSource(text, -(-needed // STACK_UNIT) * STACK_UNIT)
+
+
+def _short(declaration: str, name: str) -> str:
+    """`predict` of `int digits_predict(const float x[64])`."""
+    return declaration.split("(")[0].split()[-1].removeprefix(f"{name}_")
 
 
 def page(program: Program, name: str, module: bytes, rows: NDArray[Any] | None = None) -> str:

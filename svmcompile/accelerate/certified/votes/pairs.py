@@ -1,4 +1,11 @@
-"""The pairs of each class as RBF sums that are above zero where that class wins."""
+"""Pairs of a machine of several classes, one-vs-one or one-vs-rest.
+
+One-vs-rest machines as pairs: an SVM whose largest sum wins goes in, the same as one-vs-one comes out.
+The class with the largest sum is the one whose differences to all other sums are above zero, and the
+difference of two sums of one kernel is a sum over the vectors of both. So a one-vs-rest machine is a vote
+of pairs f_i - f_j. Each class keeps the vectors of its own sum, and one that two sums share stands in both
+classes: a pair then meets the vectors of its two sums and no others.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +21,41 @@ from svmcompile.accelerate.bounds.margins import (
     error_in_double,
     kernel_error,
 )
-from svmcompile.accelerate.bounds.sums import each_once, mostly_zeros
+from svmcompile.accelerate.bounds.sums import merge_copies, mostly_zeros
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
-from svmcompile.accelerate.taylor.expansion import RbfSum
-from svmcompile.ir.arithmetic import in_segments
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.taylor.sums import RbfSum
+from svmcompile.ir.arithmetic import Array, in_segments
 from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.stages import longest_chain
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, LabelRule
+
+
+def as_pairs(svm: SVM) -> SVM:
+    """The pairs f_i - f_j of a one-vs-rest machine, as LIBSVM lays them out."""
+    kept = [np.flatnonzero(row) for row in svm.coefficients]
+    counts = tuple(map(len, kept))
+    weights = np.concatenate([row[own] for row, own in zip(svm.coefficients, kept, strict=True)])
+    # Row r of a class's weights is for the pair with class r, or with r + 1 from its own place on: there
+    # its sum is the first one, else it is taken off.
+    owner = np.repeat(np.arange(len(counts)), counts)
+    signs = np.where(np.arange(len(counts) - 1)[:, None] >= owner, 1.0, -1.0)
+    biases = [svm.intercepts[i] - svm.intercepts[j] for i, j in pair_indices(len(counts))]
+    return replace(
+        svm,
+        vectors=svm.vectors[np.concatenate(kept)],
+        coefficients=signs * weights,
+        intercepts=np.array(biases),
+        counts=counts,
+        label_rule=LabelRule.VOTE,
+    )
+
+
+def bias_sizes(svm: SVM, pairs: SVM) -> Array:
+    """Of each pair, how large the biases are that the original adds up, for their rounding."""
+    sizes = np.abs(svm.intercepts)
+    if svm.counts:
+        return np.asarray(sizes)
+    return np.array([sizes[i] + sizes[j] for i, j in pair_indices(len(pairs.counts))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +75,7 @@ class Pairs:
         for index, (i, j) in enumerate(pair_indices(len(own.counts))):
             both = np.concatenate([own.vectors[groups[i]], own.vectors[groups[j]]])
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
-            vectors, (added,) = each_once(both, weights[None])
+            vectors, (added,) = merge_copies(both, weights[None])
             left = added != 0 if added.any() else slice(None)
             vectors, added = vectors[left], added[left]
             norm = float(added @ own.kernel.values(vectors, vectors) @ added)

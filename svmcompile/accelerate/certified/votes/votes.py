@@ -13,22 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.costs import prices
-from svmcompile.accelerate.bounds.guess import fitted_guess
-from svmcompile.accelerate.bounds.instead import Instead
+from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
 from svmcompile.accelerate.bounds.margins import kernel_error, row_error
-from svmcompile.accelerate.bounds.options import AnytimeOptions
-from svmcompile.accelerate.bounds.remarks import ROUNDING, UNITS
-from svmcompile.accelerate.bounds.sample import guess_rows
-from svmcompile.accelerate.bounds.sums import mostly_zeros
-from svmcompile.accelerate.bounds.votes import votes as anytime_votes
+from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
+from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
+from svmcompile.accelerate.bounds.votes import bound_votes as anytime_votes
+from svmcompile.accelerate.bounds.votes import fit_guess
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions
-from svmcompile.accelerate.certified.votes.nodes import vote_node
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.rest import bias_sizes, joined
+from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions, vote_node
+from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.kernel import Array
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.ir.stages import longest_chain
@@ -43,7 +38,7 @@ GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
 
-def certified_votes(
+def certify_votes(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: VoteOptions, force: bool = False
 ) -> Program | Instead:
     """`own` is the SVM as its pairs see it: one-vs-one, merged and centred; `force` asks no price."""
@@ -57,8 +52,8 @@ def certified_votes(
         return Instead("a class has no support vectors")
     pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fitted_guess(points, pairs.labels(points), pairs.classes)
-    some, whole = sample[:: -(-len(sample) // SOME_ROWS)], joined(svm)
+    guess = fit_guess(points, pairs.labels(points), pairs.classes)
+    some, whole = sample[:: -(-len(sample) // SOME_ROWS)], join_parts(svm)
     price = prices(options.tune, whole)
     chooser = Chooser(
         pairs,
@@ -105,19 +100,19 @@ def _anytime(
     details: dict[str, Any],
 ) -> Program | None:
     """The vote of `anytime`, where that is predicted to be cheaper than polynomials and the exact one."""
-    made = anytime_votes(svm, own, rows, sample, AnytimeOptions(tune=options.tune, seed=options.seed))
-    if not isinstance(made, Program):
+    bounded = anytime_votes(svm, own, rows, sample, AnytimeOptions(tune=options.tune, seed=options.seed))
+    if not isinstance(bounded, Program):
         return None
-    cost = float(made.origin.details["choice"]["cost"])
+    cost = float(bounded.origin.details["choice"]["cost"])
     if cost >= choice.cost:
         return None
     note = (
         f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as "
         f"much as polynomials ({UNITS[options.tune]})"
     )
-    told = {**made.origin.details, "polynomials": details["choice"], "emitted": "anytime"}
-    origin = replace(made.origin, method=METHOD, notes=(*made.origin.notes, note), details=told)
-    return made.replace(origin=origin)
+    figures = {**bounded.origin.details, "polynomials": details["choice"], "emitted": "anytime"}
+    origin = replace(bounded.origin, method=METHOD, notes=(*bounded.origin.notes, note), details=figures)
+    return bounded.replace(origin=origin)
 
 
 def _program(

@@ -12,11 +12,10 @@ from svmcompile.ir.arithmetic import BLOCK, BYTES, SEGMENT, Number
 from svmcompile.ir.graph import value_number
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real, row_parameters
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, plain_instruction_sets
-from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.node import DOUBLE, CNode
 from svmcompile.targets.c.nodes.sums import power_steps
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.profiles import INSTRUCTION_SETS, plain_instruction_sets
 
 Staged = ir.BoundedSum | ir.BoundedVote | ir.TaylorVote
 B = TypeVar("B", bound=Staged)

@@ -8,9 +8,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of
-from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.literals import LOWEST, real
 from svmcompile.targets.c.node import INT, CNode
-from svmcompile.targets.c.numbers import LOWEST
 
 
 class Add(CNode[ir.Add]):

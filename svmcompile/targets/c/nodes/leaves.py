@@ -14,10 +14,9 @@ from svmcompile.ir.leaf_layout import ABSENT, LOWEST, packed_layout
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, real_of
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
-from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.nodes.sums import KernelValues, goes_alone, input_body, power_steps
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.profiles import INSTRUCTION_SETS, vector_names
 
 DOUBLE, INT, BLOCK_BYTES = 8, 4, 64
 CHUNK = 1024  # rows that are sorted at a time

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.coupling import TOLERANCE, sweeps_of
-from svmcompile.ir.row_functions import LEAST, MOST
+from svmcompile.ir.kernel import LEAST, MOST
+from svmcompile.ir.pairs import TOLERANCE, sweeps_of
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import DOUBLE, CNode
 

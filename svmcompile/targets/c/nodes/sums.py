@@ -15,11 +15,9 @@ from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, needed, real_of
-from svmcompile.targets.c.device import FAR
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, instruction_sets, weights_layout
-from svmcompile.targets.c.literals import wrap
+from svmcompile.targets.c.literals import NUMBERS, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.profiles import FAR, INSTRUCTION_SETS, instruction_sets, weights_layout
 
 SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
 MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack

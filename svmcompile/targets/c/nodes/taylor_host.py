@@ -14,10 +14,9 @@ from svmcompile.ir.layout import ROWS, cube_size, filled_up, fours, square_size
 from svmcompile.ir.nodes import operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import needed
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, vector_names
-from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.nodes.taylor import Expansion, idle_orders
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.profiles import INSTRUCTION_SETS, vector_names
 
 MOST_UNROLLED = 6  # vectors of a row that stand in the code one by one
 MOST_ROWS_UNROLLED = 96  # vectors of a square that do

@@ -10,10 +10,10 @@ from svmcompile.ir.graph import node_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.layout import FEW_LANES, filled_up
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.instruction_sets import INSTRUCTION_SETS, InstructionSet, vector_names
+from svmcompile.targets.c.literals import NUMBERS
 from svmcompile.targets.c.node import INT
 from svmcompile.targets.c.nodes.taylor import Expansion
-from svmcompile.targets.c.numbers import NUMBERS
+from svmcompile.targets.c.profiles import INSTRUCTION_SETS, InstructionSet, vector_names
 
 MOST_SUMS = 8  # vectors that are added to without waiting for each other
 MOST_GROUPS = 4  # of four sums each in plain code, as many as registers hold

@@ -11,9 +11,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.layout import triangle_size
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.nodes.bounded import Bounded
-from svmcompile.targets.c.numbers import LOWEST
 
 INT, SIZE = 4, 8
 

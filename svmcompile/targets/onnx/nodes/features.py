@@ -10,8 +10,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kinds import Kind
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import INDEX, Values
+from svmcompile.targets.onnx.graph import INDEX, Values, build
 
 
 @build.register

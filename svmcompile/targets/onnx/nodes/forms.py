@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import Values
+from svmcompile.targets.onnx.graph import Values, build
 
 
 @build.register

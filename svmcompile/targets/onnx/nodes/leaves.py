@@ -26,10 +26,9 @@ from svmcompile.ir.leaf_layout import (
 )
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_weights
-from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
 from svmcompile.targets.onnx.nodes.decisions import pair_signs
 from svmcompile.targets.onnx.nodes.sums import Folded, folded_kernel, is_affine
-from svmcompile.targets.onnx.values import DOUBLE, Array, Values
 
 MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs little beside them
 

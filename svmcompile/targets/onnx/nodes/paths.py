@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.walks import path_nodes
-from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build
 from svmcompile.targets.onnx.nodes.sums import kernel_values, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut
 from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
-from svmcompile.targets.onnx.values import DOUBLE, INDEX, Array, Values
 
 
 @build.register

@@ -8,11 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.coupling import TOLERANCE, sweeps_of
-from svmcompile.ir.pairs import pair_indices
-from svmcompile.ir.row_functions import LEAST, MOST
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import DOUBLE, Array, Values
+from svmcompile.ir.kernel import LEAST, MOST
+from svmcompile.ir.pairs import TOLERANCE, pair_indices, sweeps_of
+from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
 
 
 @build.register

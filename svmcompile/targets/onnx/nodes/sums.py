@@ -12,8 +12,7 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
-from svmcompile.targets.onnx.build import build
-from svmcompile.targets.onnx.values import Array, Values
+from svmcompile.targets.onnx.graph import Array, Values, build
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build, build_needed
+from svmcompile.targets.onnx.graph import INDEX, Array, Values, build, build_needed
 from svmcompile.targets.onnx.nodes.decisions import settled
-from svmcompile.targets.onnx.values import INDEX, Array, Values
 
 
 @build.register

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build
+from svmcompile.targets.onnx.graph import INDEX, Values, build
 from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
-from svmcompile.targets.onnx.values import INDEX, Values
 
 UPPER_NODES = 63  # six full levels; with more planes, products for all rows cost more than gathering
 PORTION = 1 << 13  # weights of leaves per row that are gathered at once

@@ -7,8 +7,7 @@ than the kernel values it saves in the batches ONNX is for.
 from __future__ import annotations
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.build import build, build_needed
-from svmcompile.targets.onnx.values import Values
+from svmcompile.targets.onnx.graph import Values, build, build_needed
 
 
 @build.register(ir.BoundedVote)

@@ -1,5 +1,6 @@
-"""A sum of polynomial kernels seen from one centre: a polynomial in h, with bounds on the orders left out.
+"""RBF and polynomial sums seen from one centre: their polynomials, and bounds on what these leave out.
 
+A sum of polynomial kernels seen from one centre: a polynomial in h, with bounds on the orders left out.
 With q_i = gamma v_i . c + coef0 and n the kernel's degree,
 
     f(c + h) = bias + sum_k B_k(h),   B_k(h) = C(n, k) gamma^k sum_i weights_i q_i^(n - k) (v_i . h)^k
@@ -17,17 +18,120 @@ from functools import cached_property
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.about import About
-from svmcompile.accelerate.taylor.limits import check_limits, check_reach
-from svmcompile.accelerate.taylor.remainder import PARTS, widened
-from svmcompile.accelerate.taylor.rounding import Sizes, offline, order_margins, vanished
-from svmcompile.accelerate.taylor.sparse import Apart
-from svmcompile.accelerate.taylor.spectra import window
-from svmcompile.accelerate.taylor.squares import FEW_PRODUCTS
-from svmcompile.ir.kernel import Array
+from svmcompile.accelerate.taylor.expansion import NEARER, About
+from svmcompile.accelerate.taylor.rounding import (
+    Apart,
+    Sizes,
+    apart,
+    check_limits,
+    check_reach,
+    offline,
+    order_margins,
+    vanished,
+)
+from svmcompile.accelerate.taylor.spectra import (
+    FEW_PRODUCTS,
+    PARTS,
+    Spectra,
+    remainders,
+    roundings,
+    spectra,
+    widen,
+    window,
+)
+from svmcompile.ir.arithmetic import Array
 
 MOST_DEGREE = 4  # whose orders have bounds that are sharp enough
 MOST_ORDER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RbfSum:
+    """bias + sum_i weights_i exp(-gamma |x - vectors_i|^2), and its squared norm in the kernel's space."""
+
+    vectors: Array  # [m, d]
+    weights: Array  # [m]
+    bias: float
+    gamma: float
+    norm: float
+    input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
+    gone: float = 0.0  # absolute weights of the original that have cancelled here; its rounding has not
+
+    @property
+    def fades(self) -> bool:
+        return True
+
+    @property
+    def most_order(self) -> int:
+        return 3
+
+    @property
+    def mass(self) -> float:
+        """The sum of absolute weights, as the original adds them up."""
+        return float(np.abs(self.weights).sum()) + self.gone
+
+    @property
+    def length(self) -> float:
+        """A bound on the norm of the sum in the kernel's space, whatever the rounding of `norm`."""
+        m, d = self.vectors.shape
+        return math.sqrt(max(self.norm, 0.0) + roundings(m + 8 * d) * self.mass**2)
+
+    def seen_from(self, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> Local:
+        return Local(self, rows, blocks, sharpen)
+
+
+class Local(About):
+    """An RBF sum seen from the mean of some rows."""
+
+    whole: RbfSum
+
+    def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> None:
+        check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
+        super().__init__(whole.gamma, rows)
+        self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
+        self.s = whole.vectors - self.centre
+        self.a = whole.weights * np.exp(-whole.gamma * np.square(self.s).sum(axis=1))
+
+    @cached_property
+    def bounds(self) -> Spectra:
+        whole = self.whole
+        points = math.sqrt(2 * whole.gamma) * self.s
+        return spectra(points, self.a, whole.norm, self.blocks, self.sharpen, mass=whole.mass)
+
+    @property
+    def constant(self) -> float:
+        return float(self.a.sum())
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(2 * self.gamma * (self.a @ self.s))
+
+    @cached_property
+    def form(self) -> Array:
+        return np.asarray(2 * self.gamma**2 * (self.s.T @ (self.a[:, None] * self.s)))
+
+    @property
+    def cubic_weights(self) -> Array:
+        return np.asarray((2 * self.gamma) ** 3 / 6 * self.a)
+
+    def apart(self) -> Apart | None:
+        off = apart(self.centre, self.gamma, self.reach * NEARER)
+        return off if off.usable else None
+
+    def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
+        moved = off.u if off else 0.0
+        return remainders(self.bounds, order, self.reach_of(off), cells, len(self.centre), moved)
+
+    def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
+        """The row itself may be off before it gets here, which moves the sum by at most
+        |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
+        """
+        whole, gamma, (m, d) = self.whole, self.gamma, self.s.shape
+        e0, e1 = whole.input_error
+        farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
+        moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
+        fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
+        return order_margins(sizes, width, rank, fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +171,7 @@ class PolyLocal(About):
     def __init__(self, whole: PolySum, rows: Array, sharpen: int = FEW_PRODUCTS) -> None:
         super().__init__(whole.gamma, rows)
         self.whole, self.sharpen, self.s = whole, sharpen, whole.vectors
-        self.radius = math.sqrt(widened(self.reach, len(self.centre)) / self.gamma)  # of the cells
+        self.radius = math.sqrt(widen(self.reach, len(self.centre)) / self.gamma)  # of the cells
         self.farthest = float(np.linalg.norm(self.centre)) + self.radius
         check_limits(self.gamma, whole.mass(self.farthest) + abs(whole.bias), len(self.centre))
         check_reach(self.radius)
@@ -108,12 +212,12 @@ class PolyLocal(About):
     def gaps(self, order: int, cells: int, off: Apart | None) -> Array:
         """u^(k / 2) / u does not fall with u, so it is largest where a part of a cell ends."""
         d = len(self.centre)
-        stop = widened(np.linspace(0.0, self.reach, cells * PARTS + 1)[1:], d)
+        stop = widen(np.linspace(0.0, self.reach, cells * PARTS + 1)[1:], d)
         found = np.zeros((len(stop), 2))
         for k in range(order + 1, self.whole.degree + 1):
             low, high = self.windows[k]
             found += stop[:, None] ** (k / 2 - 1) * np.array([-low, high])
-        return np.asarray(widened(found.reshape(cells, PARTS, 2).max(axis=1), d))
+        return np.asarray(widen(found.reshape(cells, PARTS, 2).max(axis=1), d))
 
     def margins(self, sizes: Sizes, rank: int, gap: float, width: int) -> list[float]:
         """A row that is off by |dx| before it gets here moves the sum by at most |dx| times its gradient:
@@ -124,7 +228,7 @@ class PolyLocal(About):
         for k, ends in self.windows.items():
             gradient += k * max(-ends[0], ends[1]) * self.gamma ** (k / 2) * self.radius ** (k - 1)
         moved = gradient * (e0 + e1 * self.farthest)
-        reach = widened(self.reach, d)
+        reach = widen(self.reach, d)
         fixed = moved + offline(m, d, rank) * whole.mass(self.farthest)
         fixed += vanished(d, rank, self.gamma, gap, reach, fades=False)
         return order_margins(sizes, width, rank, fixed, reach)
