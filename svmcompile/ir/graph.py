@@ -64,7 +64,7 @@ def _with_own(node: Node, tables: Tables, seen: set[str]) -> Node:
     changes: dict[str, Any] = {}
     for field in fields(node):
         name = getattr(node, field.name)
-        if field.type not in ("Table", "IndexTable"):
+        if field.type not in ("Table", "IndexTable") or not name:
             continue
         if name in seen:
             changes[field.name] = fresh(node.out, field.name, tables)

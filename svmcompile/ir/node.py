@@ -175,8 +175,8 @@ def lazy_operands(node: Node) -> tuple[Value, ...]:
 
 
 def table_names(node: Node) -> tuple[Table, ...]:
-    """Names of the tables a node reads."""
-    return _fields_of(node, *TABLES)
+    """Names of the tables a node reads; a field is empty where its layout does without the table."""
+    return tuple(name for name in _fields_of(node, *TABLES) if name)
 
 
 def index_tables(node: Node) -> tuple[IndexTable, ...]:

@@ -45,7 +45,10 @@ def _upgrade_1_to_2(description: dict[str, Any]) -> dict[str, Any]:
 
 def _upgrade_2_to_3(description: dict[str, Any]) -> dict[str, Any]:
     """Fewer nodes: those that differed by the kind of value or by layout are one; JetSum has no gate."""
-    names = {"Beside": "Join", "Columns": "Pick", "TiledLists": "PlaneLists", "StagedSum": "BoundedSum"}
+    names = {
+        "Beside": "Join", "Columns": "Pick", "TiledLists": "PlaneLists",
+        "StagedSum": "BoundedSum", "StagedVote": "BoundedVote",
+    }  # fmt: skip
     fields = {"Columns": {"values": "x"}, "JetSum": {"gate": ""}}
     body = []
     for item in description["body"]:

@@ -46,7 +46,7 @@ def _node_text(node: Node, program: Program) -> str:
     arguments = []
     for field in fields(node):
         value = getattr(node, field.name)
-        if field.name == "out":
+        if field.name == "out" or value == "":
             continue
         if field.type in ("Value", "Lazy"):
             arguments.append(("lazy " if field.type == "Lazy" else "") + f"%{value}")

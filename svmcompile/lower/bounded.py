@@ -28,7 +28,6 @@ from svmcompile.ir.nodes import (
     Node,
     Prepare,
     Scale,
-    StagedVote,
     TaylorVote,
     table_names,
 )
@@ -153,7 +152,7 @@ def _sum(
 
 def _vote(
     program: Program, node: BoundedVote, x: str, vectors: Array, number: Number, lanes: int
-) -> tuple[StagedVote, Tables]:
+) -> tuple[BoundedVote, Tables]:
     tables = program.tables
     order = class_order(node.counts, lanes)
     counts = tuple(count + -count % lanes for count in node.counts)
@@ -176,16 +175,12 @@ def _vote(
             number,
         ),
     }
-    basis = node.vectors
+    basis = ""
     if lanes > 1:
         basis = fresh(node.out, "basis", tables)
         made[basis] = in_lanes(vectors[picks], lanes)
-    fields = (
-        node.vectors, basis, node.weights, node.bias, node.starts, node.picks, node.coordinates,
-        node.projections, node.residuals, node.slacks, node.margins, node.rounding,
-    )  # fmt: skip
-    own = (node.reach, node.block + -node.block % lanes, counts, node.kernel)
-    return StagedVote(node.out, x, node.guess, node.exact, *fields, *own), made
+    block = node.block + -node.block % lanes
+    return replace(node, x=x, block=block, counts=counts, basis=basis), made
 
 
 @dataclass(frozen=True, slots=True)

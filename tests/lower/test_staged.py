@@ -13,7 +13,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.layout import by_rows, in_blocks
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node, StagedVote
+from svmcompile.ir.nodes import BoundedSum, BoundedVote, Node
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of, stages
 from svmcompile.lower import bounded as staging
@@ -90,7 +90,7 @@ def test_few_copies_of_many_vectors(block: int, monkeypatch: pytest.MonkeyPatch)
     model = SVC(gamma=3.0).fit(X, y)
     program = vote_program(model, block=block, basis=60)
     machine = lower(program, "f32", "host")
-    node = found(machine, StagedVote)
+    node = found(machine, BoundedVote)
     sizes = np.diff(machine.tables[node.starts].astype(np.int64))
     asked = np.diff(program.tables[found(program, BoundedVote).starts].astype(np.int64))
     assert sizes.max() < asked.max() and sizes.min() >= 16

@@ -34,7 +34,7 @@ from c_build import (
 )
 
 import svmcompile as sc
-from svmcompile.ir.nodes import BoundedSum, StagedVote
+from svmcompile.ir.nodes import BoundedSum, BoundedVote
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.runtime.c import CModel
@@ -183,7 +183,7 @@ def test_layouts() -> None:
     for program in (*sums("rbf").values(), *votes("iris").values()):
         for profile, lanes in (("portable", 1), ("host", 16)):
             machine_program = lower(program, "f32", profile)  # type: ignore[arg-type]
-            (node,) = (n for n in machine_program.body if isinstance(n, (BoundedSum, StagedVote)))
+            (node,) = (n for n in machine_program.body if isinstance(n, (BoundedSum, BoundedVote)))
             assert machine_program.tables[node.vectors].shape[2] == lanes
             wide = {name for name, table in machine_program.tables.items() if table.dtype == np.float64}
             assert wide and all("exact" in name for name in wide)

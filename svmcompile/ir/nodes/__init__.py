@@ -97,7 +97,6 @@ from svmcompile.ir.nodes.trees import LeafAffine as LeafAffine
 from svmcompile.ir.nodes.trees import OneLeaf as OneLeaf
 from svmcompile.ir.nodes.trees import PlaneRoute as PlaneRoute
 from svmcompile.ir.nodes.votes import BoundedVote as BoundedVote
-from svmcompile.ir.nodes.votes import StagedVote as StagedVote
 from svmcompile.ir.nodes.votes import TaylorVote as TaylorVote
 
 NODES: tuple[type[Node], ...] = (
@@ -109,7 +108,7 @@ NODES: tuple[type[Node], ...] = (
     PlaneLists,
     LeafSums, PackedLeaves,
     Widen, BoundedSum,
-    BoundedVote, StagedVote, TaylorVote,
+    BoundedVote, TaylorVote,
     TaylorSum, TiledTaylor, PickedTaylor,
     JetSum,
     Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,

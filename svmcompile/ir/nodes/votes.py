@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from svmcompile.ir.layout import by_rows, rows_of, triangle_size
 from svmcompile.ir.node import (
     KERNEL_SHAPES,
     At,
-    LaidOut,
     Node,
     Result,
     Work,
@@ -29,10 +28,9 @@ from svmcompile.ir.node import (
     shape_flops,
     shapes,
     sound_kernel,
-    standing_for,
     within,
 )
-from svmcompile.ir.nodes.bounded import bounded_work, sound_bounds, spent
+from svmcompile.ir.nodes.bounded import block_level, bounded_work, sound_bounds, spent
 from svmcompile.ir.pairs import UNSURE, Match, champions, pair_indices
 from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
 from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
@@ -49,9 +47,12 @@ class BoundedVote(Node):
     A pair is settled as a `BoundedSum` settles a sign, with the basis picks[starts[p]:starts[p + 1]],
     all its coordinates, a stage after every `block` values and at the end of the basis, then with all
     vectors of its two classes; pairs share kernel values. One that stays unsure makes the label exact.
+
+    Machine programs hold it in blocks of lanes, residuals squared; each class and the basis of each pair
+    fill whole blocks. With more than one lane, `basis` holds the vectors of each pair's basis once more.
     """
 
-    level: ClassVar = Level.MATH
+    level: ClassVar = Level.BOTH
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "projections", "picks")
     is_adaptive: ClassVar = True
@@ -59,7 +60,8 @@ class BoundedVote(Node):
     x: Value
     guess: Value  # [k]
     exact: Lazy  # a label
-    vectors: Table  # [n, d], grouped by class
+    vectors: Table  # [n, d], grouped by class; in blocks [blocks, d, lanes]
+    basis: Table = field(default="", kw_only=True)  # [blocks of all pairs, d, lanes], or none
     weights: Table  # [k - 1, n], as in `PairSum`
     bias: Table  # [pairs]
     starts: IndexTable  # [pairs + 1]
@@ -75,7 +77,13 @@ class BoundedVote(Node):
     counts: tuple[int, ...]
     kernel: Kernel
 
+    def stands_on(self, at: At) -> Level:
+        return block_level(at)
+
     def result(self, at: At) -> Type:
+        if at.vectors.ndim == 3:
+            self._check_blocks(at)
+            at = self.plain(at)
         sound_bounds(at)
         class_counts(self.counts)
         k, n, pairs = len(self.counts), sum(self.counts), pair_count(len(self.counts))
@@ -104,16 +112,41 @@ class BoundedVote(Node):
         )
         return Type(Kind.LABEL, k)
 
+    def _check_blocks(self, at: At) -> None:
+        lanes, sizes = at.vectors.shape[2], np.diff(at.starts.astype(np.int64)).tolist()
+        need(lanes > 0, "blocks are empty")
+        whole = all(size % lanes == 0 for size in (*sizes, *self.counts, self.block))
+        need(whole, "a stage or a class does not end with a block")
+        numbers = sum(triangle_size(size, lanes) for size in sizes)
+        need(len(at.coordinates) == numbers, "coordinates do not fit")
+        shape = (len(at.picks) // lanes, *at.vectors.shape[1:])
+        fits = at.basis.shape == shape if lanes > 1 else self.basis in ("", self.vectors)
+        need(fits, "the basis does not fit")
+
+    def plain(self, at: At) -> At:
+        """The same, not in blocks."""
+        if at.vectors.ndim < 3:
+            return at
+        plain = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
+        plain[self.vectors] = rows_of(at.vectors)
+        lanes, triangles, first = at.vectors.shape[2], [], 0
+        for size in np.diff(at.starts.astype(np.int64)).tolist():
+            end = first + triangle_size(size, lanes)
+            triangles.append(by_rows(at.coordinates[first:end], size, lanes))
+            first = end
+        plain[self.coordinates] = np.concatenate(triangles)
+        return At(self, plain, at.read)
+
     def run(self, at: At) -> NDArray[Any]:
-        label = match_of(at, at.x, at.guess).label
+        label = match_of(self.plain(at), at.x, at.guess).label
         return np.where(label == UNSURE, at.exact, label)
 
     def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(at, rows)
+        return bounded_work(self.plain(at), rows and self.plain(rows))
 
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of one pair develop."""
-        classes = pair_indices(len(self.counts))[pair]
+        classes, at = pair_indices(len(self.counts))[pair], self.plain(at)
         return pair_stages(at, pair, classes, PairTables(at, x))
 
     def spent(self, rows: At) -> Spent:
@@ -136,68 +169,11 @@ class BoundedVote(Node):
         return len(at.vectors), int(total + (basis * (basis + 3) + checks).sum())
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(rows).unsure
+        return spent(self.plain(rows)).unsure
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
         return value, np.zeros(len(value)), False
-
-
-@dataclass(frozen=True, slots=True)
-class StagedVote(LaidOut):
-    """`BoundedVote` in blocks; see above. Each class and the basis of each pair fill whole blocks.
-
-    `basis` holds the vectors of each pair's basis once more, side by side; in plain code it is
-    `vectors` itself, and picks name its rows.
-    """
-
-    level: ClassVar = Level.MACHINE
-    flat_tables: ClassVar = ("coordinates", "projections", "picks")
-    is_adaptive: ClassVar = True
-    out: Value
-    x: Value
-    guess: Value  # [k]
-    exact: Lazy  # a label
-    vectors: Table  # [blocks, d, lanes]
-    basis: Table  # [blocks of all pairs, d, lanes]
-    weights: Table  # [k - 1, blocks * lanes]
-    bias: Table  # [pairs]
-    starts: IndexTable  # [pairs + 1]
-    picks: IndexTable
-    coordinates: Table  # pair by pair
-    projections: Table
-    residuals: Table  # squared
-    slacks: Table
-    margins: Table
-    rounding: Table  # [pairs, 2]
-    reach: float
-    block: int  # values between two stages, whole lanes
-    counts: tuple[int, ...]  # vectors per class, with what fills up
-    kernel: Kernel
-
-    def result(self, at: At) -> Type:
-        need(at.vectors.ndim == 3, "vectors are not in blocks")
-        lanes, sizes = at.vectors.shape[2], np.diff(at.starts.astype(np.int64)).tolist()
-        whole = all(size % lanes == 0 for size in (*sizes, *self.counts, self.block))
-        need(whole, "a stage or a class does not end with a block")
-        numbers = sum(triangle_size(size, lanes) for size in sizes)
-        need(len(at.coordinates) == numbers, "coordinates do not fit")
-        copies = len(at.picks) // lanes
-        shape = (copies, *at.vectors.shape[1:])
-        need(self.basis == self.vectors or at.basis.shape == shape, "the basis does not fit")
-        told = self.told(at)
-        return BoundedVote.result(told.node, told)
-
-    def told(self, at: At) -> At:
-        made = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
-        made[self.vectors] = rows_of(at.vectors)
-        lanes, triangles, first = at.vectors.shape[2], [], 0
-        for size in np.diff(at.starts.astype(np.int64)).tolist():
-            end = first + triangle_size(size, lanes)
-            triangles.append(by_rows(at.coordinates[first:end], size, lanes))
-            first = end
-        made[self.coordinates] = np.concatenate(triangles)
-        return At(standing_for(BoundedVote, self), made, at.read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,7 @@ class CNode(Generic[N]):
         }
         for one in fields(node):
             table = getattr(node, one.name)
-            if one.type in ("Table", "IndexTable") and table not in self.file.inlined:
+            if one.type in ("Table", "IndexTable") and table and table not in self.file.inlined:
                 known[one.name] = self.table(table)
         if self.lazy:
             known["lazy"] = self.file.lazy(self.lazy)

@@ -17,7 +17,7 @@ from svmcompile.targets.c.node import DOUBLE, CNode
 from svmcompile.targets.c.nodes.sums import power_steps
 from svmcompile.targets.c.profiles import INSTRUCTION_SETS, plain_instruction_sets
 
-Staged = ir.BoundedSum | ir.StagedVote | ir.TaylorVote
+Staged = ir.BoundedSum | ir.BoundedVote | ir.TaylorVote
 B = TypeVar("B", bound=Staged)
 LANE_BLOCKS = 24  # the same, lane by lane, with what adds up the lanes
 MOST_VECTORS = 8  # of kernel values that are made together

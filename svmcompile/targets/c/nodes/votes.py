@@ -96,7 +96,7 @@ def taylor_vote_context(
     }
 
 
-def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
+def vote_context(node: ir.BoundedVote, program: Program) -> dict[str, Any]:
     """Pairs of a vote: where the parts of each begin."""
     sizes = np.diff(program.tables[node.starts].astype(np.int64))
     lanes = program.tables[node.vectors].shape[2]
@@ -116,7 +116,7 @@ def vote_context(node: ir.StagedVote, program: Program) -> dict[str, Any]:
     }
 
 
-class StagedVote(Bounded[ir.StagedVote]):
+class BoundedVote(Bounded[ir.BoundedVote]):
     """Pairs are settled one after the other, each in stages."""
 
     parts = ("kernel", "value", "pair", "rest", "size", "triangles", "stages", "members")
