@@ -89,13 +89,11 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     value = program.output("scores") or program.output("value")
     node = maker(program, value)
     near = np.zeros(len(rows), dtype=bool)
-    if isinstance(node, ir.Dequantise):
-        found[:] = error
-        near = (np.abs(interpret_values(program, rows, {node.out})[node.out]) <= error).any(axis=1)
-    elif isinstance(node, ir.OvrScores):
-        near = (np.abs(interpret_values(program, rows, {node.pairs})[node.pairs]) <= error).any(axis=1)
-        # A sum of errors, squashed by a function that rises by a third at most; plus float rounding.
-        found[~near] = (node.n_classes - 1) * error / 3 + 1e-5
+    if node:
+        read = interpret_values(program, rows, {node.out, *ir.operands(node)} - {program.input.name})
+        known = node.whole_error(At(node, program.tables, read), error)
+        if known:
+            found[:], near = known
     found[outside] = np.inf
     return Bounds(found, near | outside, np.zeros((len(rows), 0)))
 

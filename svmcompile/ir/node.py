@@ -47,6 +47,9 @@ class Node:
     may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
     sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
     certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    joins: ClassVar[bool] = False  # it puts values side by side
+    fills: ClassVar[bool] = False  # it makes numbers of missing features
+    makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next
     widens: ClassVar[bool] = False  # it makes doubles of a row
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
@@ -93,6 +96,11 @@ class Node:
     def whole_limit(self, at: At) -> int:
         """The largest size of its value, if it takes whole numbers."""
         raise TypeError(f"{type(self).__name__} does not take whole numbers")
+
+    def whole_error(self, at: At, error: float) -> tuple[Any, NDArray[np.bool_]] | None:
+        """In a program of whole numbers whose sums are off by `error`: bounds on its scores, and the rows
+        whose label that may change; None where nothing is known."""
+        return None
 
     def near(self, at: At, slack: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows that come so close to a threshold that quantising may send them another way."""

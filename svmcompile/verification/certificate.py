@@ -122,7 +122,7 @@ class RowChecker:
         meant = original or program
         node = sum_of(meant)
         self.sums = Enclosures(meant, row, Real())(node.out)
-        self.by_pair = isinstance(node, ir.PairSum)
+        self.by_pair = bool(getattr(node, "counts", ()))
 
     def check(self, certificates: list[Held]) -> RowCheck:
         """The worst of the certificates given."""
@@ -168,8 +168,8 @@ def _balls(certificate: Held, row: Balls, arithmetic: Real) -> TaylorBalls | Jet
 
 def sum_of(program: Program) -> ir.Node:
     """The node of a program's kernel sums as the original has them, in double where there are others."""
-    types, kinds = infer_types(program), (ir.KernelSum, ir.PairSum, ir.Join)
-    makers = [node for node in program.body if isinstance(node, kinds)]
+    types = infer_types(program)
+    makers = [node for node in program.body if node.sums_kernels or node.joins]
     sums = [node for node in makers if types[node.out].kind is not Kind.FEATURES]
     if not sums:
         raise UnsupportedError(

@@ -17,7 +17,6 @@ from svmcompile.errors import VerifyError
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
 from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.nodes import AsFeatures, Fill
 from svmcompile.ir.program import Claim, Program
 
 # The original rounds as well: its sums carry an error like that of our own float64.
@@ -121,7 +120,11 @@ def _usable(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
     finite = np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
-    if name is None or finite.all() or not any(isinstance(n, Fill) and n.nan for n in program.body):
+    if (
+        name is None
+        or finite.all()
+        or not any(node.fills and getattr(node, "nan", False) for node in program.body)
+    ):
         return np.asarray(finite)
     known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
     return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
@@ -158,7 +161,7 @@ def _summed_by_original(program: Program, original: Any) -> Program | None:
     if exact is None or program.claim is not Claim.EXACT:
         return None
     fewer = program.cost().max_kernel_evaluations < exact.cost().max_kernel_evaluations
-    return exact if fewer or any(isinstance(node, AsFeatures) for node in exact.body) else None
+    return exact if fewer or any(node.makes_features for node in exact.body) else None
 
 
 def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:

@@ -38,81 +38,25 @@ from svmcompile.ir.node import index_tables as index_tables
 from svmcompile.ir.node import lazy_operands as lazy_operands
 from svmcompile.ir.node import operands as operands
 from svmcompile.ir.node import table_names as table_names
-from svmcompile.ir.nodes.bounded import BoundedSum as BoundedSum
-from svmcompile.ir.nodes.bounded import Widen as Widen
-from svmcompile.ir.nodes.decisions import Add as Add
-from svmcompile.ir.nodes.decisions import ArgMax as ArgMax
-from svmcompile.ir.nodes.decisions import Guard as Guard
-from svmcompile.ir.nodes.decisions import OvrScores as OvrScores
-from svmcompile.ir.nodes.decisions import Reach as Reach
-from svmcompile.ir.nodes.decisions import Threshold as Threshold
-from svmcompile.ir.nodes.decisions import Vote as Vote
-from svmcompile.ir.nodes.features import AsFeatures as AsFeatures
-from svmcompile.ir.nodes.features import Clip as Clip
-from svmcompile.ir.nodes.features import Cosine as Cosine
-from svmcompile.ir.nodes.features import Fill as Fill
-from svmcompile.ir.nodes.features import Join as Join
-from svmcompile.ir.nodes.features import Missing as Missing
-from svmcompile.ir.nodes.features import Normalize as Normalize
-from svmcompile.ir.nodes.features import Pick as Pick
-from svmcompile.ir.nodes.features import Powers as Powers
-from svmcompile.ir.nodes.features import Products as Products
-from svmcompile.ir.nodes.features import Scale as Scale
-from svmcompile.ir.nodes.fixed import Dequantise as Dequantise
-from svmcompile.ir.nodes.fixed import FixedAffine as FixedAffine
-from svmcompile.ir.nodes.fixed import FixedQuadratic as FixedQuadratic
-from svmcompile.ir.nodes.fixed import FixedSum as FixedSum
-from svmcompile.ir.nodes.fixed import Quantise as Quantise
-from svmcompile.ir.nodes.fixed import Requantise as Requantise
-from svmcompile.ir.nodes.fixed_trees import FixedLeafSums as FixedLeafSums
-from svmcompile.ir.nodes.fixed_trees import FixedLeaves as FixedLeaves
-from svmcompile.ir.nodes.fixed_trees import FixedPath as FixedPath
-from svmcompile.ir.nodes.forms import Affine as Affine
-from svmcompile.ir.nodes.forms import Quadratic as Quadratic
-from svmcompile.ir.nodes.jets import JetSum as JetSum
-from svmcompile.ir.nodes.leaves import LeafSums as LeafSums
-from svmcompile.ir.nodes.leaves import PackedLeaves as PackedLeaves
-from svmcompile.ir.nodes.lists import PlaneLists as PlaneLists
-from svmcompile.ir.nodes.paths import PackedPath as PackedPath
-from svmcompile.ir.nodes.paths import PathSum as PathSum
-from svmcompile.ir.nodes.probabilities import Complement as Complement
-from svmcompile.ir.nodes.probabilities import Couple as Couple
-from svmcompile.ir.nodes.probabilities import Density as Density
-from svmcompile.ir.nodes.probabilities import Isotonic as Isotonic
-from svmcompile.ir.nodes.probabilities import Mean as Mean
-from svmcompile.ir.nodes.probabilities import Shares as Shares
-from svmcompile.ir.nodes.probabilities import Shifted as Shifted
-from svmcompile.ir.nodes.probabilities import Sigmoid as Sigmoid
-from svmcompile.ir.nodes.sums import KernelSum as KernelSum
-from svmcompile.ir.nodes.sums import PackedSum as PackedSum
-from svmcompile.ir.nodes.sums import PairSum as PairSum
-from svmcompile.ir.nodes.sums import Prepare as Prepare
-from svmcompile.ir.nodes.sums import SparseSum as SparseSum
-from svmcompile.ir.nodes.sums import TiledSum as TiledSum
-from svmcompile.ir.nodes.taylor import PickedTaylor as PickedTaylor
-from svmcompile.ir.nodes.taylor import TaylorSum as TaylorSum
-from svmcompile.ir.nodes.taylor import TiledTaylor as TiledTaylor
-from svmcompile.ir.nodes.trees import AxisRoute as AxisRoute
-from svmcompile.ir.nodes.trees import LeafAffine as LeafAffine
-from svmcompile.ir.nodes.trees import OneLeaf as OneLeaf
-from svmcompile.ir.nodes.trees import PlaneRoute as PlaneRoute
-from svmcompile.ir.nodes.votes import BoundedVote as BoundedVote
-from svmcompile.ir.nodes.votes import TaylorVote as TaylorVote
+from svmcompile.ir.nodes.bounded import *  # noqa: F403
+from svmcompile.ir.nodes.decisions import *  # noqa: F403
+from svmcompile.ir.nodes.features import *  # noqa: F403
+from svmcompile.ir.nodes.fixed import *  # noqa: F403
+from svmcompile.ir.nodes.fixed_trees import *  # noqa: F403
+from svmcompile.ir.nodes.forms import *  # noqa: F403
+from svmcompile.ir.nodes.jets import *  # noqa: F403
+from svmcompile.ir.nodes.leaves import *  # noqa: F403
+from svmcompile.ir.nodes.lists import *  # noqa: F403
+from svmcompile.ir.nodes.paths import *  # noqa: F403
+from svmcompile.ir.nodes.probabilities import *  # noqa: F403
+from svmcompile.ir.nodes.sums import *  # noqa: F403
+from svmcompile.ir.nodes.taylor import *  # noqa: F403
+from svmcompile.ir.nodes.trees import *  # noqa: F403
+from svmcompile.ir.nodes.votes import *  # noqa: F403
 
-NODES: tuple[type[Node], ...] = (
-    Scale, Clip, AsFeatures, Pick, Normalize, Powers, Cosine, Fill, Missing, Join, Products,
-    Affine, Quadratic,
-    KernelSum, PairSum, Prepare, PackedSum, TiledSum, SparseSum,
-    AxisRoute, PlaneRoute, LeafAffine, OneLeaf,
-    PathSum, PackedPath,
-    PlaneLists,
-    LeafSums, PackedLeaves,
-    Widen, BoundedSum,
-    BoundedVote, TaylorVote,
-    TaylorSum, TiledTaylor, PickedTaylor,
-    JetSum,
-    Add, Reach, Guard, OvrScores, Vote, ArgMax, Threshold,
-    Shifted, Sigmoid, Isotonic, Density, Complement, Shares, Mean, Couple,
-    Quantise, Requantise, FixedSum, FixedAffine, FixedQuadratic, Dequantise,
-    FixedLeaves, FixedPath, FixedLeafSums,
-)  # fmt: skip
+# Every node class of the families above, in the order in which they are defined.
+NODES: tuple[type[Node], ...] = tuple(
+    one
+    for one in dict(globals()).values()
+    if isinstance(one, type) and issubclass(one, Node) and one is not Node and "level" in vars(one)
+)

@@ -172,6 +172,11 @@ class OvrScores(Node):
             votes[:, i] += ~(value < 0)
         return np.asarray(votes + confidence / (3 * (np.abs(confidence) + 1)))
 
+    def whole_error(self, at: At, error: float) -> tuple[Any, NDArray[np.bool_]] | None:
+        near = (np.abs(at.pairs) <= error).any(axis=1)
+        # A sum of errors, squashed by a function that rises by a third at most; plus float rounding.
+        return np.where(near, np.inf, (self.n_classes - 1) * error / 3 + 1e-5)[:, None], near
+
     def work(self, at: At, rows: At | None) -> Work:
         return Work(0, 2 * at.pairs.width + 4 * self.n_classes)
 

@@ -104,6 +104,7 @@ class AsFeatures(Node):
     """The scores, read as features from here on."""
 
     level: ClassVar = Level.BOTH
+    makes_features: ClassVar = True
     out: Value
     scores: Value
 
@@ -248,6 +249,7 @@ class Fill(Node):
     """values[j] where x[j] is missing, else x[j]; missing is NaN (`nan`), or what equals the marker."""
 
     level: ClassVar = Level.BOTH
+    fills: ClassVar = True
     flops: ClassVar = 1
     out: Value
     x: Value
@@ -302,6 +304,7 @@ class Join(Node):
     """The numbers of the left, then those of the right, which are of one kind."""
 
     level: ClassVar = Level.BOTH
+    joins: ClassVar = True
     out: Value
     left: Value
     right: Value

@@ -250,5 +250,8 @@ class Dequantise(Node):
         need(float(np.float32(self.unit)) == self.unit and self.unit > 0, "the unit is no float above zero")
         return Type(at.x.kind, at.x.width)
 
+    def whole_error(self, at: At, error: float) -> tuple[Any, NDArray[np.bool_]] | None:
+        return error, (np.abs(at.out) <= error).any(axis=1)
+
     def run(self, at: At) -> NDArray[Any]:
         return np.asarray(at.x.astype(np.float32) * np.float32(self.unit))
