@@ -14,7 +14,6 @@ import numpy as np
 
 from svmcompile.convert.libsvm import Layout, layout_of
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
@@ -102,18 +101,18 @@ def _scaler(node: Node, svm: SVM) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     at, (rows, _) = At(node, svm.front.tables), _dummy(2, svm.n_features)
-    match node:
-        case ir.Scale() if at.factor.all():
-            fitted = StandardScaler().fit(rows)
-            fitted.mean_, fitted.scale_ = at.shift.copy(), 1.0 / at.factor
-            fitted.var_ = fitted.scale_**2
-            return fitted
-        case ir.Clip():
-            fitted = MinMaxScaler(feature_range=(node.low, node.high), clip=True).fit(rows)
-            fitted.scale_, fitted.min_ = np.ones(svm.n_features), np.zeros(svm.n_features)
-            return fitted
+    kind = type(node).__name__
+    if kind == "Scale" and at.factor.all():
+        fitted = StandardScaler().fit(rows)
+        fitted.mean_, fitted.scale_ = at.shift.copy(), 1.0 / at.factor
+        fitted.var_ = fitted.scale_**2
+        return fitted
+    if kind == "Clip":
+        fitted = MinMaxScaler(feature_range=(at.low, at.high), clip=True).fit(rows)
+        fitted.scale_, fitted.min_ = np.ones(svm.n_features), np.zeros(svm.n_features)
+        return fitted
     raise UnsupportedError(
-        f"{svm.source.kind}: the preprocessing step {type(node).__name__} cannot be converted; "
+        f"{svm.source.kind}: the preprocessing step {kind} cannot be converted; "
         "convert the model without it, and transform the rows before"
     )
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number, WholeInput
 from svmcompile.ir.graph import own_tables
 from svmcompile.ir.interpret import interpret, interpret_values
+from svmcompile.ir.node import lazy_operands, operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
 from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable, needed, reading
@@ -76,11 +76,11 @@ def _plain(program: Program) -> Program:
     instead: dict[str, str] = {}
     for node in program.body:
         node = reading(node, instead)
-        if isinstance(node, (ir.BoundedSum, ir.BoundedVote, ir.TaylorSum, ir.TaylorVote, ir.JetSum)):
-            instead[node.out] = instead.get(node.exact, node.exact)
+        if lazy_operands(node) and not node.guards:
+            instead[node.out] = instead.get(lazy_operands(node)[0], lazy_operands(node)[0])
             notes.append("fixed point adds up all vectors, whatever the method would leave out")
-        elif isinstance(node, ir.Widen):  # what follows is in whole numbers
-            instead[node.out] = instead.get(node.x, node.x)
+        elif node.widens:  # what follows is in whole numbers
+            instead[node.out] = instead.get(operands(node)[0], operands(node)[0])
         else:
             body.append(node)
     outputs = tuple(replace(output, value=instead.get(output.value, output.value)) for output in outputs)
