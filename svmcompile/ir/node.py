@@ -8,6 +8,7 @@ values with their errors in `error`; in `work` types from `at` and arrays from `
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -34,7 +35,7 @@ SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 MAX_DEGREE = 1 << 16
 
 
-class Node:
+class Node(ABC):
     """What every node has; the facts are those of most nodes."""
 
     __slots__ = ()
@@ -63,13 +64,13 @@ class Node:
         """The level of its layout, which its tables tell where a node has several."""
         return self.level
 
+    @abstractmethod
     def result(self, at: At) -> Type:
         """The type it gives; ValueError if operands or tables do not fit."""
-        raise NotImplementedError(f"no type rule for {type(self).__name__}")
 
+    @abstractmethod
     def run(self, at: At) -> NDArray[Any]:
         """Its value for all rows."""
-        raise NotImplementedError(f"no meaning for {type(self).__name__}")
 
     def work(self, at: At, rows: At | None) -> Work:
         """Kernel evaluations and flops, on average over the rows, or at most where there are none."""
@@ -116,24 +117,21 @@ class LaidOut(Node):
 
     __slots__ = ()
 
+    @abstractmethod
     def told(self, at: At) -> At:
         """The node it stands for, with the tables and values that this one reads."""
-        raise NotImplementedError(f"{type(self).__name__} is not told as another node")
 
     def run(self, at: At) -> NDArray[Any]:
         told = self.told(at)
-        value: NDArray[Any] = told.node.run(told)
-        return value
+        return told.node.run(told)
 
     def work(self, at: At, rows: At | None) -> Work:
         told = self.told(at)
-        work: Work = told.node.work(told, None if rows is None else self.told(rows))
-        return work
+        return told.node.work(told, None if rows is None else self.told(rows))
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         told = self.told(rows)
-        needs: NDArray[np.bool_] = told.node.needs_lazy(told)
-        return needs
+        return told.node.needs_lazy(told)
 
 
 class At:
