@@ -6,7 +6,6 @@ numbers and profile, to lower it once for each file of C, and to report on what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,16 @@ from typing import Any
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
-from svmcompile.flow.emission import Files, Request, emit_kits, emit_targets, prepare
+from svmcompile.flow.emission import Files, emit_files
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
 from svmcompile.flow.emission import write as write
 from svmcompile.flow.evaluation import find_program, load_target, targets_in
 from svmcompile.flow.program import Watcher, compile_svm, finish, labelled_data, some_rows
 from svmcompile.flow.program import open_model as open_model
-from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program
-from svmcompile.ir.store import to_bytes
 from svmcompile.progress import steps
-from svmcompile.targets.report import describe
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -108,24 +104,11 @@ def emit(
     esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
     Precisions q15 and q7 need rows `X` or `ranges`, and take rows as they are `given`; see `quantise`.
     """
-    request = Request.of(program, target, name, precision, profile, tables, soft_double)
-    ready, request = prepare(program, request, X, ranges, given)
-    emitted = emit_targets(ready, request, X, watch)
-    files = emitted.files | emit_kits(kit, ready, request, emitted)
-    report = describe(
-        ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
-        number=request.number, profile=request.profile, tables=request.tables,
+    return emit_files(
+        program, target, name, precision, profile, tables, figures, watch, X, kit, y=y,
+        model=None if model is None else open_model(model), ranges=ranges, given=given,
+        soft_double=soft_double,
     )  # fmt: skip
-    if model is not None and X is not None:
-        from svmcompile.flow.evaluation import evaluate
-
-        report |= evaluate(ready, emitted.meaning, request.number, open_model(model), X, y)
-        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
-        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE  # which flatter it
-    report |= dict(figures or {})
-    files[f"{request.name}.svmc"] = to_bytes(ready)
-    files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
-    return files
 
 
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:

@@ -79,6 +79,13 @@ def method(name: str) -> Method:
     return found
 
 
+def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]:
+    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
+    known = {option.name for option in method(name).option_list}
+    tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
+    return {**tune, **options}
+
+
 def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
     """The program a method makes of an SVM."""
     chosen = method(name)

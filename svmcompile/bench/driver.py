@@ -69,15 +69,16 @@ class Outcome:
 
 
 def race_in_c(
-    entries: Sequence[Entry], subject: Subject, compiler: Compiler, repeats: int
-) -> list[Outcome]:
-    """All entries in turn, in one process."""
+    entries: Sequence[Entry], subject: Subject, compiler: Compiler, repeats: int,
+    seconds: float = BUDGET_SECONDS,
+) -> list[Outcome]:  # fmt: skip
+    """All entries in turn, in one process; who has used so many seconds leaves after the second turn."""
     real = "double" if subject.number == "f64" else "float"
     defines = (f"-DREAL={real}", f"-DREGRESSOR={int(subject.is_regressor)}")
     program = compiler.build("driver.c", subject.work, *defines, "-ldl", "-lm")
     n, d = subject.rows.shape
     words = [str(program), *_store_rows(subject), str(n), str(d), str(subject.batch), str(repeats)]
-    words += [str(BUDGET_SECONDS), "results.bin"]
+    words += [str(seconds), "results.bin"]
     for entry in entries:
         words += [entry.kind, str(entry.library), entry.argument]
     printed = run(words, subject.work, RUN_SECONDS).split()

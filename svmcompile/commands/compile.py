@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from svmcompile import api
-from svmcompile.accelerate.registry import method
+from svmcompile.accelerate.registry import tuned
 from svmcompile.commands.device_fit import Asked, refuse
 from svmcompile.commands.options import CompileOptions, settings
 from svmcompile.data import read_data
@@ -68,13 +67,6 @@ def run(options: CompileOptions) -> dict[str, Any]:
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
-
-
-def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
-    known = {option.name for option in method(name).option_list}
-    tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
-    return {**tune, **options}
 
 
 def _ranges(text: str | None, program: Program) -> tuple[Any, Any] | None:

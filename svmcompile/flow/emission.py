@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +12,19 @@ from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
-from svmcompile.flow.evaluation import TARGETS
-from svmcompile.flow.program import Watcher
+from svmcompile.flow.evaluation import TARGETS, evaluate
+from svmcompile.flow.program import Opened, Watcher
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
-from svmcompile.ir.program import Code, Program
+from svmcompile.ir.program import Claim, Code, Program
+from svmcompile.ir.store import to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.report import describe
 from svmcompile.targets.templating import check_name, name_from
 
 Files = dict[str, str | bytes]
@@ -67,6 +70,31 @@ class Emitted:
     code: Code | None
     test: SelfTest | None
     meaning: Program  # what the interpreter runs for the files: the code, or for ONNX its like in C
+
+
+def emit_files(
+    program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
+    tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
+    X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
+    ranges: Any = None, given: str | None = None, soft_double: bool = False,
+) -> Files:  # fmt: skip
+    """The files of a program, its report and the program itself, as `api.emit` describes them."""
+    request = Request.of(program, target, name, precision, profile, tables, soft_double)
+    ready, request = prepare(program, request, X, ranges, given)
+    emitted = emit_targets(ready, request, X, watch)
+    files = emitted.files | emit_kits(kit, ready, request, emitted)
+    report = describe(
+        ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
+        number=request.number, profile=request.profile, tables=request.tables,
+    )  # fmt: skip
+    if model is not None and X is not None:
+        report |= evaluate(ready, emitted.meaning, request.number, model, X, y)
+        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
+        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE  # which flatter it
+    report |= dict(figures or {})
+    files[f"{request.name}.svmc"] = to_bytes(ready)
+    files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
+    return files
 
 
 def prepare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.node import At, Values, Work
-from svmcompile.ir.nodes import Kind, lazy_operands, operands
+from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
 
 
@@ -66,22 +67,39 @@ def _values(program: Program, rows: Any) -> Values:
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:
     """The work of all nodes, each counted for the rows that need it."""
+    return sum((share * work for _, share, work in _by_node(program, types, values)), Work(0, 0))
+
+
+def _by_node(program: Program, types: Types, values: Values | None) -> Iterator[tuple[Node, float, Work]]:
+    """Each node from the last to the first with the share of rows that need it, and its work on those."""
     every = np.ones(len(next(iter(values.values()))) if values else 1, dtype=bool)
     rows = dict.fromkeys((output.value for output in program.outputs), every)
-    total = Work(0, 0)
     for node in reversed(program.body):
         own = rows.get(node.out, ~every)
         if not own.any():
             continue
         seen = {name: value[own] for name, value in values.items()} if values else values
         bound = None if seen is None else At(node, program.tables, seen)
-        total = total + float(own.mean()) * node.work(At(node, program.tables, types), bound)
+        yield node, float(own.mean()), node.work(At(node, program.tables, types), bound)
         for name in operands(node):
             needed = own.copy()
             if seen and bound and name in lazy_operands(node):
                 needed[own] = node.needs_lazy(bound)
             rows[name] = rows.get(name, ~every) | needed
-    return total
+
+
+def stages(program: Program, rows: Any) -> list[dict[str, Any]]:
+    """What a row goes through: of each node the share of rows that need it, flops per row, bytes."""
+    found = [
+        {
+            "name": type(node).__name__,
+            "share": share,
+            "flops": share * float(work.flops),
+            "bytes": sum(int(program.tables[name].nbytes) for name in table_names(node)),
+        }
+        for node, share, work in _by_node(program, infer_types(program), _values(program, rows))
+    ]
+    return found[::-1]
 
 
 def table_bytes(program: Program) -> int:

@@ -1,0 +1,208 @@
+"""search: candidates built side by side within a budget of time, those that cannot win never built.
+
+What was found lies in a folder, a file a candidate, so that a search cut short goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from svmcompile.choose.build import NAME, Record, Task, blank, build_all
+from svmcompile.choose.candidates import Candidate
+from svmcompile.choose.decide import decide, misses
+from svmcompile.choose.statistics import tests_allowed
+from svmcompile.choose.timing import race_folders
+from svmcompile.files import write_file
+from svmcompile.flow.emission import Files
+from svmcompile.progress import steps
+
+RACE_SECONDS = 0.3  # of each contender
+RACE_ROWS = 1000
+MORE_WORK = 2.0  # than the best so far: not built, or not raced
+Group = tuple[Candidate, ...]
+Built = list[tuple[Record, Files]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where candidates are built: an executor, how many at once, and the task as its processes take it."""
+
+    executor: Executor
+    jobs: int
+    task: Any
+
+
+@dataclass(slots=True)
+class Search:
+    """Candidates of one model, and what is known of them."""
+
+    task: Task
+    folder: Path
+    groups: list[Group]
+    thorough: bool  # all are tried, whether they can win or not
+    records: dict[int, Record] = field(default_factory=dict)
+    stopped: bool = False  # by the user
+
+    def run(self, workers: Workers, deadline: float) -> None:
+        """Build what may win until the deadline; Ctrl-C ends it and keeps what was found."""
+        waiting, running = list(self.groups), dict[Future[Built], Group]()
+        try:
+            with steps("candidates", sum(map(len, self.groups))) as advance:
+                while (waiting or running) and (left := deadline - time.monotonic()) > 0:
+                    while waiting and len(running) < workers.jobs:
+                        group = waiting.pop(0)
+                        tried = self._to_build(group)
+                        advance(len(group) - len(tried))
+                        if tried:
+                            running[workers.executor.submit(build_all, workers.task, tried)] = tried
+                    for future in wait(running, timeout=left, return_when=FIRST_COMPLETED).done:
+                        advance(len(running.pop(future)))
+                        self._keep(future.result())
+        except KeyboardInterrupt:
+            self.stopped = True
+        reason = "the search was stopped" if self.stopped else "there was no time left to build it"
+        for group in [*running.values(), *waiting]:
+            for one in group:
+                self._leave(one, self._cannot_win(one) or reason)
+
+    def _leave(self, one: Candidate, reason: str) -> None:
+        self.records.setdefault(one.number, blank(one, "skipped", reason))
+
+    def _keep(self, built: Built) -> None:
+        """Note what was built, and store it."""
+        for record, files in built:
+            self.records[record["number"]] = record
+            folder = self._place(record["number"])
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                write_file(folder / name, content)
+            write_file(folder / "record.json", json.dumps(record))
+
+    def _place(self, number: int) -> Path:
+        """The folder of a candidate: the same for the same model, rows and options."""
+        candidate = next(one for group in self.groups for one in group if one.number == number)
+        what = asdict(candidate) | {"number": 0, "task": self.task.key}
+        return self.folder / hashlib.sha256(repr(sorted(what.items())).encode()).hexdigest()[:24]
+
+    def _to_build(self, group: Group) -> Group:
+        """The candidates of a group that are not known yet and may win; the others are noted."""
+        tried = []
+        for one in group:
+            stored = self._place(one.number) / "record.json"
+            if stored.exists():
+                self.records[one.number] = json.loads(stored.read_text()) | {"number": one.number}
+            elif reason := self._cannot_win(one):
+                self._leave(one, reason)
+            else:
+                tried.append(one)
+        return tuple(tried)
+
+    def _cannot_win(self, one: Candidate) -> str:
+        """Why a candidate cannot be taken, from what its ladder and the best so far have shown."""
+        limits = self.task.wishes.limits
+        if self.thorough:
+            return ""
+        room, least = limits.flash or limits.max_bytes, predicted_bytes(one, self.task)
+        if room is not None and least > room:
+            return f"its vectors alone take {least:,} bytes"
+        if one.method == "reduced-set" and self._outdone(one):
+            return "more work per row than the best so far"
+        return "" if one.size is None else self._by_ladder(one)
+
+    def _by_ladder(self, one: Candidate) -> str:
+        """Why a step of a ladder cannot win: a smaller one does, or a larger one agrees too little."""
+        limits = self.task.wishes.limits
+        tests = tests_allowed(len(self.task.report.X), limits.agreement, 1 - self.task.wishes.confidence)
+        for other in (other for group in self.groups for other in group):
+            record = self.records.get(other.number)
+            same = other.family == one.family and other.size is not None
+            if not same or record is None or record["state"] != "measured":
+                continue
+            assert other.size is not None and one.size is not None
+            missed = misses(record, limits, tests)
+            if limits.on_labels and not missed and other.size < one.size:
+                return f"{record['title']} is smaller and meets every limit"
+            if missed.startswith(("agrees", "may lose")) and other.size > one.size:
+                return f"{record['title']} is larger and agrees too little"
+        return ""
+
+    def _outdone(self, one: Candidate) -> bool:
+        """Whether a reduced set has more to do than the best so far, by the work that grows with it."""
+        best, exact = self.best(), self.records.get(self.groups[0][0].number)
+        if best is None or exact is None or not self.task.wishes.limits.on_labels:
+            return False
+        work = exact["figures"].get("mean_flops", 0.0) * one.options["budget"] / self.task.svm.n_vectors
+        return bool(work > MORE_WORK * best["figures"]["mean_flops"])
+
+    def best(self) -> Record | None:
+        """The winner among what is known."""
+        return decide(list(self.records.values()), self.task.wishes, len(self.task.report.X)).winner
+
+    def race(self) -> None:
+        """Times of those that may win, or of all that were built if thorough, side by side in C.
+
+        None with a device, which is emulated.
+        """
+        if self.task.wishes.device:
+            return
+        built = [one for one in self.records.values() if one["state"] == "measured"]
+        best = self.best()
+        if best and not self.thorough:
+            most = MORE_WORK * best["figures"]["time_us"]
+            built = [one for one in built if one["figures"]["time_us"] <= most or one["proven"]]
+        folders = [self._place(one["number"]) for one in built]
+        with steps("race", 0):
+            times = race_folders(folders, NAME, self.task.choose.X[:RACE_ROWS], RACE_SECONDS)
+        for one, taken in zip(built, times, strict=True):
+            one["figures"] |= {
+                "time_us": taken.single * 1e6, "batch_time_us": taken.batch * 1e6, "raced": True
+            }  # fmt: skip
+
+
+def predicted_bytes(one: Candidate, task: Task) -> int:
+    """Bytes that the tables take at least: of a reduced set its vectors and weights."""
+    if one.method != "reduced-set":
+        return 0
+    width = 2 if one.tables == "f16" else {"f64": 8, "f32": 4, "q15": 2, "q7": 1}[one.precision]
+    return int(one.options["budget"]) * width * task.svm.kernel_width
+
+
+def grouped(found: Sequence[Candidate]) -> list[Group]:
+    """Candidates that differ in form only, together: their method runs once."""
+    groups: dict[tuple[Any, ...], list[Candidate]] = {}
+    for one in found:
+        groups.setdefault((one.method, tuple(one.options.items()), one.profile), []).append(one)
+    return [tuple(group) for group in groups.values()]
+
+
+@contextmanager
+def processes(task: Task, folder: Path, jobs: int) -> Iterator[Workers]:
+    """Processes of this machine, 0 for one per core; what still runs at the end is ended."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    path, count = folder / "task.pickle", jobs or os.cpu_count() or 1
+    write_file(path, pickle.dumps(task))
+    single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    executor = ProcessPoolExecutor(max_workers=count, env=single)
+    try:
+        yield Workers(executor, count, path)
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def cluster_workers(task: Task, client: Any) -> Iterator[Workers]:
+    """The workers of a Dask cluster, each of which gets the task once."""
+    with client.get_executor() as executor:
+        yield Workers(executor, len(client.scheduler_info()["workers"]), task)

@@ -1,0 +1,98 @@
+"""Rows split into three parts, and what counts on one of them say about rows to come.
+
+Candidates are built from the fitting rows, compared on the choosing rows, and promised by the reporting
+rows, which have neither built nor chosen anything. Up to TESTS candidates may be held against the reporting
+rows; each is then tested at a level that allows for the others (Bonferroni), so that the promise holds with
+the confidence asked for whichever of them is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from svmcompile.errors import OptionError
+
+TESTS = 3
+REPORT, CHOOSE = 0.4, 0.2  # shares of the rows
+MOST_REPORT = 0.7
+MOST_ROWS = 50_000  # for reporting; as many for choosing and fitting together
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Numbers of the rows of each part."""
+
+    fit: Indices
+    choose: Indices
+    report: Indices  # of the data, or of the file of reporting rows
+
+
+def lower_bound(same: int, rows: int, level: float) -> float:
+    """The share is above this with confidence 1 - level (Clopper and Pearson)."""
+    return float(beta.ppf(level, same, rows - same + 1)) if same else 0.0
+
+
+def upper_bound(same: int, rows: int, level: float) -> float:
+    """The share is below this with confidence 1 - level."""
+    return float(beta.ppf(1 - level, same + 1, rows - same)) if same < rows else 1.0
+
+
+def loss_bound(lost: int, won: int, rows: int, level: float) -> float:
+    """A bound from above on the accuracy lost, where so many rows went wrong and so many came right."""
+    return upper_bound(lost, rows, level / 2) - lower_bound(won, rows, level / 2)
+
+
+def rows_needed(agreement: float, level: float) -> int:
+    """So many rows without a difference show an agreement."""
+    return math.ceil(math.log(level) / math.log(agreement))
+
+
+def tests_allowed(rows: int, agreement: float | None, level: float) -> int:
+    """How many candidates may be held against the reporting rows: more cost power, which few rows lack."""
+    if agreement is None:
+        return TESTS
+    return next((k for k in range(TESTS, 1, -1) if rows >= 2 * rows_needed(agreement, level / k)), 1)
+
+
+def expected(count: int, rows: int, report_rows: int) -> int:
+    """How many of the reporting rows differ, if they go as the choosing rows did; half a row is added."""
+    return min(report_rows, math.ceil((count + 0.5) / (rows + 1) * report_rows - 0.5))
+
+
+def split(rows: int, needed: int, seed: int, report_rows: int | None = None) -> Parts:
+    """Rows in random order: the first fit, the next choose, the last report.
+
+    `needed` is how many reporting rows the promise asks for at least; `report_rows` is the number of rows
+    in a file of their own, all of which report.
+    """
+    order = np.random.default_rng(seed).permutation(rows)
+    if report_rows is not None:
+        report, left = np.arange(min(report_rows, MOST_ROWS)), rows
+    else:
+        count = min(max(math.ceil(REPORT * rows), min(2 * needed, int(MOST_REPORT * rows))), MOST_ROWS)
+        left = rows - count
+        report = order[left:]
+    choose = max(1, math.ceil(left * CHOOSE / (1 - REPORT)))
+    last = min(left, MOST_ROWS)
+    choose = min(choose, last // 2)
+    return Parts(order[: last - choose], order[last - choose : last], report)
+
+
+def check_rows(rows: int, report_rows: int, agreement: float | None, confidence: float, where: str) -> None:
+    """An error if the reporting rows could not show the agreement even without a difference."""
+    if agreement is None:
+        return
+    needed = rows_needed(agreement, 1 - confidence)
+    if report_rows < needed:
+        raise OptionError(
+            f"an agreement of {agreement:g} at {confidence:.0%} confidence takes {needed:,} rows that build"
+            f" and choose nothing, without a single difference; {where} has {rows:,} rows, of which "
+            f"{report_rows:,} can be held back. Give {math.ceil(needed / MOST_REPORT):,} rows or more, or "
+            "rows to report on with --report-data, or ask for --same-labels, which needs none"
+        )

@@ -1,0 +1,158 @@
+"""words: what was chosen in a sentence a person can act on, and what else could be had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svmcompile.choose.decide import Decision, Record, binding, decide
+from svmcompile.choose.wishes import Limits, Wishes
+
+LIMIT_WORDS = {
+    "same_labels": "every label kept",
+    "agreement": "agreement",
+    "accuracy_loss": "loss of accuracy",
+    "latency_us": "time of one row",
+    "batch_latency_us": "time in batches",
+    "max_bytes": "bytes of tables",
+    "flash": "flash",
+    "ram": "memory and stack",
+}
+
+
+def sentence(record: Record, decision: Decision, wishes: Wishes) -> str:
+    """What to take, its figures, and the next best thing for each limit that was binding."""
+    winner = decision.winner
+    assert winner
+    told = [f"Take {name(winner)}: {', '.join(figures(winner, record, wishes, decision.tests))}."]
+    records, rows = record["candidates"], record["rows"]["report"]
+    for limit, other in binding(records, wishes, rows).items():
+        if limit != "same_labels":
+            told.append(
+                f"Without the limit on {LIMIT_WORDS[limit]}: {name(other)}, {brief(other, wishes)}."
+            )
+        else:
+            told.append(f"If some labels may change: {name(other)}, {brief(other, wishes)}.")
+    kept = cheapest_proven(records, wishes, rows)
+    if kept is not None and not winner["proven"]:
+        told.append(f"Every label kept? {name(kept).capitalize()}: {brief(kept, wishes)}.")
+    return " ".join(told)
+
+
+def cheapest_proven(records: Sequence[Record], wishes: Wishes, rows: int) -> Record | None:
+    """The best of those that change no label, whatever the other limits."""
+    from dataclasses import replace
+
+    return decide(records, replace(wishes, limits=Limits(same_labels=True)), rows).winner
+
+
+def name(one: Record) -> str:
+    """A candidate as a sentence names it."""
+    title = str(one["title"]).replace(one["method"] + ", ", one["method"] + " with ", 1)
+    return (
+        title
+        if one["precision"] == "f32" or one["precision"] in title
+        else f"{title} in {one['precision']}"
+    )
+
+
+def figures(one: Record, record: Record, wishes: Wishes, tests: int) -> list[str]:
+    """All that matters of the winner."""
+    words = [brief(one, wishes)]
+    report = one["agreement"]["report"]
+    what = "the value of your SVM" if record["models"][0]["is_regressor"] else "the label of your SVM"
+    if one["proven"]:
+        words.append(
+            f"every label of your SVM by proof (and on all {report['rows']:,} unseen rows)"
+            if report["same"] == report["rows"]
+            else f"{what} by proof"
+        )
+    else:
+        low = report["low"][tests - 1] if wishes.limits.on_labels else report["low"][-1]
+        words.append(
+            f"{what} on {percent(report['share'])} of {report['rows']:,} unseen rows "
+            f"(at least {percent(low, down=True)}, {wishes.confidence:.0%} confidence)"
+        )
+    if one["accuracy"]:
+        words.append(
+            f"accuracy {percent(one['accuracy']['share'])} (SVM {percent(record['models'][0]['accuracy'])})"
+        )
+    return words
+
+
+def brief(one: Record, wishes: Wishes) -> str:
+    """Size and time."""
+    figures, device, words = one["figures"], wishes.device, []
+    if device:
+        room = f" of {size(wishes.limits.flash)}" if wishes.limits.flash else ""
+        words.append(f"{size(figures['flash_bytes'])}{room} flash")
+        if figures.get("time_us") is not None and wishes.clock_mhz:
+            words.append(f"{duration(figures['time_us'])} at {wishes.clock_mhz:g} MHz")
+        else:
+            words.append(f"{figures['instructions']:,.0f} instructions")
+        if figures.get("energy_nj") is not None:
+            words.append(f"{figures['energy_nj']:,.3g} nJ")
+        return ", ".join(words)
+    if figures.get("time_us") is not None:
+        words.append(
+            f"{duration(figures['time_us'])} a row ({duration(figures['batch_time_us'])} in batches)"
+        )
+    words.append(f"{size(figures['table_bytes'])} of tables")
+    return ", ".join(words)
+
+
+def no_winner(record: Record, wishes: Wishes, near: Sequence[Record]) -> str:
+    """Which limit could not be met, and what came nearest."""
+    measured = [one for one in record["candidates"] if one["state"] == "measured"]
+    if not measured:
+        reasons = [one["reason"] for one in record["candidates"] if one["reason"]]
+        return f"no candidate could be built: {reasons[0] if reasons else 'none applies to this model'}"
+    hard = [limit for limit in wishes.limits.given() if not met_alone(record, wishes, limit)]
+    which = " and ".join(LIMIT_WORDS[limit] for limit in hard)
+    start = f"no candidate meets the limit on {which}" if hard else "no candidate meets all limits together"
+    told = "; ".join(
+        f"{name(one)} ({brief(one, wishes)}, {percent(one['agreement']['report']['share'])} the same)"
+        for one in near
+    )
+    return f"{start}; nearest: {told}"
+
+
+def met_alone(record: Record, wishes: Wishes, limit: str) -> bool:
+    """Whether some candidate meets one limit by itself."""
+    from dataclasses import replace
+
+    alone = Limits(**{limit: getattr(wishes.limits, limit)})
+    return (
+        decide(record["candidates"], replace(wishes, limits=alone), record["rows"]["report"]).winner
+        is not None
+    )
+
+
+def percent(share: float | None, down: bool = False) -> str:
+    """A share for a person; a bound from below is rounded down."""
+    if share is None:
+        return "unknown"
+    value = 100 * share
+    digits = 1 if value < 99.5 else 2
+    if down or value < 100:
+        value = int(value * 10**digits) / 10**digits
+    return f"{value:.{digits}f} %" if value < 100 else "100 %"
+
+
+def size(count: float | None) -> str:
+    """Bytes for a person."""
+    if count is None:
+        return "unknown"
+    return (
+        f"{count:.0f} B"
+        if count < 1024
+        else f"{count / 1024:.1f} KB"
+        if count < 1024**2
+        else f"{count / 1024**2:.1f} MB"
+    )
+
+
+def duration(microseconds: float) -> str:
+    """A time for a person."""
+    if microseconds < 1:
+        return f"{1000 * microseconds:.3g} ns"
+    return f"{microseconds:.3g} us" if microseconds < 1000 else f"{microseconds / 1000:.3g} ms"
