@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from svmcompile.accelerate.registry import train as train_method
+from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.emission import Files, emit_files
@@ -40,7 +41,9 @@ def compile(  # the name users know; the builtin is not needed here
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
-    `options` are the method's own; `svmcompile methods` lists them. `n_features`
+    `options` are the method's own; `svmcompile methods` lists them. `method="auto"` tries all methods on
+    parts of X and takes the best under your limits: same_labels, agreement, accuracy_loss, latency,
+    max_bytes and others (docs/auto.md); `emit` then uses the form that was chosen. `n_features`
     is for LIBSVM files, which do not store it. `most_probable` gives the label of
     the largest probability, as LIBSVM's predict does with -b 1. `measure` builds the C of the method, of
     its variants and of the exact sum, and keeps what is quickest on rows of X. A `DTSVMClassifier` and a
@@ -57,6 +60,10 @@ def compile(  # the name users know; the builtin is not needed here
             )
         return model.program
     data = model.data(X, y)
+    if method == "auto":
+        from svmcompile.choose.choice import compile_auto
+
+        return compile_auto(model, data, options)
     if measure:
         from svmcompile.flow.measured import compile_measured
 
@@ -76,8 +83,8 @@ def emit(
     program: Program,
     target: str | Iterable[str] = "c",
     name: str | None = None,
-    precision: str = "f32",
-    profile: str = "host",
+    precision: str | None = None,
+    profile: str | None = None,
     tables: str | None = None,
     figures: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
@@ -89,25 +96,30 @@ def emit(
     ranges: Any = None,
     given: str | None = None,
     soft_double: bool = False,
+    held_out: Data | None = None,
 ) -> Files:
     """The files of a program, as {file name: content}, for one target or several.
 
-    The profile matters for C: "host" is fast on processors with vector instructions and needs GCC
+    Precision is "f32" and profile "host" unless you or method "auto" have chosen others. The profile
+    matters for C: "host" is fast on processors with vector instructions and needs GCC
     or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
     allows what a claim rests on, and as little stack as can be.
     C stores support vectors by feature, without their zeros, where that pays (never for devices);
     `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
     precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
     With the original `model` the report tells the agreement of the emitted code on rows `X`, and its
-    accuracy by labels `y`; `figures` are added to it. `X` are rows like those to come: they tell the page
-    of target wasm the range of each feature. A `kit` (arduino, platformio, cmake, zephyr,
-    esp-idf; one or several) adds the C files once more in the layout of that system, under KIT/NAME/.
+    accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are rows
+    like those to come: they tell the page of target wasm the range of each feature. A `kit` (arduino,
+    platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout of that
+    system, under KIT/NAME/.
     Precisions q15 and q7 need rows `X` or `ranges`, and take rows as they are `given`; see `quantise`.
     """
+    auto = program.origin.details.get("auto", {}) if precision is profile is tables is None else {}
     return emit_files(
-        program, target, name, precision, profile, tables, figures, watch, X, kit, y=y,
+        program, target, name, precision or auto.get("precision", "f32"),
+        profile or auto.get("profile", "host"), tables or auto.get("tables"), figures, watch, X, kit, y=y,
         model=None if model is None else open_model(model), ranges=ranges, given=given,
-        soft_double=soft_double,
+        soft_double=soft_double or auto.get("soft_double", False), held_out=held_out,
     )  # fmt: skip
 
 

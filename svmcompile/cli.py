@@ -15,6 +15,7 @@ from svmcompile.errors import SvmCompileError
 
 COMMANDS: dict[str, type[options.Options]] = {
     "compile": options.CompileOptions,
+    "explore": options.ExploreOptions,
     "train": options.TrainOptions,
     "convert": options.ConvertOptions,
     "inspect": options.InspectOptions,

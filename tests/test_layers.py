@@ -27,6 +27,7 @@ FLOORS = (
     {"read", "accelerate", "optimise", "lower", "targets", "verification"},
     {"runtime", "bench", "device", "convert"},
     {"flow"},
+    {"choose"},
     {"api", "cluster"},
     {"estimator"},
     {"commands"},

@@ -99,8 +99,7 @@ def _compile(task: Task, candidate: Candidate) -> Program | SvmCompileError:
         program = compile_svm(task.svm, candidate.method, task.fit, options)
     except SvmCompileError as error:
         return error
-    exact = candidate.method != "exact" and compile_svm(task.svm, "exact", None, {})
-    if exact and program.body == exact.body and not candidate.soft_double:
+    if candidate.method != "exact" and program.computes_as(compile_svm(task.svm, "exact", None, {})):
         return SvmCompileError("it does not pay for this model: what comes out is the exact sum")
     return program
 
@@ -186,8 +185,10 @@ def _figures(
     if candidate.target == "onnx":
         figures["table_bytes"] = figures["file_bytes"] = len(files[f"{NAME}.onnx"])
     device = task.wishes.device
+    if task.wishes.needs_times:
+        figures |= _quick_times(runner, task.choose.X)
     if not device:
-        return figures | _quick_times(runner, task.choose.X)
+        return figures
     cost = device_cost(files, NAME, device.cpu, task.choose.X, device.picojoules)
     figures |= {
         "flash_bytes": cost["flash_bytes"],

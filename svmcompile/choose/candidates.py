@@ -67,13 +67,16 @@ class Candidate:
 
 def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
     """What to try, in order: the exact forms, the methods that keep labels, then ladders, coarse first."""
-    forms = list(_device_forms(wishes) if wishes.device else _host_forms(wishes))
+    forms = list(_device_forms() if wishes.device else _host_forms(wishes))
+    forms = [form for form in forms if wishes.precision in (None, form.get("precision", "f32"))]
     found = []
     for method, options, size in _ways(svm, wishes):
+        if wishes.methods and method not in ("exact", *wishes.methods):  # exact is what others beat
+            continue
         found += [
             dict(method=method, options=options, size=size, **form)
             for form in forms
-            if _fits(method, options, form)
+            if wishes.precision == "f64" or _fits(method, form)
         ]
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
 
@@ -86,14 +89,14 @@ def _host_forms(wishes: Wishes) -> Iterator[dict[str, Any]]:
             yield {"target": target, "tables": "f16"}
 
 
-def _device_forms(wishes: Wishes) -> Iterator[dict[str, Any]]:
+def _device_forms() -> Iterator[dict[str, Any]]:
     for precision in ("f32", "q15", "q7"):
         yield {"precision": precision, "profile": "device"}
     yield {"precision": "f32", "profile": "device", "soft_double": True}
     yield {"precision": "f64", "profile": "device", "soft_double": True}
 
 
-def _fits(method: str, options: Mapping[str, Any], form: Mapping[str, Any]) -> bool:
+def _fits(method: str, form: Mapping[str, Any]) -> bool:
     """Whether a form adds anything to a method: double keeps labels, f16 halves what are mostly vectors."""
     precision, double = form.get("precision", "f32"), form.get("soft_double", False)
     if precision == "f64":

@@ -6,25 +6,27 @@ import hashlib
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.registry import tuned
 from svmcompile.choose.build import Judged, Record, Task
 from svmcompile.choose.candidates import Candidate, candidates
 from svmcompile.choose.decide import Decision, decide, mark_dominated, nearest
 from svmcompile.choose.search import Search, cluster_workers, grouped, processes
 from svmcompile.choose.statistics import Parts, check_rows, rows_needed, split
-from svmcompile.choose.wishes import Wishes
+from svmcompile.choose.wishes import Wishes, read_wishes
 from svmcompile.choose.words import no_winner, sentence
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.flow.program import Opened
+from svmcompile.flow.program import Opened, compile_svm
+from svmcompile.ir.program import Program
 
 FORMAT = 1
 LEAST_ROWS = 20
@@ -43,9 +45,15 @@ class Choice:
     @property
     def candidate(self) -> Candidate:
         """The winner; an error that names what could not be met where there is none."""
-        winner = self.decision.winner
-        assert winner
-        return from_record(winner)
+        if self.decision.winner is None:
+            raise OptionError(self.record["sentence"])
+        return from_record(self.decision.winner)
+
+    def program(self, model: Opened, rows: Rows) -> Program:
+        """The winner's program, built as it was."""
+        one = self.candidate
+        fit = rows.data.take(self.parts.fit)
+        return compile_svm(model.trained(), one.method, fit, tuned(one.method, one.options, one.profile))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ def choose(
         "versions": versions(),
         "seconds": round(time.monotonic() - begin, 1),
         "stopped": search.stopped,
+        "notes": _notes(task),
     }
     for one in records:
         one["model"] = record["models"][0]["name"]
@@ -103,6 +112,20 @@ def choose(
         else no_winner(record, wishes, nearest(records, wishes))
     )
     return Choice(record, decision, parts)
+
+
+def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -> Program:
+    """The program that wishes choose; it remembers in which form it is to be emitted."""
+    if data is None:
+        raise OptionError("method 'auto' needs rows like those to come; pass X")
+    rows, more = Rows(data), dict(options)
+    if (X := more.pop("X_report", None)) is not None:
+        rows = replace(rows, report=model.data(X, more.pop("y_report", None)), report_name="X_report")
+    choice = choose(model, rows, read_wishes(more))
+    one, program = choice.candidate, choice.program(model, rows)
+    form = {key: getattr(one, key) for key in ("precision", "profile", "tables", "soft_double")}
+    details = {**program.origin.details, "auto": form | {"sentence": choice.record["sentence"]}}
+    return program.replace(origin=replace(program.origin, details=details))
 
 
 def _split(rows: Rows, wishes: Wishes) -> Parts:
@@ -141,7 +164,7 @@ def make_task(model: Opened, rows: Rows, parts: Parts, wishes: Wishes) -> Task:
         wishes_key(wishes),
     ):
         digest.update(repr(part).encode())
-    fit = Data(data.X[parts.fit], None if data.y is None else data.y[parts.fit])
+    fit = data.take(parts.fit)
     return Task(
         svm, fit, choose, _judged(original, last, parts.report), wishes, tolerance, digest.hexdigest()
     )
@@ -231,6 +254,21 @@ def _settings(wishes: Wishes, task: Task) -> Record:
     }
 
 
+def _notes(task: Task) -> list[str]:
+    """What a reader has to know to trust the figures."""
+    svm, report = task.svm, task.report.X
+    if svm.parts or svm.front.nodes or svm.kernel.kind == "precomputed":
+        return []
+    known = {row.tobytes() for row in np.asarray(svm.vectors, dtype=np.float64)}
+    seen = sum(row.tobytes() in known for row in np.asarray(report, dtype=np.float64))
+    if not seen:
+        return []
+    return [
+        f"{seen:,} of the {len(report):,} reporting rows are support vectors, so the SVM was trained on these "
+        "rows, and agreement on new rows may be lower; give rows it has not seen"
+    ]
+
+
 def _about_rows(rows: Rows, parts: Parts) -> Record:
     return {
         "file": rows.name,
@@ -254,3 +292,19 @@ def versions() -> dict[str, str]:
         "svmcompile": __version__, "python": platform.python_version(), "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
     }  # fmt: skip
+
+
+def overlay(choices: Sequence[Choice]) -> Record:
+    """The record of several models on the same rows: the first one's, with the others' candidates."""
+    record = choices[0].record
+    for choice in choices[1:]:
+        start = len(record["candidates"])
+        about = choice.record["models"][0]
+        taken = {one["name"] for one in record["models"]}
+        names = (about["name"], *(f"{about['name']} {n}" for n in range(2, 2 + len(choices))))
+        about["name"] = next(name for name in names if name not in taken)
+        record["models"].append(about)
+        for one in choice.record["candidates"]:
+            record["candidates"].append(one | {"number": one["number"] + start, "model": about["name"]})
+        record["seconds"] += choice.record["seconds"]
+    return record

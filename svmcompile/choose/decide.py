@@ -15,6 +15,8 @@ from svmcompile.choose.wishes import Limits, Wishes
 Record = dict[str, Any]
 EQUAL_COST = 1.05  # costs this close count as equal, and the smaller program is taken
 EQUAL_DISAGREEMENT = 0.001
+CHEAPER = 0.8
+LABEL_LIMITS = ("same_labels", "agreement", "accuracy_loss")
 # Which figure a limit is about.
 FIGURES = {
     "latency_us": "time_us",
@@ -148,13 +150,24 @@ def _cost(one: Record, wishes: Wishes) -> float | None:
 
 
 def binding(records: Sequence[Record], wishes: Wishes, report_rows: int) -> dict[str, Record]:
-    """For each limit without which another candidate would win: that candidate."""
+    """For each limit without which another candidate would win: that candidate.
+
+    Without its limit on labels it is the one that keeps most of them at four fifths of the cost or less.
+    """
     own = decide(records, wishes, report_rows).winner
     found = {}
     for name in wishes.limits.given():
-        free: Any = False if name == "same_labels" else None
-        loose = replace(wishes.limits, **{name: free})
-        other = decide(records, replace(wishes, limits=loose), report_rows).winner
+        if name in LABEL_LIMITS:
+            loose = replace(wishes.limits, same_labels=False, agreement=None, accuracy_loss=None)
+            most = CHEAPER * ((own and _cost(own, wishes)) or 0.0)
+            rest = [
+                one for one in records if not misses(one, loose, 1) and (_cost(one, wishes) or most) < most
+            ]
+            other = min(rest, key=_disagreement, default=None)
+        else:
+            unset: Any = None
+            loose = replace(wishes.limits, **{name: unset})
+            other = decide(records, replace(wishes, limits=loose), report_rows).winner
         if other is not None and other is not own:
             found[name] = other
     return found

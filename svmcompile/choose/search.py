@@ -149,11 +149,8 @@ class Search:
         return decide(list(self.records.values()), self.task.wishes, len(self.task.report.X)).winner
 
     def race(self) -> None:
-        """Times of those that may win, or of all that were built if thorough, side by side in C.
-
-        None with a device, which is emulated.
-        """
-        if self.task.wishes.device:
+        """Times of those that may win, or of all that were built if thorough, side by side in C."""
+        if not self.task.wishes.needs_times:
             return
         built = [one for one in self.records.values() if one["state"] == "measured"]
         best = self.best()
@@ -162,7 +159,8 @@ class Search:
             built = [one for one in built if one["figures"]["time_us"] <= most or one["proven"]]
         folders = [self._place(one["number"]) for one in built]
         with steps("race", 0):
-            times = race_folders(folders, NAME, self.task.choose.X[:RACE_ROWS], RACE_SECONDS)
+            forms = [(one["target"], one["precision"]) for one in built]
+            times = race_folders(folders, forms, NAME, self.task.choose.X[:RACE_ROWS], RACE_SECONDS)
         for one, taken in zip(built, times, strict=True):
             one["figures"] |= {
                 "time_us": taken.single * 1e6, "batch_time_us": taken.batch * 1e6, "raced": True

@@ -20,6 +20,7 @@ from svmcompile.errors import OptionError
 TESTS = 3
 REPORT, CHOOSE = 0.4, 0.2  # shares of the rows
 MOST_REPORT = 0.7
+MARGIN = 1.5  # times the rows a promise needs without a difference: some may differ
 MOST_ROWS = 50_000  # for reporting; as many for choosing and fitting together
 Indices = NDArray[np.intp]
 
@@ -61,8 +62,8 @@ def tests_allowed(rows: int, agreement: float | None, level: float) -> int:
 
 
 def expected(count: int, rows: int, report_rows: int) -> int:
-    """How many of the reporting rows differ, if they go as the choosing rows did; half a row is added."""
-    return min(report_rows, math.ceil((count + 0.5) / (rows + 1) * report_rows - 0.5))
+    """How many of the reporting rows differ, if they go as the choosing rows did."""
+    return math.ceil(count / rows * report_rows)
 
 
 def split(rows: int, needed: int, seed: int, report_rows: int | None = None) -> Parts:
@@ -75,7 +76,8 @@ def split(rows: int, needed: int, seed: int, report_rows: int | None = None) -> 
     if report_rows is not None:
         report, left = np.arange(min(report_rows, MOST_ROWS)), rows
     else:
-        count = min(max(math.ceil(REPORT * rows), min(2 * needed, int(MOST_REPORT * rows))), MOST_ROWS)
+        wanted = min(math.ceil(MARGIN * needed), int(MOST_REPORT * rows))
+        count = min(max(math.ceil(REPORT * rows), wanted), MOST_ROWS)
         left = rows - count
         report = order[left:]
     choose = max(1, math.ceil(left * CHOOSE / (1 - REPORT)))

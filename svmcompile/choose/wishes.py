@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from svmcompile.accelerate.registry import method
 from svmcompile.device.cost import DeviceOptions, read_size
 from svmcompile.errors import OptionError
 
@@ -56,6 +57,7 @@ class Wishes:
     jobs: int = 0  # processes; 0 for one per core
     targets: tuple[str, ...] = ("c",)
     precision: str | None = None  # None: chosen as well
+    methods: tuple[str, ...] = ()  # those to try; all if none is named
 
     @property
     def cost_name(self) -> str:
@@ -69,6 +71,12 @@ class Wishes:
         return {"time": "time_us", "batch-time": "batch_time_us"}[self.minimise]
 
     @property
+    def needs_times(self) -> bool:
+        """Whether times of this machine decide anything; without them equal input gives an equal choice."""
+        timed = self.limits.latency_us is not None or self.limits.batch_latency_us is not None
+        return self.device is None and (timed or self.minimise in ("time", "batch-time"))
+
+    @property
     def size_name(self) -> str:
         """The figure that tells the size."""
         return "flash_bytes" if self.device else "table_bytes"
@@ -78,7 +86,7 @@ def read_wishes(given: Mapping[str, Any]) -> Wishes:
     """Wishes as users write them: numbers, or text with units; an error for what contradicts itself."""
     known = {
         *(limit.name.removesuffix("_us") for limit in fields(Limits)), "minimise", "cpu", "energy", "clock",
-        "confidence", "tolerance", "budget", "seed", "jobs", "targets", "precision",
+        "confidence", "tolerance", "budget", "seed", "jobs", "targets", "precision", "methods",
     }  # fmt: skip
     for name in given:
         if name not in known:
@@ -97,6 +105,7 @@ def read_wishes(given: Mapping[str, Any]) -> Wishes:
         jobs=_whole(asked, "jobs", 0),
         targets=_targets(asked.get("targets", ("c",))),
         precision=asked.get("precision"),
+        methods=_methods(asked.get("methods", ())),
     )
     return _check(wishes)
 
@@ -220,6 +229,13 @@ def _quantity(asked: Mapping[str, Any], name: str, units: Mapping[str, float], u
             f"without a unit it is in {usual}"
         )
     return float(match[1]) * factor
+
+
+def _methods(value: Any) -> tuple[str, ...]:
+    names = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+    for name in names:
+        method(name)  # which refuses what it does not know
+    return names
 
 
 def _targets(value: Any) -> tuple[str, ...]:

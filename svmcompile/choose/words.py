@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from svmcompile.choose.decide import Decision, Record, binding, decide
+from svmcompile.choose.decide import LABEL_LIMITS, Decision, Record, binding, decide
 from svmcompile.choose.wishes import Limits, Wishes
 
 LIMIT_WORDS = {
@@ -26,23 +27,27 @@ def sentence(record: Record, decision: Decision, wishes: Wishes) -> str:
     told = [f"Take {name(winner)}: {', '.join(figures(winner, record, wishes, decision.tests))}."]
     records, rows = record["candidates"], record["rows"]["report"]
     for limit, other in binding(records, wishes, rows).items():
-        if limit != "same_labels":
+        agreement = percent(other["agreement"]["report"]["share"])
+        if limit in LABEL_LIMITS:
+            told.append(f"Fewer labels kept? {capital(name(other))}: {brief(other, wishes)}, {agreement}.")
+        else:
             told.append(
                 f"Without the limit on {LIMIT_WORDS[limit]}: {name(other)}, {brief(other, wishes)}."
             )
-        else:
-            told.append(f"If some labels may change: {name(other)}, {brief(other, wishes)}.")
     kept = cheapest_proven(records, wishes, rows)
     if kept is not None and not winner["proven"]:
-        told.append(f"Every label kept? {name(kept).capitalize()}: {brief(kept, wishes)}.")
+        told.append(f"Every label kept? {capital(name(kept))}: {brief(kept, wishes)}.")
     return " ".join(told)
 
 
 def cheapest_proven(records: Sequence[Record], wishes: Wishes, rows: int) -> Record | None:
     """The best of those that change no label, whatever the other limits."""
-    from dataclasses import replace
-
     return decide(records, replace(wishes, limits=Limits(same_labels=True)), rows).winner
+
+
+def capital(text: str) -> str:
+    """With a capital letter, as at the start of a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def name(one: Record) -> str:
@@ -118,8 +123,6 @@ def no_winner(record: Record, wishes: Wishes, near: Sequence[Record]) -> str:
 
 def met_alone(record: Record, wishes: Wishes, limit: str) -> bool:
     """Whether some candidate meets one limit by itself."""
-    from dataclasses import replace
-
     alone = Limits(**{limit: getattr(wishes.limits, limit)})
     return (
         decide(record["candidates"], replace(wishes, limits=alone), record["rows"]["report"]).winner

@@ -9,12 +9,14 @@ from typing import Any
 
 from svmcompile import api
 from svmcompile.accelerate.registry import tuned
+from svmcompile.commands.auto import choice_file, hold_out, resolve
 from svmcompile.commands.device_fit import Asked, refuse
 from svmcompile.commands.options import CompileOptions, settings
-from svmcompile.data import read_data
+from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
+from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.targets.kits import default_profile
@@ -23,24 +25,22 @@ from svmcompile.targets.templating import name_from
 
 def run(options: CompileOptions) -> dict[str, Any]:
     """The report of what was written, with the sizes of the files."""
+    model = api.open_model(
+        options.model, trust_pickle=options.trust_pickle, n_features=options.features,
+        most_probable=options.most_probable,
+    )  # fmt: skip
+    options, figures = resolve(options, model)
     profile = options.profile or ("device" if options.cpu else default_profile(options.kit or ()))
     device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
     chosen = settings(options.set_)
-    if (options.ranges or options.given) and options.precision not in FIXED:
+    if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
     listings: dict[str, str] = {}
 
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
-    model = api.open_model(
-        options.model, trust_pickle=options.trust_pickle, n_features=options.features,
-        most_probable=options.most_probable,
-    )  # fmt: skip
-    data = None
-    if options.data is not None:
-        n_features, names = model.model.n_features, model.model.feature_names
-        data = read_data(options.data, label=options.label, n_features=n_features, feature_names=names)
+    data, held = _read(options, model)
     X, y = (None, None) if data is None else (data.X, data.y)
     watcher = watch if options.dump_ir else None
     begin = time.perf_counter()
@@ -51,15 +51,18 @@ def run(options: CompileOptions) -> dict[str, Any]:
     seconds = time.perf_counter() - begin if model.svm else 0.0
     name = name_from(options.model.stem) if options.name is None else options.name
     files = api.emit(
-        program, tuple(options.target or ["c"]), name, options.precision, profile, options.tables,
-        watch=watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
+        program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
+        watcher,  X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
+        held_out=held,
     )  # fmt: skip
     if device:
         cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)
         if shortfalls(cost, device):
             raise refuse(Asked(model, program, data, options, name), cost, device)
         files = with_cost(files, name, cost)
+    if "choice" in figures:
+        files["choice.json"] = choice_file(figures["choice"])
     api.write(files, options.output)
     if options.dump_ir:
         for listing, text in listings.items():
@@ -67,6 +70,17 @@ def run(options: CompileOptions) -> dict[str, Any]:
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+
+
+def _read(options: CompileOptions, model: Opened) -> tuple[Data | None, Data | None]:
+    """Rows to fit to, and rows held out to report on, where they are told apart."""
+    if options.data is None:
+        return None, None
+    known = model.model
+    data = read_data(
+        options.data, label=options.label, n_features=known.n_features, feature_names=known.feature_names
+    )
+    return (data, None) if options.rows is None else hold_out(data, options.rows)
 
 
 def _ranges(text: str | None, program: Program) -> tuple[Any, Any] | None:

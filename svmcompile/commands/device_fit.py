@@ -66,7 +66,7 @@ def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Opti
             advance(1)
             if found is None:
                 continue
-            text = change.text(asked.options.method, asked.options.precision)
+            text = change.text(asked.options.method, asked.options.number)
             if not shortfalls(found, wanted):
                 return OptionError(f"{start}; this fits: {text} ({_figures(found)})")
             tried.append(f"{text} ({found['flash_bytes']:,} bytes of flash)")
@@ -76,7 +76,7 @@ def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Opti
 
 
 def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> Iterator[Change]:
-    method, precision = asked.options.method, asked.options.precision
+    method, precision = asked.options.method, asked.options.number
     if precision not in FIXED and asked.data is not None:
         yield from (Change(method, number) for number in FIXED)
     if asked.model.svm is None:

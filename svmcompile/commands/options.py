@@ -50,12 +50,64 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompileOptions:
+class WishOptions:
+    """What `--method auto` and `explore` are asked for: limits, what should be least, how to search."""
+
+    same_labels: Annotated[
+        bool, Option("--same-labels", help="auto: never change a label of the model")
+    ] = False
+    agreement: Annotated[
+        float | None,
+        Option(help="auto: the model's label on this share of rows to come, say 0.995"),
+    ] = None
+    accuracy_loss: Annotated[
+        float | None, Option(help="auto: lose no more accuracy than this, for example 0.002; needs labels")
+    ] = None
+    latency: Annotated[str | None, Option(help="auto: time of one row at most, for example 2us")] = None
+    batch_latency: Annotated[
+        str | None, Option(help="auto: time of a row in batches at most, for example 500ns")
+    ] = None
+    max_bytes: Annotated[str | None, Option(help="auto: tables of at most this size, for example 20K")] = (
+        None
+    )
+    methods: Annotated[
+        str | None, Option(help="auto: methods to try, for example certified,reduced-set  [default: all]")
+    ] = None
+    minimise: Annotated[
+        str, Option(help="auto: time, batch-time, bytes; with --cpu also instructions, energy")
+    ] = "time"
+    budget: Annotated[str, Option(help="auto: how long to search, for example 30s, 2m or 1h")] = "2m"
+    confidence: Annotated[float, Option(help="auto: of what it promises about rows to come")] = 0.95
+    tolerance: Annotated[
+        float | None,
+        Option(help="auto, regressors: how far a value may be off to count as the same"),
+    ] = None
+    seed: Annotated[int, Option(help="auto: of the split into fitting, choosing and reporting rows")] = 0
+    jobs: Annotated[int, Option(help="auto: processes  [default: one per core]")] = 0
+    clock: Annotated[
+        str | None, Option(help="auto with --cpu: clock of the processor, for example 48MHz")
+    ] = None
+    cpu: Annotated[
+        str | None, Option(help="tell the cost on it, for example cortex-m4f; profile device")
+    ] = None
+    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, for example 32K")] = None
+    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack")] = None
+    energy: Annotated[
+        float | None,
+        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
+    ] = None
+    report_data: Annotated[
+        Path | None, Option(help="auto: rows to report on  [default: a part of --data]")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions(WishOptions):
     """Compile a model: the main job."""
 
     model: Model
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
-    method: Method = "exact"
+    method: Annotated[str, Option(help="see `svmcompile methods`; auto chooses one")] = "exact"
     set_: Annotated[
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
@@ -66,7 +118,19 @@ class CompileOptions:
         list[str] | None,
         Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
     ] = None
-    precision: Annotated[str, Option(help="f32, f64; in whole numbers q15, q7")] = "f32"
+    rows: Annotated[
+        str | None, Option(help="fit to COUNT@SEED rows of --data and report on the others")
+    ] = None
+    replay: Annotated[
+        Path | None, Option(help="build what a choice.json says, as --method auto wrote it")
+    ] = None
+    from_: Annotated[
+        Path | None, Option("--from", help="build a candidate of an explore.json; see --pick")
+    ] = None
+    pick: Annotated[int | None, Option(help="with --from: its number  [default: the one to take]")] = None
+    precision: Annotated[
+        str | None, Option(help="f32, f64; in whole numbers q15, q7  [default: f32, or what auto chooses]")
+    ] = None
     ranges: Annotated[
         str | None, Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
     ] = None
@@ -92,19 +156,36 @@ class CompileOptions:
     soft_double: Annotated[
         bool, Option("--soft-double", help="profile device: double in software where a claim needs it")
     ] = False
-    cpu: Annotated[
-        str | None, Option(help="tell the cost on it, for example cortex-m4f; profile device")
-    ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, for example 32K")] = None
-    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack")] = None
-    energy: Annotated[
-        float | None,
-        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
-    ] = None
     measure: Annotated[
         bool, Option("--measure", help="build the method's variants and keep what is quickest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
+    as_json: Json = False
+
+    @property
+    def number(self) -> str:
+        """The number type asked for."""
+        return self.precision or "f32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreOptions(WishOptions):
+    """Try methods and options on a model, and write a page that shows what each costs and keeps."""
+
+    model: Model
+    data: DataFile
+    output: Annotated[Path, Option("-o", "--output", help="folder for explore.json and explore.html")]
+    others: Annotated[
+        list[Path] | None, Option("--model", help="another model to lay over the first (repeatable)")
+    ] = None
+    label: Label = None
+    targets: Annotated[str, Option(help="c, onnx or c,onnx")] = "c"
+    checkpoint: Annotated[
+        Path | None, Option(help="folder that keeps what was found, to go on where a search stopped")
+    ] = None
+    cluster: Cluster = None
+    features: Features = None
+    trust_pickle: TrustPickle = False
     as_json: Json = False
 
 

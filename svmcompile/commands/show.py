@@ -15,6 +15,7 @@ from svmcompile.commands.options import (
     CompileOptions,
     ConvertOptions,
     DemoOptions,
+    ExploreOptions,
     InspectOptions,
     MethodsOptions,
     PredictOptions,
@@ -70,6 +71,8 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
 def compile(report: Report, options: CompileOptions) -> None:
     """What `compile` made."""
     cost = report["cost"]
+    if "choice" in report:
+        _choice(report["choice"])
     table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
     table.add_row("method", f"{report['method']} (claim {report['claim']})")
     table.add_row("features, classes", f"{report['n_features']}, {report['n_classes'] or 'regression'}")
@@ -110,6 +113,37 @@ def compile(report: Report, options: CompileOptions) -> None:
         console.print(f"note: {escape(note)}")
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
+
+
+def _choice(record: Report) -> None:
+    """The sentence that says what to take."""
+    console.print(escape(record["sentence"]))
+    for note in record["notes"]:
+        console.print(f"note: {escape(note)}")
+
+
+def explore(report: Report, options: ExploreOptions) -> None:
+    """What `explore` found: the sentence, and the candidates worth a look."""
+    _choice(report)
+    right = ("same label", "us/row", "us in batches", "tables", "flash", "instructions", "seconds")
+    table = _table("worth a look", "number", "candidate", "claim", *right, right=right)
+    front = [one for one in report["candidates"] if one["state"] == "measured" and not one["dominated"]]
+    for one in sorted(front, key=lambda one: one["agreement"]["report"]["share"], reverse=True):
+        figures = one["figures"]
+        count, flash = figures.get("instructions"), figures.get("flash_bytes")
+        times = (figures.get(key) for key in ("time_us", "batch_time_us"))
+        table.add_row(
+            str(one["number"]), escape(one["title"]), one["claim"],
+            "proven" if one["proven"] else f"{one['agreement']['report']['share']:.2%}",
+            *("" if time is None else f"{time:.3g}" for time in times),
+            size(figures["table_bytes"]), "" if flash is None else size(flash),
+            "" if count is None else f"{count:,.0f}", f"{one['seconds']:.1f}",
+        )  # fmt: skip
+    console.print(table)
+    states = [one["state"] for one in report["candidates"]]
+    left = f"{states.count('refused')} refused, {states.count('skipped')} not built"
+    console.print(f"{len(states)} candidates, {left}, in {report['seconds']:.0f} s")
+    console.print(f"the page: {escape(report['page'])}")
 
 
 def _stages(table: Table, details: dict[str, Any]) -> None:

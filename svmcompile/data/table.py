@@ -43,6 +43,10 @@ class Data:
     y: NDArray[Any] | None = None
     feature_names: tuple[str, ...] = ()
 
+    def take(self, rows: NDArray[np.intp]) -> Data:
+        """Some of the rows, by number."""
+        return Data(self.X[rows], None if self.y is None else self.y[rows], self.feature_names)
+
 
 def check_growth(path: Path, n_bytes: int) -> None:
     """Refuse an array out of all proportion to its file."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
@@ -76,7 +77,7 @@ def emit_files(
     program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
-    ranges: Any = None, given: str | None = None, soft_double: bool = False,
+    ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
     request = Request.of(program, target, name, precision, profile, tables, soft_double)
@@ -88,9 +89,11 @@ def emit_files(
         number=request.number, profile=request.profile, tables=request.tables,
     )  # fmt: skip
     if model is not None and X is not None:
-        report |= evaluate(ready, emitted.meaning, request.number, model, X, y)
+        test = (X, y) if held_out is None else (held_out.X, held_out.y)
+        report |= evaluate(ready, emitted.meaning, request.number, model, *test)
         fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
-        report["fitted_to_these_rows"] = fitted.claim is Claim.APPROXIMATE  # which flatter it
+        # Rows that a program was fitted to flatter it.
+        report["fitted_to_these_rows"] = held_out is None and fitted.claim is Claim.APPROXIMATE
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"

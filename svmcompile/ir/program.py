@@ -137,6 +137,12 @@ class Program:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0
 
+    def computes_as(self, other: Program) -> bool:
+        """Whether both have the same nodes and tables, wherever they came from."""
+        return self.body == other.body and all(
+            np.array_equal(table, other.tables[name]) for name, table in self.tables.items()
+        )
+
     def output(self, name: str) -> Value | None:
         """The value behind a public name, None if the program does not give it."""
         return next((output.value for output in self.outputs if output.name == name), None)

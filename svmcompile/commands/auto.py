@@ -1,0 +1,119 @@
+"""auto: flags become wishes, and what is chosen, replayed or picked becomes the options of `compile`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmcompile.choose.choice import Rows, choose, from_record
+from svmcompile.choose.wishes import Wishes, read_wishes
+from svmcompile.commands.options import CompileOptions, WishOptions
+from svmcompile.data import Data, read_data
+from svmcompile.errors import OptionError
+from svmcompile.flow.program import Opened
+
+WISHES = (
+    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods", "minimise",
+    "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram", "energy",
+)  # fmt: skip
+
+
+def wishes_of(options: WishOptions, **more: Any) -> Wishes:
+    """What the flags ask for."""
+    return read_wishes({name: getattr(options, name) for name in WISHES} | more)
+
+
+def read_rows(model: Opened, data: Path, report: Path | None, label: str | None) -> Rows:
+    """The rows of the files, checked against the model."""
+
+    def read(path: Path) -> Data:
+        known = model.model
+        return read_data(path, label=label, n_features=known.n_features, feature_names=known.feature_names)
+
+    last = None if report is None else read(report)
+    return Rows(read(data), last, str(data), None if report is None else str(report))
+
+
+def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
+    """Options that name what auto, a replay or a picked candidate says; what to add to the report."""
+    if options.replay or options.from_:
+        return _recorded(options, model), {}
+    if options.method != "auto":
+        return _without_wishes(options), {}
+    for flag, given in (("--set", options.set_), ("--tables", options.tables), ("--rows", options.rows),
+                        ("--measure", options.measure), ("--profile", options.profile)):  # fmt: skip
+        if given:
+            raise OptionError(f"{flag} is what --method auto chooses; leave it out, or name a method")
+    if options.data is None:
+        raise OptionError("--method auto needs rows like those to come; add --data FILE")
+    target = "onnx" if set(options.target or ()) == {"onnx"} else "c"
+    wishes = wishes_of(options, targets=target, precision=options.precision)
+    rows = read_rows(model, options.data, options.report_data, options.label)
+    choice = choose(model, rows, wishes)
+    if choice.decision.winner is None:
+        raise OptionError(choice.record["sentence"])
+    return _named(options, choice.record, choice.decision.winner), {"choice": choice.record}
+
+
+def _without_wishes(options: CompileOptions) -> CompileOptions:
+    """The options, if none of them asks something of auto alone."""
+    usual = CompileOptions(model=options.model, output=options.output)
+    for name in (*WISHES[: WISHES.index("cpu")], "report_data"):
+        if getattr(options, name) != getattr(usual, name):
+            flag = "--" + name.replace("_", "-")
+            raise OptionError(f"{flag} is for --method auto, and the method is {options.method!r}")
+    if options.pick is not None:
+        raise OptionError("--pick needs --from explore.json")
+    return options
+
+
+def _named(options: CompileOptions, record: dict[str, Any], winner: dict[str, Any]) -> CompileOptions:
+    """The options that build a candidate."""
+    one = from_record(winner)
+    rows = record["rows"]
+    return replace(
+        options, method=one.method, set_=[f"{key}={value}" for key, value in one.options.items()],
+        precision=one.precision, tables=one.tables, profile=one.profile, soft_double=one.soft_double,
+        target=options.target or [one.target], rows=f"{rows['fit']}@{record['settings']['seed']}",
+        replay=None, from_=None,
+    )  # fmt: skip
+
+
+def _recorded(options: CompileOptions, model: Opened) -> CompileOptions:
+    """The same for a file that was written before."""
+    path = options.replay or options.from_
+    assert path
+    try:
+        record = json.loads(path.read_text())
+        number = options.pick or record["winner"]
+        winner = next((one for one in record["candidates"] if one["number"] == number), None)
+        digests = {one["name"]: one["sha256"] for one in record["models"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OptionError(f"{path}: is no record of a choice ({type(error).__name__}: {error})") from None
+    if winner is None:
+        raise OptionError(f"{path}: has no candidate {number}; it has 1 to {len(record['candidates'])}")
+    if model.trained().source.sha256 != digests[winner["model"]]:
+        raise OptionError(f"{path}: was made from another model than {model.name}")
+    if winner["state"] != "measured":
+        raise OptionError(f"{path}: candidate {number} was not built: {winner['reason']}")
+    return _named(options, record, winner)
+
+
+def choice_file(record: dict[str, Any]) -> str:
+    """choice.json: what --replay needs, without the other candidates."""
+    winner = next(one for one in record["candidates"] if one["number"] == record["winner"])
+    slim = {key: record[key] for key in ("format", "sentence", "winner", "models", "settings", "rows")}
+    return json.dumps(slim | {"candidates": [winner]}, indent=2, sort_keys=True) + "\n"
+
+
+def hold_out(data: Data, text: str) -> tuple[Data, Data]:
+    """COUNT@SEED: so many rows, drawn with the seed, to fit to, and the others."""
+    count, at, seed = text.partition("@")
+    if not (at and count.isdecimal() and seed.isdecimal()) or not 0 < int(count) <= len(data.X):
+        raise OptionError(f"--rows {text!r} is not COUNT@SEED with a count from 1 to {len(data.X)}")
+    order = np.random.default_rng(int(seed)).permutation(len(data.X))
+    return data.take(order[: int(count)]), data.take(order[int(count) :])
