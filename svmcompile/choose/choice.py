@@ -104,6 +104,8 @@ def choose(
     }
     for one in records:
         one["model"] = record["models"][0]["name"]
+        fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}")
+        one["command"] = from_record(one).command(model.name, rows.name, fit)
         if decision.reasons.get(one["number"]) and one["state"] == "measured":
             one["reason"] = decision.reasons[one["number"]]
     record["sentence"] = (
@@ -264,8 +266,8 @@ def _notes(task: Task) -> list[str]:
     if not seen:
         return []
     return [
-        f"{seen:,} of the {len(report):,} reporting rows are support vectors, so the SVM was trained on these "
-        "rows, and agreement on new rows may be lower; give rows it has not seen"
+        f"{seen:,} of the {len(report):,} reporting rows are support vectors, so the SVM was trained on "
+        "these rows, and agreement on new rows may be lower; give rows it has not seen"
     ]
 
 

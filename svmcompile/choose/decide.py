@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from svmcompile.choose.statistics import tests_allowed
+from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.wishes import Limits, Wishes
 
 Record = dict[str, Any]
@@ -41,7 +41,7 @@ class Decision:
 def decide(records: Sequence[Record], wishes: Wishes, report_rows: int) -> Decision:
     """What to take, under limits and wishes."""
     limits = wishes.limits
-    tests = tests_allowed(report_rows, limits.agreement, 1 - wishes.confidence)
+    tests = finalists_allowed(report_rows, limits.agreement, 1 - wishes.confidence)
     reasons = {one["number"]: missed for one in records if (missed := misses(one, limits, tests))}
     eligible = [one for one in records if one["state"] == "measured" and not reasons.get(one["number"])]
     order = ordered([one for one in eligible if _cost(one, wishes) is not None], wishes)

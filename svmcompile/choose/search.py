@@ -20,7 +20,7 @@ from typing import Any
 from svmcompile.choose.build import NAME, Record, Task, blank, build_all
 from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.decide import decide, misses
-from svmcompile.choose.statistics import tests_allowed
+from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.timing import race_folders
 from svmcompile.files import write_file
 from svmcompile.flow.emission import Files
@@ -29,6 +29,7 @@ from svmcompile.progress import steps
 RACE_SECONDS = 0.3  # of each contender
 RACE_ROWS = 1000
 MORE_WORK = 2.0  # than the best so far: not built, or not raced
+KEEP_VECTORS = ("exact", "anytime", "certified")
 Group = tuple[Candidate, ...]
 Built = list[tuple[Record, Files]]
 
@@ -122,7 +123,9 @@ class Search:
     def _by_ladder(self, one: Candidate) -> str:
         """Why a step of a ladder cannot win: a smaller one does, or a larger one agrees too little."""
         limits = self.task.wishes.limits
-        tests = tests_allowed(len(self.task.report.X), limits.agreement, 1 - self.task.wishes.confidence)
+        tests = finalists_allowed(
+            len(self.task.report.X), limits.agreement, 1 - self.task.wishes.confidence
+        )
         for other in (other for group in self.groups for other in group):
             record = self.records.get(other.number)
             same = other.family == one.family and other.size is not None
@@ -168,11 +171,12 @@ class Search:
 
 
 def predicted_bytes(one: Candidate, task: Task) -> int:
-    """Bytes that the tables take at least: of a reduced set its vectors and weights."""
-    if one.method != "reduced-set":
+    """Bytes that the tables take at least: those of the vectors that are kept."""
+    kept = {"reduced-set": one.options.get("budget", 0)} | dict.fromkeys(KEEP_VECTORS, task.svm.n_vectors)
+    if task.svm.kernel.kind not in ("rbf", "sigmoid"):  # others may be folded into fewer numbers
         return 0
     width = 2 if one.tables == "f16" else {"f64": 8, "f32": 4, "q15": 2, "q7": 1}[one.precision]
-    return int(one.options["budget"]) * width * task.svm.kernel_width
+    return int(kept.get(one.method, 0)) * width * task.svm.kernel_width
 
 
 def grouped(found: Sequence[Candidate]) -> list[Group]:

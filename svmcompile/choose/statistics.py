@@ -54,7 +54,7 @@ def rows_needed(agreement: float, level: float) -> int:
     return math.ceil(math.log(level) / math.log(agreement))
 
 
-def tests_allowed(rows: int, agreement: float | None, level: float) -> int:
+def finalists_allowed(rows: int, agreement: float | None, level: float) -> int:
     """How many candidates may be held against the reporting rows: more cost power, which few rows lack."""
     if agreement is None:
         return TESTS

@@ -62,7 +62,7 @@ def name(one: Record) -> str:
 
 def figures(one: Record, record: Record, wishes: Wishes, tests: int) -> list[str]:
     """All that matters of the winner."""
-    words = [brief(one, wishes)]
+    words = [brief(one, wishes, room=True)]
     report = one["agreement"]["report"]
     what = "the value of your SVM" if record["models"][0]["is_regressor"] else "the label of your SVM"
     if one["proven"]:
@@ -84,12 +84,12 @@ def figures(one: Record, record: Record, wishes: Wishes, tests: int) -> list[str
     return words
 
 
-def brief(one: Record, wishes: Wishes) -> str:
-    """Size and time."""
+def brief(one: Record, wishes: Wishes, room: bool = False) -> str:
+    """Size and time, with the room there is for it if asked."""
     figures, device, words = one["figures"], wishes.device, []
     if device:
-        room = f" of {size(wishes.limits.flash)}" if wishes.limits.flash else ""
-        words.append(f"{size(figures['flash_bytes'])}{room} flash")
+        limit = f" of {size(wishes.limits.flash)}" if wishes.limits.flash and room else ""
+        words.append(f"{size(figures['flash_bytes'])}{limit} flash")
         if figures.get("time_us") is not None and wishes.clock_mhz:
             words.append(f"{duration(figures['time_us'])} at {wishes.clock_mhz:g} MHz")
         else:

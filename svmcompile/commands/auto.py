@@ -17,8 +17,9 @@ from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
 
 WISHES = (
-    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods", "minimise",
-    "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram", "energy",
+    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
+    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
+    "energy",
 )  # fmt: skip
 
 

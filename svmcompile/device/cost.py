@@ -76,7 +76,7 @@ def device_cost(
         raise OptionError("only C has a cost on a device; add target c")
     report = json.loads(files[f"{name}.json"])
     if can_measure(chosen):
-        cost = _measured(files, name, chosen, rows)
+        cost = _measured(files, name, chosen, rows, report["precision"])
     else:
         cost = _predicted(chosen, report)
     cost |= {"cpu": chosen.name, "unit": chosen.unit, "row_bytes": 4 * report["n_features"]}
@@ -99,10 +99,11 @@ def _has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def _measured(files: Files, name: str, cpu: Cpu, rows: Any) -> dict[str, Any]:
+def _measured(files: Files, name: str, cpu: Cpu, rows: Any, precision: str) -> dict[str, Any]:
     from svmcompile.device.measure import measure
 
-    most = ROWS if cpu.hard_float or cpu.family == "wasm" else ROWS_WITHOUT_FPU
+    in_hardware = cpu.family == "wasm" or (cpu.hard_float and precision != "f64")
+    most = ROWS if in_hardware else ROWS_WITHOUT_FPU
     found = measure(cpu, name, files, some_of(np.asarray(rows), most))
     return {
         "flash_bytes": found.flash,
