@@ -176,7 +176,7 @@ def wishes_key(wishes: Wishes) -> tuple[Any, ...]:
     """What of the wishes changes the figures of a candidate."""
     device = wishes.device
     return (
-        wishes.seed, wishes.confidence, wishes.tolerance, wishes.clock_mhz, wishes.limits.agreement,
+        wishes.seed, wishes.confidence, wishes.tolerance, wishes.clock_mhz, wishes.needs_times,
         device and (device.cpu.name, device.picojoules), versions()["svmcompile"],
     )  # fmt: skip
 
