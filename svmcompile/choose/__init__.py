@@ -1,0 +1,1 @@
+"""Choosing a method: candidates, their figures, the rule of choice, and the page that shows them."""

@@ -1,0 +1,107 @@
+/* Elements and numbers. Text from the record enters the page through textContent alone. */
+const at = (id) => document.getElementById(id);
+const record = JSON.parse(at("record").textContent);
+const settings = record.settings, candidates = record.candidates;
+const is_set = (value) => value !== null && value !== undefined;
+const GAP = "\u202f"; /* a narrow space that does not break, between a number and its unit */
+
+function fill(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "text") element.textContent = value;
+    else if (value === true) element.setAttribute(key, "");
+    else if (is_set(value) && value !== false) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => is_set(child) && child !== false));
+  return element;
+}
+const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const draw = (tag, attributes, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+function digits(number, count = 3) {
+  if (!is_set(number)) return "\u2013";
+  const size = Math.abs(number);
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return number.toExponential(count - 1);
+  const places = size >= 1 ? Math.max(0, count - 1 - Math.floor(Math.log10(size))) : count;
+  const [whole, part] = String(Number(size >= 1 ? number.toFixed(places) : number.toPrecision(count))).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  return part ? grouped + "." + part : grouped;
+}
+function unit(number, steps) {
+  if (!is_set(number)) return "\u2013";
+  const step = steps.find(([least]) => Math.abs(number) >= least) || steps[steps.length - 1];
+  return digits(number / step[1]) + GAP + step[2];
+}
+const time = (us) => unit(us, [[1e6, 1e6, "s"], [1e3, 1e3, "ms"], [0.1, 1, "\u00b5s"], [0, 1e-3, "ns"]]);
+const bytes = (count) => unit(count, [[1048576, 1048576, "MB"], [1024, 1024, "KB"], [0, 1, "B"]]);
+const energy = (nj) => unit(nj, [[1e6, 1e6, "mJ"], [1e3, 1e3, "\u00b5J"], [0, 1, "nJ"]]);
+
+/* Shares near 1 need more places: 99.95 %, not 100 %. Bounds are rounded to the unfavourable side. */
+function percent(share, round = Math.round) {
+  if (!is_set(share)) return "\u2013";
+  const rest = Math.min(Math.abs(share), Math.abs(1 - share));
+  const places = rest > 0 ? Math.min(5, Math.max(1, Math.ceil(-Math.log10(rest)) - 1)) : 0;
+  const scale = 10 ** places, value = round(Number((share * 100 * scale).toPrecision(12))) / scale;
+  return String(value) + GAP + "%";
+}
+const small = (share) => (is_set(share) ? digits(share * 100) + GAP + "%" : "\u2013");
+const plural = (count, noun) => count.toLocaleString("en-US") + " " + noun + (count === 1 ? "" : "s");
+const short = (text, most) => (text.length > most ? text.slice(0, most - 1) + "\u2026" : text);
+
+function agreement_text(candidate) {
+  if (candidate.proven) return "every label, proven";
+  const report = candidate.agreement && candidate.agreement.report;
+  if (!report) return "\u2013";
+  return percent(report.share) + " (" + percent(report.low[0], Math.floor) + " to " + percent(report.high, Math.ceil) + ")";
+}
+function accuracy_text(candidate) {
+  const one = candidate.accuracy;
+  if (!one) return "\u2013";
+  const bounds = is_set(one.low) && is_set(one.high);
+  return percent(one.share) + (bounds ? " (" + percent(one.low, Math.floor) + " to " + percent(one.high, Math.ceil) + ")" : "");
+}
+
+/* Costs a candidate may have, in the order in which they are offered. */
+const FIGURES = [
+  { key: "time_us", name: "time per row", format: time },
+  { key: "batch_time_us", name: "time per row in batches", format: time },
+  { key: "instructions", name: "instructions per row", format: digits },
+  { key: "worst_instructions", name: "instructions, worst row", format: digits },
+  { key: "energy_nj", name: "energy per row", format: energy },
+  { key: "flash_bytes", name: "flash", format: bytes },
+  { key: "ram_bytes", name: "memory", format: bytes },
+  { key: "table_bytes", name: "table bytes", format: bytes },
+  { key: "file_bytes", name: "size of files", format: bytes },
+].filter((figure) => candidates.some((one) => is_set(one.figures[figure.key])));
+const figure_named = (key) => FIGURES.find((figure) => figure.key === key);
+
+/* A command with a button that copies it. Pages from disk may have no clipboard: select the text then. */
+function command_line(text, title) {
+  const code = make("code", { text }), button = make("button", { type: "button", class: "copy", "aria-label": "Copy the command of " + title });
+  button.textContent = "Copy";
+  button.addEventListener("click", () => copy(text, code).then((done) => {
+    button.textContent = done ? "Copied" : "Selected";
+    announce(done ? "Command copied" : "Command selected");
+    setTimeout(() => { button.textContent = "Copy"; }, 1600);
+  }));
+  return [code, button];
+}
+async function copy(text, element) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(element);
+    return document.execCommand("copy");
+  }
+}
+function announce(text) {
+  at("live").textContent = text;
+}
+function download(name, type, text) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
