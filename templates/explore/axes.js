@@ -1,6 +1,6 @@
 /* What the axes show. On the y axis every value is a loss: 0 is best, whatever the axis is called. */
 const Y_AXES = [
-  { key: "disagreement", name: "labels that change", title: "share of labels that change", format: small,
+  { key: "disagreement", name: outcomes() + " that change", title: "share of " + outcomes() + " that change", format: small,
     loss(one) {
       if (one.proven) return { value: 0, low: 0, high: 0 };
       const report = one.agreement && one.agreement.report;
@@ -34,7 +34,7 @@ function make_scale(log, values, from, to, { zero = true, base = 10, format, roo
     const inside = Math.min(high, Math.max(low, value));
     return from + ((to - from) * (turn(inside) - first)) / span;
   };
-  const marks = log ? log_ticks(low, high, base) : linear_ticks(low, high);
+  const marks = log && high / low > 6 ? log_ticks(low, high, base) : linear_ticks(low, high, base);
   const most = Math.max(2, Math.floor(Math.abs(to - from) / room)), every = Math.ceil(marks.length / most);
   const ticks = marks.filter((_, index) => index % every === 0);
   return { place, ticks: ticks.map((value) => ({ value, at: place(value), text: format(value) })) };
@@ -52,9 +52,9 @@ function log_ticks(low, high, base) {
   return found;
 }
 
-function linear_ticks(low, high) {
-  const rough = (high - low) / 6, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((count) => count * power).find((one) => one >= rough);
+function linear_ticks(low, high, base) {
+  const rough = (high - low) / 6, power = base ** Math.floor(Math.log(rough) / Math.log(base));
+  const step = (base === 10 ? [1, 2, 5, 10] : [1, 2]).map((count) => count * power).find((one) => one >= rough) || power;
   const found = [];
   for (let index = Math.ceil(low / step); index * step <= high; index++) found.push(Number((index * step).toPrecision(12)));
   return found;

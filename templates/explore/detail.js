@@ -2,16 +2,15 @@
 function draw_detail() {
   const one = candidates.find((candidate) => candidate.number === state.pinned), place = at("detail");
   place.hidden = !one;
+  place.classList.toggle("same", state.pinned === record.winner);
   if (!one) return place.replaceChildren();
   const close = make("button", { type: "button", class: "quiet", text: "Unpin", onclick: () => pin(null) });
   const title = make("h2", {}, small_glyph(one.method, one.precision), make("bdi", { text: one.number + "  " + one.title }));
-  const parts = [make("div", { class: "bar" }, title, close), make("p", { class: "soft", text: about(one) })];
+  const parts = [make("div", { class: "bar" }, title, close), make("p", { class: "soft" }, make("b", { class: "verdict", text: sentence_case(verdict(one)) }), " \u00b7 " + about(one))];
   if (one.command) parts.push(make("div", { class: "command" }, ...command_line(one.command, one.title)));
-  parts.push(make("p", { class: "verdict", text: sentence_case(verdict(one)) + (state.choice.winner !== one && one.reason && !verdict(one).includes(one.reason) ? "; in the search: " + one.reason : "") }));
   parts.push(figures_list(one));
-  const more = [stages_part(one), confusion_part(one)].filter(Boolean);
-  if (more.length) parts.push(make("div", { class: "parts" }, ...more));
-  parts.push(differences_part(one));
+  const work = [stages_part(one), confusion_part(one)].filter(Boolean), rows = differences_part(one);
+  if (work.length || rows) parts.push(make("div", { class: "parts" }, make("div", {}, ...work), rows));
   return place.replaceChildren(...parts.filter(Boolean));
 }
 const sentence_case = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
@@ -24,14 +23,17 @@ function about(one) {
 }
 
 function figures_list(one) {
-  const lines = [[regression() ? "values kept" : "labels kept", agreement_text(one)], ["accuracy", accuracy_text(one)],
+  const lines = [[outcomes() + " kept", agreement_text(one)], ["accuracy", accuracy_text(one)],
     ["worst decision error", digits(one.max_decision_error)],
     ...FIGURES.map((figure) => [figure.name + (one.figures.predicted ? ", predicted" : ""), figure.format(one.figures[figure.key])]),
     ["seconds to build and measure", is_set(one.seconds) ? digits(one.seconds) : "\u2013"]];
   return make("dl", { class: "figures" }, ...lines.filter(([, text]) => text !== "\u2013").map(([name, text]) =>
-    make("div", {}, make("dt", { text: name }), make("dd", { text }))));
+    make("div", {}, make("dt", { text: name }), figure_text(text))));
 }
-const regression = () => record.models.every((model) => model.is_regressor);
+function figure_text(text) {
+  const [figure, bounds] = text.split(" (");
+  return make("dd", {}, figure, bounds && make("small", { text: bounds.slice(0, -1) }));
+}
 
 /* Where the work goes: how many rows get to a stage, what it computes there and reads. */
 function stages_part(one) {
@@ -44,9 +46,9 @@ function stages_part(one) {
     make("tbody", {}, ...one.stages.map((stage) => make("tr", {}, make("th", { scope: "row" }, make("bdi", { text: stage.name })), ...columns.map((column) => cell(stage, column)))))));
 }
 function bar(share) {
-  const inner = make("span", { class: "fill" });
+  const inner = make("span");
   inner.style.width = (100 * Math.min(1, share)).toFixed(1) + "%";
-  return make("span", { class: "track", "aria-hidden": "true" }, inner);
+  return make("span", { class: "rail", "aria-hidden": "true" }, inner);
 }
 
 /* A matrix where many classes change and their names are short, a list of pairs elsewhere. */
@@ -56,7 +58,7 @@ function confusion_part(one) {
   const used = new Set(pairs.flatMap(([from, to]) => [from, to])), model = record.models.find((each) => each.name === one.model);
   const labels = model && model.labels ? model.labels.filter((label) => used.has(label)) : [...used];
   const total = pairs.reduce((sum, pair) => sum + pair[2], 0), matrix = labels.length > 2 && labels.length <= 12 && labels.every((label) => label.length <= 6);
-  return make("section", {}, make("h3", { text: "Labels that change" }),
+  return make("section", {}, make("h3", { text: sentence_case(outcomes()) + " that change" }),
     make("p", { class: "soft", text: plural(total, "row") + " of " + record.rows.report.toLocaleString("en-US") + (matrix ? "; down: the SVM, across: this program" : "; the SVM's label, then this program's") }),
     matrix ? confusion_matrix(labels, pairs) : confusion_list(pairs));
 }

@@ -29,7 +29,7 @@ function digits(number, count = 3) {
   return part ? grouped + "." + part : grouped;
 }
 function unit(number, steps) {
-  if (!is_set(number)) return "\u2013";
+  if (!number) return digits(number);
   const step = steps.find(([least]) => Math.abs(number) >= least) || steps[steps.length - 1];
   return digits(number / step[1]) + GAP + step[2];
 }
@@ -43,24 +43,27 @@ function percent(share, round = Math.round) {
   const rest = Math.min(Math.abs(share), Math.abs(1 - share));
   const places = rest > 0 ? Math.min(5, Math.max(1, Math.ceil(-Math.log10(rest)) - 1)) : 0;
   const scale = 10 ** places, value = round(Number((share * 100 * scale).toPrecision(12))) / scale;
-  return String(value) + GAP + "%";
+  return value.toFixed(places) + GAP + "%";
 }
+const plain_percent = (share) => String(Number((share * 100).toPrecision(8))) + GAP + "%";
 const small = (share) => (is_set(share) ? digits(share * 100) + GAP + "%" : "\u2013");
 const plural = (count, noun) => count.toLocaleString("en-US") + " " + noun + (count === 1 ? "" : "s");
 const short = (text, most) => (text.length > most ? text.slice(0, most - 1) + "\u2026" : text);
 
-function agreement_text(candidate) {
-  if (candidate.proven) return "every label, proven";
-  const report = candidate.agreement && candidate.agreement.report;
-  if (!report) return "\u2013";
-  return percent(report.share) + " (" + percent(report.low[0], Math.floor) + " to " + percent(report.high, Math.ceil) + ")";
+/* What is compared with the SVM. */
+function outcomes() {
+  return record.models.every((model) => model.is_regressor) ? "values" : "labels";
 }
-function accuracy_text(candidate) {
-  const one = candidate.accuracy;
-  if (!one) return "\u2013";
-  const bounds = is_set(one.low) && is_set(one.high);
-  return percent(one.share) + (bounds ? " (" + percent(one.low, Math.floor) + " to " + percent(one.high, Math.ceil) + ")" : "");
+
+/* A share measured on the reporting rows, and its bounds in brackets. */
+function share_text(measured) {
+  if (!measured) return "\u2013";
+  const low = Array.isArray(measured.low) ? measured.low[0] : measured.low;
+  const bounds = is_set(low) && is_set(measured.high);
+  return percent(measured.share) + (bounds ? ` (${percent(low, Math.floor)} to ${percent(measured.high, Math.ceil)})` : "");
 }
+const agreement_text = (one) => (one.proven ? "every " + outcomes().slice(0, -1) + ", proven" : share_text(one.agreement && one.agreement.report));
+const accuracy_text = (one) => share_text(one.accuracy);
 
 /* Costs a candidate may have, in the order in which they are offered. */
 const FIGURES = [
@@ -78,7 +81,9 @@ const figure_named = (key) => FIGURES.find((figure) => figure.key === key);
 
 /* A command with a button that copies it. Pages from disk may have no clipboard: select the text then. */
 function command_line(text, title) {
-  const code = make("code", { text }), button = make("button", { type: "button", class: "copy", "aria-label": "Copy the command of " + title });
+  /* A word keeps together: no browser may break a line inside of --data. */
+  const words = text.split(" ").flatMap((word, index) => [index ? " " : "", make("span", { text: word })]);
+  const code = make("code", {}, ...words), button = make("button", { type: "button", class: "copy", "aria-label": "Copy the command of " + title });
   button.textContent = "Copy";
   button.addEventListener("click", () => copy(text, code).then((done) => {
     button.textContent = done ? "Copied" : "Selected";

@@ -22,7 +22,7 @@ function names(box, view) {
 function describe(one) {
   const parts = [one.number + ", " + one.title, one.precision, one.claim.toLowerCase().replace("_", " ")];
   if (record.models.length > 1) parts.push("model " + one.model);
-  if (one.agreement || one.proven) parts.push("same labels: " + agreement_text(one));
+  if (one.agreement || one.proven) parts.push(outcomes() + " kept: " + agreement_text(one));
   const figure = one.figures[state.x.axis.key];
   if (is_set(figure)) parts.push(state.x.axis.name + ": " + state.x.axis.format(figure));
   parts.push(verdict(one));
@@ -34,7 +34,7 @@ function verdict(one) {
   if (one.state !== "measured") return one.state + (one.reason ? ": " + one.reason : "");
   const unmet = state.choice.unmet.get(one.number) || [];
   if (state.choice.winner === one) return "taken";
-  if (unmet.length) return "misses " + unmet.map((name) => LIMIT_NAMES[name]).join(", ");
+  if (unmet.length) return unmet.map((name) => LIMITS[name][1]).join(", ");
   if (state.choice.failed.has(one.number)) return "failed on the reporting rows";
   return one.reason || "meets the limits";
 }
@@ -42,7 +42,7 @@ function verdict(one) {
 function show_tip(number) {
   const dot = dots.get(String(number)), tip = at("tip");
   if (!dot) return;
-  const one = dot.one, lines = [["labels kept", agreement_text(one)], ["accuracy", one.accuracy && accuracy_text(one)],
+  const one = dot.one, lines = [[outcomes() + " kept", agreement_text(one)], ["accuracy", one.accuracy && accuracy_text(one)],
     ["worst decision error", is_set(one.max_decision_error) && digits(one.max_decision_error)],
     ...FIGURES.map((figure) => [figure.name, is_set(one.figures[figure.key]) && figure.format(one.figures[figure.key]) + (one.figures.predicted ? ", predicted" : "")])];
   tip.replaceChildren(make("strong", {}, small_glyph(one.method, one.precision), make("bdi", { text: one.number + "  " + one.title })),

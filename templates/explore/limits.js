@@ -1,6 +1,8 @@
 /* Limits: a slider each, whose last stop on the loose side is "no limit". */
-const LIMIT_NAMES = { same_labels: "every label", agreement: "the labels kept", accuracy_loss: "the accuracy", latency_us: "the time", batch_latency_us: "the time in batches",
-  max_bytes: "the table bytes", flash: "the flash", ram: "the memory" };
+const LIMITS = { /* what is said of those that meet one, and of those that do not */
+  same_labels: ["proven", "not proven"], agreement: ["sure to keep so many", "may change too many"], accuracy_loss: ["accurate enough", "may lose too much accuracy"],
+  latency_us: ["fast enough", "too slow"], batch_latency_us: ["fast enough in batches", "too slow in batches"], max_bytes: ["small enough", "too large"],
+  flash: ["fit into the flash", "too large for the flash"], ram: ["fit into memory", "need too much memory"] };
 const AGREEMENTS = [null, 0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.998, 0.999, 0.9995, 0.9999, "proven"];
 const LOSSES = [0, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, null];
 
@@ -24,13 +26,13 @@ function with_stop(stops, value, down) {
 
 function limit_controls() {
   const given = settings.limits, found = [];
-  found.push({ id: "agreement", name: regression() ? "values kept" : "labels kept", stops: with_stop(AGREEMENTS, given.agreement, true),
-    text: (stop) => (stop === null ? "no limit" : stop === "proven" ? "every one, proven" : "at least " + percent(stop)),
+  found.push({ id: "agreement", name: outcomes() + " kept", stops: with_stop(AGREEMENTS, given.agreement, true),
+    text: (stop) => (stop === null ? "no limit" : stop === "proven" ? "every one, proven" : "at least " + plain_percent(stop)),
     get: (limits) => (limits.same_labels ? "proven" : limits.agreement),
     set: (limits, stop) => Object.assign(limits, { same_labels: stop === "proven", agreement: stop === "proven" ? null : stop }) });
   const simple = (id, name, stops, text) => found.push({ id, name, stops: with_stop(stops, given[id]), text: (stop) => (stop === null ? "no limit" : text(stop)),
     get: (limits) => limits[id], set: (limits, stop) => { limits[id] = stop; } });
-  if (candidates.some((one) => one.accuracy && one.accuracy.expected_loss_high)) simple("accuracy_loss", "accuracy lost", LOSSES, (stop) => "at most " + small(stop));
+  if (candidates.some((one) => one.accuracy && one.accuracy.expected_loss_high)) simple("accuracy_loss", "accuracy lost", LOSSES, (stop) => "at most " + plain_percent(stop));
   for (const [id, key] of Object.entries(UPPER_LIMITS)) {
     const figure = figure_named(key), known = candidates.some((one) => one.state === "measured" && is_set(one.figures[key]));
     const extra = !is_set(given[id]) && (id === "batch_latency_us" || id === "ram" || (id === "max_bytes" && figure_named("flash_bytes")));
@@ -47,6 +49,7 @@ function make_limits() {
     const show = () => {
       output.textContent = control.text(control.stops[slider.value]);
       slider.setAttribute("aria-valuetext", output.textContent);
+      slider.classList.toggle("off", control.stops[slider.value] === null);
     };
     slider.value = control.stops.indexOf(is_set(now) ? now : null);
     slider.addEventListener("input", () => {
@@ -66,7 +69,7 @@ function make_limits() {
 
 /* The winner under the limits; where there is none, how many candidates meet each limit alone. */
 function draw_choice() {
-  const { winner, failed, unmet, count } = state.choice, place = at("choice"), used = at("limits").querySelectorAll(".limit").length;
+  const { winner, failed, unmet, count } = state.choice, place = at("choice");
   if (winner) {
     const key = cost_key(state.minimise), size = cost_key("bytes"), figures = [key, ...(size !== key ? [size] : [])].filter((name) => is_set(winner.figures[name]));
     place.replaceChildren(make("p", { class: "eyebrow", text: "auto takes" }),
@@ -74,13 +77,12 @@ function draw_choice() {
       make("p", { class: "soft" }, ...[agreement_text(winner), ...figures.map((name) => figure_named(name).format(winner.figures[name]) + " " + figure_named(name).name)].map((text) => make("span", { class: "line", text }))),
       make("div", { class: "command" }, ...command_line(winner.command, winner.title)));
   } else {
-    const alone = Object.keys(LIMIT_NAMES).map((name) => [name, candidates.filter((one) => one.state === "measured" && !(unmet.get(one.number) || [name]).includes(name)).length])
+    const alone = Object.keys(LIMITS).map((name) => [name, candidates.filter((one) => one.state === "measured" && !(unmet.get(one.number) || [name]).includes(name)).length])
       .filter(([name]) => (name === "same_labels" ? state.limits.same_labels : is_set(state.limits[name])));
     place.replaceChildren(make("p", { class: "eyebrow", text: "auto takes" }), make("p", { id: "winner", "data-number": "", class: "winner-name none", text: "None meets all of these" }),
-      make("ul", { class: "soft" }, ...alone.map(([name, number]) => make("li", { text: LIMIT_NAMES[name] + ": met by " + number })),
+      make("ul", { class: "soft" }, ...alone.map(([name, number]) => make("li", { text: number + " " + LIMITS[name][0] })),
         failed.size > 0 && make("li", { text: plural(failed.size, "finalist") + " failed on the reporting rows" })));
   }
-  place.append(make("p", { class: "fine", text: "Bounds of " + percent(settings.confidence) + " confidence, for the best of up to " + count + (count === 1 ? " finalist." : " finalists.") }));
-  return used;
+  place.append(make("p", { class: "fine", text: "Bounds of " + plain_percent(settings.confidence) + " confidence, for the best of up to " + count + (count === 1 ? " finalist." : " finalists.") }));
 }
 

@@ -58,7 +58,7 @@ function make_filters() {
       key === "method" && small_glyph(text, "f32"), key === "precision" && small_glyph("exact", text), key === "model" && line_sample(text), make("bdi", { text: short(text.toLowerCase().replace("_", " ") === text ? text : key === "claim" ? text.toLowerCase().replace("_", " ") : text, 40) })));
     at("filters").append(make("div", { class: "filter", role: "group", "aria-label": "Show by " + name }, make("span", { class: "soft", text: name }), ...chips));
   }
-  at("filters").append(make("p", { class: "fine", text: "Filled: nothing is both cheaper and better. Hollow: beaten, or dashed: refused or never built. Line: the front on these axes. Thin bars: " + percent(settings.confidence) + " bounds. Faint: misses a limit." }));
+  at("filters").append(make("p", { class: "fine", text: "Filled: nothing is both cheaper and better. Hollow: beaten, or dashed: refused or never built. Line: the front on these axes. Thin bars: " + plain_percent(settings.confidence) + " bounds. Faint: misses a limit." }));
 }
 function line_sample(model) {
   const index = record.models.findIndex((one) => one.name === model);
@@ -75,7 +75,7 @@ function toggle(key, value, chip) {
 
 function make_head() {
   const taken = candidates.find((one) => one.number === record.winner);
-  at("sentence").textContent = record.sentence;
+  at("sentence").textContent = record.sentence.replace(/(\d) (?=(%|[\u00b5mn]?s|[KM]?B|MHz)(?!\w))/g, "$1\u00a0");
   at("taken").hidden = !taken;
   if (taken) at("taken").append(...command_line(taken.command, taken.title));
   at("models").append(...record.models.map((model) => make("li", {}, make("b", {}, make("bdi", { text: short(model.file || model.name, 80) })), make("span", { text: [model.source, model.kernel + " kernel",

@@ -22,7 +22,7 @@ function layout(width) {
   const losses = shown.map((one) => axis.loss(one)), costs = shown.map((one) => one.figures[state.x.axis.key]);
   const lanes = [];
   if (state.y.log && axis.key === "disagreement" && shown.some((one) => one.proven)) lanes.push("none, proven");
-  if (state.y.log && losses.some((loss, i) => loss && loss.value <= 0 && !(lanes.length && shown[i].proven))) lanes.push("none seen");
+  if (state.y.log && losses.some((loss, i) => loss && loss.value <= 0 && !(lanes.length && shown[i].proven))) lanes.push("none, seen");
   const unknown = shown.filter((_, i) => !losses[i] && !is_set(costs[i])).length;
   const columns = Math.min(unknown, narrow ? 3 : 6), rows = columns ? Math.ceil(unknown / columns) : 1;
   const strip = losses.some((loss) => !loss) ? Math.max(STRIP, rows * 17 + 14) : 0;
@@ -39,7 +39,7 @@ function place_dots(box) {
   const losses = new Map(shown.map((one) => [one, axis.loss(one)]));
   const x = make_scale(state.x.log, [...shown.map((one) => one.figures[x_key]).filter(is_set)], box.left + 10, box.right - 12,
     { format, base: format === bytes ? 2 : 10, room: 62 });
-  const heights = [...losses.values()].filter(Boolean).flatMap((loss) => [loss.value, loss.high]);
+  const heights = [...losses.values()].filter(Boolean).flatMap((loss) => [loss.value, loss.high, axis.flip ? loss.low : loss.value]);
   const y = make_scale(state.y.log, heights, box.good, box.bad, { format: axis.format, zero: !axis.flip, room: 34 });
   let corner = 0;
   const found = shown.map((one) => {
@@ -53,11 +53,12 @@ function place_dots(box) {
     }
     return dot;
   });
-  return { x, y, dots: spread(found) };
+  const weight = ({ one }) => (state.choice.winner === one ? 4 : state.pinned === one.number ? 3 : one.state === "measured" ? 2 - one.dominated : 0);
+  return { x, y, dots: spread(found).sort((a, b) => weight(a) - weight(b) || a.x - b.x) }; /* what matters on top */
 }
 function lane_of(box, one, loss) {
   if (!loss || !state.y.log || loss.value > 0) return -1;
-  return one.proven && box.lanes[0] === "none, proven" ? 0 : box.lanes.indexOf("none seen");
+  return one.proven && box.lanes[0] === "none, proven" ? 0 : box.lanes.indexOf("none, seen");
 }
 const lane_middle = (box, lane) => (box.flip ? box.top + (lane + 0.5) * LANE : box.bottom - (lane + 0.5) * LANE);
 
@@ -81,7 +82,7 @@ function bands(box) {
   const found = box.lanes.map((name, lane) => {
     const top = lane_middle(box, lane) - LANE / 2;
     return draw("g", {}, draw("rect", { class: "lane lane-" + lane, x: box.left, y: top, width: box.width - 14 - box.left, height: LANE }),
-      draw("text", { class: "lane-name", x: box.width - 20, y: top + LANE / 2 + 4, "text-anchor": "end", text: name }));
+      ...name.split(", ").map((word, line, all) => draw("text", { class: "lane-name", x: box.left - 8, y: top + LANE / 2 + 10 - 6 * all.length + 12 * line, "text-anchor": "end", text: word })));
   });
   const strip_top = box.flip ? box.bottom - box.strip : box.top;
   if (box.strip) found.push(draw("rect", { class: "strip", x: box.left, y: strip_top, width: box.width - 14 - box.left, height: box.strip }),
@@ -94,7 +95,7 @@ function bands(box) {
 function axis_lines(box, view) {
   const x_name = state.x.axis.name, y_name = state.y.axis.title;
   return [
-    ...view.x.ticks.map((tick) => draw("g", { class: "tick" }, draw("line", { x1: tick.at, x2: tick.at, y1: box.top, y2: box.bottom }),
+    ...view.x.ticks.filter((tick) => !box.column || tick.at < box.right - 32).map((tick) => draw("g", { class: "tick" }, draw("line", { x1: tick.at, x2: tick.at, y1: box.top, y2: box.bottom }),
       draw("text", { x: tick.at, y: box.bottom + 18, "text-anchor": "middle", text: tick.text }))),
     ...view.y.ticks.map((tick) => draw("g", { class: "tick" }, draw("line", { x1: box.left, x2: box.width - 14, y1: tick.at, y2: tick.at }),
       draw("text", { x: box.left - 8, y: tick.at + 4, "text-anchor": "end", text: tick.text }))),
@@ -106,18 +107,18 @@ function axis_lines(box, view) {
 
 /* Limits as walls: what stands behind one costs too much, or changes too many labels. */
 function walls(box, view) {
-  const found = [], limits = state.limits, right = box.width - 14;
+  const found = [], limits = state.limits, top = box.flip ? box.top : box.bad, bottom = box.flip ? box.bad : box.bottom;
   const wall = (x, y, width, height) => width > 0 && height > 0 && found.push(draw("rect", { class: "wall", x, y, width, height, fill: "url(#hatch)" }));
   for (const [name, key] of Object.entries(UPPER_LIMITS))
     if (key === state.x.axis.key && is_set(limits[name])) {
       const edge = view.x.place(limits[name]);
-      wall(edge, box.top, right - edge, box.bottom - box.top);
+      wall(edge, top, box.right - edge, bottom - top);
     }
   const loss = allowed_loss(limits);
   if (loss !== null) {
     const edge = loss > 0 || !state.y.log ? view.y.place(loss) : lane_middle(box, 0) + (box.flip ? LANE : -LANE) / 2;
-    if (box.flip) wall(box.left, edge, right - box.left, box.bottom - edge);
-    else wall(box.left, box.top, right - box.left, edge - box.top);
+    if (box.flip) wall(box.left, edge, box.right - box.left, bottom - edge);
+    else wall(box.left, top, box.right - box.left, edge - top);
   }
   return found;
 }
@@ -162,7 +163,7 @@ function draw_dot(dot) {
   const { one, loss } = dot, unmet = state.choice.unmet.get(one.number) || [];
   const marks = ["dot", "hue-" + hue(one.method), one.state];
   if (one.dominated || one.state !== "measured") marks.push("hollow");
-  if (unmet.length || state.choice.failed.has(one.number)) marks.push("grey");
+  if (one.state === "measured" && (unmet.length || state.choice.failed.has(one.number))) marks.push("grey");
   if (state.choice.winner === one) marks.push("winner");
   const pinned = state.pinned === one.number, order = record.models.findIndex((model) => model.name === one.model);
   const on_front = state.front.has(one.number) || pinned || state.choice.winner === one;
