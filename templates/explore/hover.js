@@ -59,6 +59,29 @@ function hide_tip() {
   at("tip").hidden = true;
 }
 
+/* Dots overlap: the pointer means the one whose middle is nearest. A click without a place, as screen
+ * readers make them, means the dot it was made on. */
+function nearest(event) {
+  const edge = at("canvas").getBoundingClientRect(), scale = at("canvas").viewBox.baseVal.width / edge.width;
+  const x = (event.clientX - edge.left) * scale, y = (event.clientY - edge.top) * scale, away = (dot) => Math.hypot(dot.x - x, dot.y - y);
+  const best = [...dots.values()].reduce((a, b) => (a && away(a) < away(b) ? a : b), null);
+  return best && away(best) < REACH + 3 ? best.one.number : null;
+}
+function make_pointer() {
+  const canvas = at("canvas");
+  canvas.addEventListener("pointermove", (event) => {
+    const number = nearest(event);
+    canvas.classList.toggle("aimed", number !== null);
+    if (number === null) hide_tip();
+    else show_tip(number);
+  });
+  canvas.addEventListener("pointerleave", hide_tip);
+  canvas.addEventListener("click", (event) => {
+    const dot = event.target.closest(".dot"), number = event.detail ? nearest(event) : dot && Number(dot.dataset.number);
+    if (number !== null) pin(number);
+  });
+}
+
 /* Arrows go to the next dot on the screen in that direction, Enter and Space pin, Escape lets go. */
 function dot_key(event, number) {
   const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];

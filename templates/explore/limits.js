@@ -49,6 +49,7 @@ function make_limits() {
     const show = () => {
       output.textContent = control.text(control.stops[slider.value]);
       slider.setAttribute("aria-valuetext", output.textContent);
+      slider.dataset.limit = JSON.stringify(control.stops[slider.value]);
       slider.classList.toggle("off", control.stops[slider.value] === null);
     };
     slider.value = control.stops.indexOf(is_set(now) ? now : null);

@@ -21,9 +21,16 @@ function choose_again() {
   if (before !== winner) announce(winner ? "auto takes " + winner.title + ", " + agreement_text(winner) : "No candidate meets all limits");
   refresh();
 }
+/* A slider moves faster than a screen is drawn: the winner is named at once, the rest once per frame. */
+let waiting = false;
 function refresh() {
-  draw_plot();
   draw_choice();
+  if (!waiting) requestAnimationFrame(redraw);
+  waiting = true;
+}
+function redraw() {
+  waiting = false;
+  draw_plot();
   draw_detail();
   draw_table();
 }
@@ -31,9 +38,7 @@ function pin(number) {
   state.pinned = number === state.pinned ? null : number;
   const one = candidates.find((candidate) => candidate.number === state.pinned);
   announce(one ? "Pinned " + describe(one) : "Unpinned");
-  draw_plot();
-  draw_detail();
-  draw_table();
+  redraw();
 }
 
 function make_axes() {
@@ -114,9 +119,11 @@ function begin() {
   make_limits();
   make_fine_print();
   make_theme();
+  make_pointer();
   at("csv").addEventListener("click", () => download("explore.csv", "text/csv", csv_text()));
   at("json").addEventListener("click", () => download("explore.json", "application/json", JSON.stringify(record, null, 1) + "\n"));
   choose_again();
+  redraw();
   let width = at("plot").clientWidth;
   new ResizeObserver(() => {
     if (at("plot").clientWidth === width) return; /* its height follows from what is drawn */

@@ -169,8 +169,7 @@ function draw_dot(dot) {
   const on_front = state.front.has(one.number) || pinned || state.choice.winner === one;
   return draw("g", { class: marks.join(" "), transform: `translate(${dot.x.toFixed(1)} ${dot.y.toFixed(1)})`, "data-number": one.number,
     role: "button", tabindex: on_front ? 0 : -1, "aria-pressed": String(pinned), "aria-label": describe(one),
-    onclick: () => pin(one.number), onkeydown: (event) => dot_key(event, one.number), onfocus: () => show_tip(one.number),
-    onblur: hide_tip, onpointerenter: () => show_tip(one.number), onpointerleave: hide_tip },
+    onkeydown: (event) => dot_key(event, one.number), onfocus: () => show_tip(one.number), onblur: hide_tip },
     loss && whisker(dot), draw("circle", { class: "reach", r: REACH }),
     order > 0 && draw("circle", { class: "other-model", r: 10.5 }),
     state.choice.winner === one && draw("circle", { class: "halo", r: 14 }),
