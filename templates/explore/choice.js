@@ -1,5 +1,6 @@
 /* The rule of choice, step by step that of `--method auto`: the page names the winner auto would take. */
-const UPPER_LIMITS = { latency_us: "time_us", batch_latency_us: "batch_time_us", max_bytes: "table_bytes", flash: "flash_bytes", ram: "ram_bytes" };
+const UPPER_LIMITS = { latency_us: "time_us", batch_latency_us: "batch_time_us", max_bytes: "table_bytes",
+  flash: "flash_bytes", ram: "ram_bytes" };
 const MOST_FINALISTS = 3, SAME_COST = 1.05, SAME_LABELS = 0.001;
 
 function cost_key(minimise) {
