@@ -16,7 +16,7 @@ function draw_detail() {
 function about(one) {
   const text = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
   const options = Object.entries(one.options || {}).map(([key, value]) => key + "=" + text(value));
-  return joined(one.method, CLAIMS[one.claim], traits(one), ...options);
+  return joined(traits(one), CLAIMS[one.claim], ...options);
 }
 function figures_list(one) {
   const lines = [...figure_lines(one), ["seconds to build and measure", digits(one.seconds)]];

@@ -1,5 +1,5 @@
 /* What a dot says: its name beside it, a box on hover and focus, a sentence for screen readers. */
-const NAME_PLACES = [[1, 4, "start"], [-1, 4, "end"], [0, -14, "middle"], [0, 22, "middle"], [0.7, -11, "start"], [0.7, 19, "start"]];
+const NAME_PLACES = [[1, 0, "start"], [-1, 0, "end"], [0, -1, "middle"], [0, 1.1, "middle"], [0.7, -1, "start"], [0.7, 1, "start"]];
 function names(box, view) {
   const taken = view.dots.map((dot) => [dot.x - 8, dot.y - 8, dot.x + 8, dot.y + 8]), found = [];
   const clash = (a) => taken.some((b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]);
@@ -8,12 +8,12 @@ function names(box, view) {
   const named = view.dots.filter((dot) => dot.known && (state.front.has(dot.one.number) || weight(dot)));
   for (const dot of named.sort((a, b) => weight(b) - weight(a))) {
     const text = short(dot.one.title, box.narrow ? 18 : 30), width = 6.3 * text.length, gap = weight(dot) ? 18 : 12;
-    for (const [side, y, anchor] of NAME_PLACES) {
-      const x = dot.x + side * gap, left = x - { start: 0, middle: width / 2, end: width }[anchor];
-      const place = [left - 2, dot.y + y - 11, left + width + 2, dot.y + y + 3];
+    for (const [side, down, anchor] of NAME_PLACES) {
+      const x = dot.x + side * gap, y = dot.y + 4 + down * (gap + 4), left = x - { start: 0, middle: width / 2, end: width }[anchor];
+      const place = [left - 2, y - 11, left + width + 2, y + 3];
       if (!inside(place) || clash(place)) continue;
       taken.push(place);
-      found.push(label(weight(dot) ? "name strong" : "name", x, dot.y + y, anchor, text));
+      found.push(label(weight(dot) ? "name strong" : "name", x, y, anchor, text));
       break;
     }
   }
