@@ -34,34 +34,35 @@ def explore_page(
     be tried in the page, and `rows` tell the range of each feature.
     """
     name = ", ".join(str(model["name"]) for model in record["models"])
-    with_try = program is not None and module is not None
-    style = (render("wasm/try.css", {}) if with_try else "") + render("explore/explore.css", {})
-    style += render("explore/parts.css", {})
+    style = "".join(
+        render(part, {}) for part in ("wasm/try.css", "explore/explore.css", "explore/parts.css")
+    )
     # A block keeps the names of this script apart from those of try.js.
     parts = "".join(render(f"explore/{part}.js", {}) for part in SCRIPTS)
     script = f'\n"use strict";\n{{\n{parts}}}\n'
-    scripts, context = [script], {"try": None}
-    if program is not None and module is not None:
-        running = render("wasm/try.js", {})
-        scripts.append(running)
-        context["try"] = {
-            "script": running,
-            "facts": script_json(_finite(try_facts(program, name, rows))),
-            "module": base64.b64encode(module).decode(),
-        }
+    trial = _trial(program, module, name, rows) if program is not None and module is not None else None
     return render(
         "explore/page.html.j2",
-        context
-        | {
+        {
             "name": html.escape(name),
             "version": __version__,
             "style": style,
             "style_hash": digest(style),
             "script": script,
-            "script_hashes": [digest(text) for text in scripts],
+            "script_hashes": [digest(script), *([digest(trial["script"])] if trial else [])],
             "record": script_json(_finite(record)),
+            "trial": trial,
         },
     )
+
+
+def _trial(program: Program, module: bytes, name: str, rows: NDArray[Any] | None) -> dict[str, str]:
+    """What the part of the page that runs rows consists of."""
+    return {
+        "script": render("wasm/try.js", {}),
+        "facts": script_json(try_facts(program, name, rows)),
+        "module": base64.b64encode(module).decode(),
+    }
 
 
 def _finite(value: Any) -> Any:

@@ -1,5 +1,5 @@
 /* What the axes show. On the y axis every value is a loss: 0 is best, whatever the axis is called. */
-const Y_AXES = [
+const Y_AXES = offered([
   { key: "disagreement", name: outcomes() + " that change", format: small,
     loss(one) {
       if (one.proven) return { value: 0, low: 0, high: 0 };
@@ -16,7 +16,7 @@ const Y_AXES = [
       const value = one.max_decision_error;
       return is_set(value) ? { value, low: value, high: value } : null;
     } },
-].filter((axis) => candidates.some((one) => axis.loss(one)));
+], (axis, one) => axis.loss(one));
 
 /* Values to pixels. `from` is where the least value stands; values outside are put on the edge. */
 function make_scale(log, values, from, to, { zero = true, base = 10, format, room }) {
@@ -45,7 +45,8 @@ function log_ticks(low, high, base) {
 }
 function linear_ticks(low, high, base) {
   const rough = (high - low) / 6, power = base ** Math.floor(Math.log(rough) / Math.log(base)), found = [];
-  const step = (base === 10 ? [1, 2, 5, 10] : [1, 2]).map((count) => count * power).find((one) => one >= rough) || power;
+  const step = (base === 10 ? [1, 2, 5, 10] : [1, 2]).map((count) => count * power).find((one) => one >= rough)
+    || power;
   for (let index = Math.ceil(low / step); index * step <= high; index++)
     found.push(Number((index * step).toPrecision(12)));
   return found;
@@ -65,7 +66,8 @@ function polygon(count, radius, turn = 0, inner = 1) {
   });
   return "M" + corners.join("L") + "Z";
 }
-const SHAPES = ["M-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0Z", polygon(4, 8), polygon(6, 7.2), polygon(4, 8.1, Math.PI / 4),
+const SHAPES = ["M-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0Z", polygon(4, 8), polygon(6, 7.2),
+  polygon(4, 8.1, Math.PI / 4),
   polygon(3, 8.8), polygon(3, 8.8, Math.PI), polygon(10, 9.1, 0, 0.5),
   "M-2.7 -7.5H2.7V-2.7H7.5V2.7H2.7V7.5H-2.7V2.7H-7.5V-2.7H-2.7Z"];
 function glyph(method, precision) {

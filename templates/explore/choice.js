@@ -23,11 +23,15 @@ function most_tests(limits) {
 
 /* The limits a candidate does not meet, by name; empty for one that is eligible. */
 function unmet_limits(candidate, limits, count) {
-  const unmet = [], sure = candidate.proven, low = candidate.agreement && candidate.agreement.expected_low;
+  const low = candidate.agreement && candidate.agreement.expected_low, unmet = [];
   const loss = candidate.accuracy && candidate.accuracy.expected_loss_high;
-  if (limits.same_labels && !sure) unmet.push("same_labels");
-  if (is_set(limits.agreement) && !sure && !(low && low[count - 1] >= limits.agreement)) unmet.push("agreement");
-  if (is_set(limits.accuracy_loss) && !sure && !(loss && loss[count - 1] <= limits.accuracy_loss)) unmet.push("accuracy_loss");
+  const kept = (low && low[count - 1] >= limits.agreement) || !is_set(limits.agreement);
+  const accurate = (loss && loss[count - 1] <= limits.accuracy_loss) || !is_set(limits.accuracy_loss);
+  if (!candidate.proven) {
+    if (limits.same_labels) unmet.push("same_labels");
+    if (!kept) unmet.push("agreement");
+    if (!accurate) unmet.push("accuracy_loss");
+  }
   for (const [name, key] of Object.entries(UPPER_LIMITS)) {
     const figure = candidate.figures[key];
     if (is_set(limits[name]) && !(is_set(figure) && figure <= limits[name])) unmet.push(name);
@@ -63,9 +67,8 @@ function groups_by_labels(eligible) {
 }
 
 function passes(candidate, limits, count) {
-  const low = candidate.agreement.report.low, loss = candidate.accuracy && candidate.accuracy.loss_high;
-  return (!is_set(limits.agreement) || low[count - 1] >= limits.agreement)
-    && (!is_set(limits.accuracy_loss) || (Boolean(loss) && loss[count - 1] <= limits.accuracy_loss));
+  return (!is_set(limits.agreement) || candidate.agreement.report.low[count - 1] >= limits.agreement)
+    && (!is_set(limits.accuracy_loss) || candidate.accuracy.loss_high[count - 1] <= limits.accuracy_loss);
 }
 
 /* The winner (or null), the order of the eligible, those that failed on the reporting rows, and for every

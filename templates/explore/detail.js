@@ -1,5 +1,6 @@
 /* The pinned candidate: command, figures, stages, and the rows on which it differs from the SVM. */
-const CLAIMS = { EXACT: "computes the same function", SAME_LABEL: "gives the same label, by proof", APPROXIMATE: "approximates" };
+const CLAIMS = { EXACT: "computes the same function", SAME_LABEL: "gives the same label, by proof",
+  APPROXIMATE: "approximates" };
 const model_of = (one) => record.models.find((model) => model.name === one.model) || {};
 
 function draw_detail() {
@@ -11,7 +12,8 @@ function draw_detail() {
   const work = make("div", {}, stages_part(one), confusion_part(one)), rows = differences_part(one);
   return place.replaceChildren(make("div", { class: "bar" }, title, button("quiet", () => pin(null), "Unpin")),
     soft(make("b", { class: "verdict" }, sentence_case(verdict(one))), " \u00b7 " + about(one)),
-    one.command ? command_line(one.command, one.title) : "", figures_list(one), make("div", { class: "parts" }, work, rows));
+    one.command ? command_line(one.command, one.title) : "", figures_list(one),
+      make("div", { class: "parts" }, work, rows));
 }
 function about(one) {
   const text = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
@@ -22,7 +24,8 @@ function figures_list(one) {
   const lines = [...figure_lines(one), ["seconds to build and measure", digits(one.seconds)]];
   return make("dl", { class: "figures" }, ...lines.map(([name, text]) => {
     const [figure, bounds] = text.split(" (");
-    return make("div", {}, make("dt", {}, name), make("dd", {}, figure, bounds && make("small", {}, bounds.slice(0, -1))));
+    return make("div", {}, make("dt", {}, name),
+      make("dd", {}, figure, bounds && make("small", {}, bounds.slice(0, -1))));
   }));
 }
 function bar(share) {
@@ -38,7 +41,8 @@ function stages_part(one) {
   const columns = [["share", 1, percent], ["flops", most("flops"), plain], ["bytes", most("bytes"), bytes]];
   const cell = (stage, [key, full, format]) => make("div", {}, format(stage[key]), bar((stage[key] || 0) / full));
   const rows = one.stages.map((stage) => [own(stage.name), ...columns.map((column) => cell(stage, column))]);
-  return make("section", {}, make("h3", {}, "Stages"), table_of("stages", ["stage", "rows", "operations", "bytes"], rows));
+  return make("section", {}, make("h3", {}, "Stages"),
+    table_of("stages", ["stage", "rows", "operations", "bytes"], rows));
 }
 
 /* A matrix where many classes change and their names are short, a list of pairs elsewhere. */
@@ -47,7 +51,8 @@ function confusion_part(one) {
   if (!pairs.length) return null;
   const labels = (model_of(one).labels || [...used]).filter((name) => used.has(name));
   const wide = labels.length > 2 && labels.length <= 12 && labels.every((name) => name.length <= 6);
-  const total = pairs.reduce((sum, pair) => sum + pair[2], 0), how = wide ? "down: the SVM, across: this program" : "the SVM's, then this program's";
+  const total = pairs.reduce((sum, pair) => sum + pair[2], 0),
+    how = wide ? "down: the SVM, across: this program" : "the SVM's, then this program's";
   return make("section", {}, make("h3", {}, sentence_case(outcomes()) + " that change"),
     soft(plural(total, "row") + " of " + grouped(record.rows.report) + "; " + how),
     wide ? confusion_matrix(labels, pairs) : confusion_list(pairs));
@@ -68,19 +73,25 @@ function confusion_matrix(labels, pairs) {
 function confusion_list(pairs) {
   const sorted = [...pairs].sort((a, b) => b[2] - a[2]), more = sorted.length - 20;
   const line = ([from, to, count]) => make("li", {}, make("span", { title: from + " becomes " + to },
-    own(short(from, 60)), " \u2192 ", own(short(to, 60))), make("span", { class: "number" }, count), bar(count / sorted[0][2]));
-  return make("ul", { class: "pairs" }, ...sorted.slice(0, 20).map(line), more > 0 && soft("and " + plural(more, "pair") + " more"));
+    own(short(from, 60)), " \u2192 ", own(short(to, 60))), make("span", { class: "number" }, count),
+      bar(count / sorted[0][2]));
+  return make("ul", { class: "pairs" }, ...sorted.slice(0, 20).map(line),
+    more > 0 && soft("and " + plural(more, "pair") + " more"));
 }
 
 function differences_part(one) {
-  const rows = one.differences || [], truth = rows.some((row) => is_set(row.truth)), labels = model_of(one).labels || [];
+  const rows = one.differences || [], truth = rows.some((row) => is_set(row.truth)),
+    labels = model_of(one).labels || [];
   if (!one.agreement) return "";
   const title = make("h3", {}, "Rows on which it differs, nearest to the border first");
-  if (!rows.length) return make("section", {}, title, soft("None of " + plural(record.rows.report, "reporting row") + "."));
+  if (!rows.length) return make("section", {}, title,
+    soft("None of " + plural(record.rows.report, "reporting row") + "."));
   const name = (text) => make("span", { title: text }, own(is_set(text) ? short(String(text), 40) : NONE));
-  const line = (row) => [row.row, name(row.original), name(row.candidate), ...(truth ? [name(row.truth)] : []), digits(row.margin),
+  const line = (row) => [row.row, name(row.original), name(row.candidate), ...(truth ? [name(row.truth)] : []),
+    digits(row.margin),
     score_text(labels, row, row.original_scores), score_text(labels, row, row.candidate_scores), all_numbers(row)];
-  const heads = ["row", "SVM", "this program", ...(truth ? ["truth"] : []), "margin", "scores of the SVM", "scores of this program", ""];
+  const heads = ["row", "SVM", "this program", ...(truth ? ["truth"] : []), "margin", "scores of the SVM",
+    "scores of this program", ""];
   const frame = { class: "scroller", tabindex: 0, role: "region", "aria-label": "Rows that differ" };
   return make("section", {}, title, make("div", frame, table_of("rows", heads, rows.map(line))));
 }
@@ -99,6 +110,7 @@ function all_numbers(row) {
   const lines = [["SVM", row.original_scores], ["this program", row.candidate_scores], ["features", row.x]];
   const text = (values) => values.map((value) => digits(value, 4)).join(", ");
   return make("details", {}, make("summary", {}, "all"),
-    ...lines.filter(([, values]) => values && values.length).map(([name, values]) => make("p", {}, name + ": " + text(values))));
+    ...lines.filter(([, values]) => values && values.length).map(([name, values]) =>
+    make("p", {}, name + ": " + text(values))));
 }
 

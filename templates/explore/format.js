@@ -24,7 +24,8 @@ const joined = (...texts) => texts.filter(Boolean).join(" \u00b7 ");
 
 /* A table of rows of cells, text or elements; the first cell of each names its row. */
 function table_of(kind, heads, rows) {
-  const row = ([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((one) => make("td", {}, one)));
+  const row = ([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first),
+    ...rest.map((one) => make("td", {}, one)));
   const head = make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name)));
   return make("table", { class: kind }, make("thead", {}, head), make("tbody", {}, ...rows.map(row)));
 }
@@ -72,15 +73,23 @@ function outcomes() {
 /* A share measured on the reporting rows, and its bounds in brackets. */
 function share_text(measured) {
   if (!measured) return NONE;
-  const low = Array.isArray(measured.low) ? measured.low[0] : measured.low, known = is_set(low) && is_set(measured.high);
-  return percent(measured.share) + (known ? ` (${percent(low, Math.floor)} to ${percent(measured.high, Math.ceil)})` : "");
+  const low = Array.isArray(measured.low) ? measured.low[0] : measured.low,
+    known = is_set(low) && is_set(measured.high);
+  const bounds = known ? ` (${percent(low, Math.floor)} to ${percent(measured.high, Math.ceil)})` : "";
+  return percent(measured.share) + bounds;
 }
 function agreement_text(one) {
   return one.proven ? `every ${outcomes().slice(0, -1)}, proven` : share_text(one.agreement && one.agreement.report);
 }
 
+/* Axes that some candidate has a value on; the first where none has any, so that there is one. */
+function offered(axes, value) {
+  const found = axes.filter((axis) => candidates.some((one) => is_set(value(axis, one))));
+  return found.length ? found : axes.slice(0, 1);
+}
+
 /* Costs a candidate may have, in the order in which they are offered. */
-const FIGURES = [
+const FIGURES = offered([
   { key: "time_us", name: "time per row", format: time },
   { key: "batch_time_us", name: "time per row in batches", format: time },
   { key: "instructions", name: "instructions per row", format: plain },
@@ -90,7 +99,7 @@ const FIGURES = [
   { key: "ram_bytes", name: "memory", format: bytes },
   { key: "table_bytes", name: "table bytes", format: bytes },
   { key: "file_bytes", name: "size of files", format: bytes },
-].filter((figure) => candidates.some((one) => is_set(one.figures[figure.key])));
+], ({ key }, one) => one.figures[key]);
 const figure_named = (key) => FIGURES.find((figure) => figure.key === key);
 
 /* Everything that is known of a candidate, as pairs of name and text. */

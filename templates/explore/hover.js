@@ -1,5 +1,6 @@
 /* What a dot says: its name beside it, a box on hover and focus, a sentence for screen readers. */
-const NAME_PLACES = [[1, 0, "start"], [-1, 0, "end"], [0, -1, "middle"], [0, 1.1, "middle"], [0.7, -1, "start"], [0.7, 1, "start"]];
+const NAME_PLACES = [[1, 0, "start"], [-1, 0, "end"], [0, -1, "middle"], [0, 1.1, "middle"], [0.7, -1, "start"],
+  [0.7, 1, "start"]];
 function names(box, view) {
   const taken = view.dots.map((dot) => [dot.x - 8, dot.y - 8, dot.x + 8, dot.y + 8]), found = [];
   const clash = (a) => taken.some((b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]);
@@ -9,7 +10,8 @@ function names(box, view) {
   for (const dot of named.sort((a, b) => weight(b) - weight(a))) {
     const text = short(dot.one.title, box.narrow ? 18 : 30), width = 6.3 * text.length, gap = weight(dot) ? 18 : 12;
     for (const [side, down, anchor] of NAME_PLACES) {
-      const x = dot.x + side * gap, y = dot.y + 4 + down * (gap + 4), left = x - { start: 0, middle: width / 2, end: width }[anchor];
+      const x = dot.x + side * gap, y = dot.y + 4 + down * (gap + 4),
+        left = x - { start: 0, middle: width / 2, end: width }[anchor];
       const place = [left - 2, y - 11, left + width + 2, y + 3];
       if (!inside(place) || clash(place)) continue;
       taken.push(place);
@@ -38,13 +40,15 @@ function verdict(one) {
 }
 function traits(one) {
   const several = record.models.length > 1;
-  return joined(several && one.model, one.claim, one.precision, one.tables && one.tables + " tables", one.target, one.profile);
+  return joined(several && one.model, one.claim, one.precision, one.tables && one.tables + " tables", one.target,
+    one.profile);
 }
 
 function show_tip(number) {
   const dot = dots.get(number), tip = at("tip");
   if (!dot) return;
-  const { one } = dot, lines = figure_lines(one).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]);
+  const { one } = dot, lines = figure_lines(one).flatMap(([name, text]) =>
+    [make("dt", {}, name), make("dd", {}, text)]);
   tip.replaceChildren(make("strong", {}, small_glyph(one.method, one.precision), own(one.number + "  " + one.title)),
     soft(traits(one)), make("dl", {}, ...lines), make("p", { class: "verdict" }, verdict(one)));
   tip.hidden = false;
@@ -76,7 +80,8 @@ function make_pointer() {
   });
   canvas.addEventListener("pointerleave", hide_tip);
   canvas.addEventListener("click", (event) => {
-    const dot = event.target.closest(".dot"), number = event.detail ? nearest(event) : dot && Number(dot.dataset.number);
+    const dot = event.target.closest(".dot"),
+      number = event.detail ? nearest(event) : dot && Number(dot.dataset.number);
     if (number !== null) pin(number);
   });
 }
@@ -91,7 +96,8 @@ function dot_key(event, number) {
   event.preventDefault();
 }
 function go(from, right, down) {
-  const along = (dot) => (dot.x - from.x) * right + (dot.y - from.y) * down || (dot.one.number - from.one.number) * 1e-6;
+  const along = (dot) => (dot.x - from.x) * right + (dot.y - from.y) * down
+    || (dot.one.number - from.one.number) * 1e-6;
   const ahead = [...dots.values()].filter((dot) => dot !== from && along(dot) > 0);
   ahead.sort((a, b) => along(a) - along(b) || a.one.number - b.one.number);
   if (ahead.length) node_of(ahead[0].one.number).focus();

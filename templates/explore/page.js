@@ -10,11 +10,13 @@ const visible = () => candidates.filter((one) => Object.keys(FILTERS).every((key
 
 /* A filter of models changes what is chosen among; the others only what is looked at. */
 function choose_again() {
-  const before = state.choice && state.choice.winner, among = candidates.filter((one) => !state.hidden.model.has(one.model));
+  const before = state.choice && state.choice.winner,
+    among = candidates.filter((one) => !state.hidden.model.has(one.model));
   state.choice = decide(among, state.limits, state.minimise);
   const { winner } = state.choice;
   if (!state.pinned || (before && state.pinned === before.number)) state.pinned = winner ? winner.number : null;
-  if (before !== winner) announce(winner ? "auto takes " + winner.title + ", " + agreement_text(winner) : "No candidate meets all limits");
+  const news = winner ? "auto takes " + winner.title + ", " + agreement_text(winner) : "No candidate meets all limits";
+  if (before !== winner) announce(news);
   refresh();
 }
 /* A slider moves faster than a screen is drawn: the winner is named at once, the rest once per frame. */
@@ -54,14 +56,17 @@ function make_filters() {
     const values = [...new Set(candidates.map((one) => one[key]))];
     if (key === "method") values.sort((a, b) => METHODS.indexOf(a) - METHODS.indexOf(b));
     if (values.length < 2 && key !== "method") continue;
-    const group = make("div", { class: "filter", role: "group", "aria-label": "Show by " + name }, make("span", { class: "soft" }, name));
+    const group = make("div", { class: "filter", role: "group", "aria-label": "Show by " + name },
+      make("span", { class: "soft" }, name));
     at("filters").append(fill(group, {}, values.map((value) => chip(key, value))));
   }
-  at("filters").append(make("p", { class: "fine" }, "Hollow: beaten in every respect; dashed: refused or never built; faint: misses a limit. "
-    + `The line is the front on these axes, thin bars are bounds of ${round_percent(settings.confidence)} confidence.`));
+  at("filters").append(make("p", { class: "fine" },
+    "Hollow: beaten in every respect; dashed: refused or never built; faint: misses a limit. "
+    + `The line is the front on these axes; thin bars: bounds of ${round_percent(settings.confidence)} confidence.`));
 }
 function chip(key, value) {
-  const sample = { method: () => small_glyph(value, "f32"), precision: () => small_glyph("exact", value), model: () => line_sample(value) }[key];
+  const sample = { method: () => small_glyph(value, "f32"), precision: () => small_glyph("exact", value),
+    model: () => line_sample(value) }[key];
   const press = button("chip", () => {
     const hidden = state.hidden[key], show = hidden.delete(value);
     if (!show) hidden.add(value);
@@ -73,32 +78,43 @@ function chip(key, value) {
 }
 function line_sample(name) {
   const kind = "front model-" + (record.models.findIndex((model) => model.name === name) % 3);
-  return draw("svg", { class: "glyph", viewBox: "-10 -10 20 20", "aria-hidden": "true" }, draw("path", { class: kind, d: "M-9 0H9" }));
+  return draw("svg", { class: "glyph", viewBox: "-10 -10 20 20", "aria-hidden": "true" },
+    draw("path", { class: kind, d: "M-9 0H9" }));
 }
 
 function make_head() {
   const taken = candidates.find((one) => one.number === record.winner);
   at("sentence").textContent = record.sentence.replace(/(\d) (?=(%|[\u00b5mn]?s|[KM]?B|MHz)(?!\w))/g, "$1\u00a0");
   if (taken) at("taken").append(command_line(taken.command, taken.title));
-  at("models").append(...record.models.map((model) => make("li", {}, make("b", {}, own(short(model.file || model.name, 80))),
-    " \u00b7 " + joined(model.source, model.kernel + " kernel", plural(model.n_support_vectors, "vector"), plural(model.n_features, "feature"),
-      model.is_regressor ? "regression" : model.n_classes + " classes", is_set(model.accuracy) && "accuracy " + percent(model.accuracy)))));
+  at("models").append(...record.models.map(model_line));
+}
+function model_line(model) {
+  const facts = joined(model.source, model.kernel + " kernel", plural(model.n_support_vectors, "vector"),
+    plural(model.n_features, "feature"), model.is_regressor ? "regression" : model.n_classes + " classes",
+    is_set(model.accuracy) && "accuracy " + percent(model.accuracy));
+  return make("li", {}, make("b", {}, own(short(model.file || model.name, 80))), " \u00b7 " + facts);
 }
 
 function make_fine_print() {
   const { rows, seconds, versions, models } = record, { cpu, clock_mhz, tolerance, budget_seconds, seed } = settings;
-  const measured = candidates.filter((one) => one.state === "measured").length, built = candidates.filter((one) => one.seconds > 0);
+  const measured = candidates.filter((one) => one.state === "measured").length,
+    built = candidates.filter((one) => one.seconds > 0);
   const lines = [
-    ["Rows", `${rows.file}: ${grouped(rows.fit)} to fit, ${grouped(rows.choose)} to choose, ${grouped(rows.report)} to report`
-      + (rows.report_file ? ` (${rows.report_file})` : "") + (rows.labelled ? ", with labels" : ", without labels")],
-    ["Hash of the rows", rows.sha256], ...models.map((model) => ["Hash of " + short(model.file || model.name, 40), model.sha256]),
+    ["Rows", [rows.file + ": " + grouped(rows.fit) + " to fit", grouped(rows.choose) + " to choose",
+      grouped(rows.report) + " to report" + (rows.report_file ? ` (${rows.report_file})` : ""),
+      rows.labelled ? "with labels" : "without labels"].join(", ")],
+    ["Hash of the rows", rows.sha256],
+    ...models.map((model) => ["Hash of " + short(model.file || model.name, 40), model.sha256]),
     ["Seed", String(seed)], ["Device", cpu && cpu + (is_set(clock_mhz) ? ` at ${clock_mhz} MHz` : "")],
     ["Tolerance", is_set(tolerance) && String(tolerance)],
-    ["Search", `${plural(candidates.length, "candidate")}, ${measured} measured, ${digits(seconds)} of ${digits(budget_seconds)} s`],
+    ["Search", [plural(candidates.length, "candidate"), measured + " measured",
+      digits(seconds) + " s" + (is_set(budget_seconds) ? ` of ${digits(budget_seconds)} s` : "")].join(", ")],
     ["Versions", Object.entries(versions).map(([name, version]) => name + " " + version).join(", ")],
   ].filter(([, text]) => text);
-  at("fine").append(make("h2", {}, "Fine print"), make("dl", {}, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, own(text))])),
-    make("details", {}, make("summary", {}, "Seconds per candidate"), make("p", {}, built.map((one) => `${one.number}: ${digits(one.seconds)} s`).join(", "))),
+  at("fine").append(make("h2", {}, "Fine print"),
+    make("dl", {}, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, own(text))])),
+    make("details", {}, make("summary", {}, "Seconds per candidate"),
+      make("p", {}, built.map((one) => `${one.number}: ${digits(one.seconds)} s`).join(", "))),
     make("p", {}, "This page holds all it shows; nothing is fetched and nothing is sent."));
 }
 
@@ -120,7 +136,8 @@ make_fine_print();
 make_theme();
 make_pointer();
 at("csv").addEventListener("click", () => download("explore.csv", "text/csv", csv_text()));
-at("json").addEventListener("click", () => download("explore.json", "application/json", JSON.stringify(record, null, 1) + "\n"));
+at("json").addEventListener("click", () => download("explore.json", "application/json",
+  JSON.stringify(record, null, 1) + "\n"));
 choose_again();
 redraw();
 let drawn_width = at("plot").clientWidth;

@@ -3,12 +3,14 @@ const LANE = 30, STRIP = 34, CELL = 17, REACH = 13, MARGIN = 14;
 let dots = new Map(); /* what was drawn, by number of the candidate */
 
 function draw_plot() {
-  const canvas = at("canvas"), focused = canvas.contains(document.activeElement) && document.activeElement.dataset.number;
+  const canvas = at("canvas"), focused = canvas.contains(document.activeElement)
+    && document.activeElement.dataset.number;
   const box = layout(at("plot").clientWidth), view = place_dots(box);
   canvas.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
   canvas.setAttribute("width", box.width);
   canvas.setAttribute("height", box.height);
-  const under = [hatch(), ...bands(box), ...axis_lines(box, view), ...walls(box, view), ...fronts(view), ...references(box, view)];
+  const under = [hatch(), ...bands(box), ...axis_lines(box, view), ...walls(box, view), ...fronts(view),
+    ...references(box, view)];
   canvas.replaceChildren(...under, draw("g", { role: "group", "aria-label": "Candidates" }, ...view.dots.map(draw_dot)),
     draw("g", { "aria-hidden": "true" }, ...names(box, view)));
   dots = new Map(view.dots.map((dot) => [dot.one.number, dot]));
@@ -38,9 +40,11 @@ function layout(width) {
 
 function place_dots(box) {
   const { axis } = state.y, { key, format } = state.x.axis, shown = visible();
-  const losses = shown.map((one) => axis.loss(one)).filter(Boolean), costs = shown.map((one) => one.figures[key]).filter(is_set);
+  const losses = shown.map((one) => axis.loss(one)).filter(Boolean),
+    costs = shown.map((one) => one.figures[key]).filter(is_set);
   const heights = losses.flatMap((loss) => [loss.value, loss.high, axis.flip ? loss.low : loss.value]);
-  const x = make_scale(state.x.log, costs, box.left + 10, box.right - 12, { format, base: format === bytes ? 2 : 10, room: 62 });
+  const x = make_scale(state.x.log, costs, box.left + 10, box.right - 12,
+    { format, base: format === bytes ? 2 : 10, room: 62 });
   const y = make_scale(state.y.log, heights, box.good, box.bad, { format: axis.format, zero: !axis.flip, room: 34 });
   let corner = 0;
   const found = shown.map((one) => {
@@ -50,10 +54,12 @@ function place_dots(box) {
       return { one, loss, lane, x: left, y: box.strip_top + 15 + CELL * down };
     }
     const height = !loss ? box.strip_top + box.strip / 2 : lane < 0 ? y.place(loss.value) : lane_middle(box, lane);
-    return { one, loss, lane, x: known ? x.place(cost) : box.right + box.column / 2, y: height, known: known && loss, place: y.place };
+    const left = known ? x.place(cost) : box.right + box.column / 2;
+    return { one, loss, lane, x: left, y: height, known: known && loss, place: y.place };
   });
-  const weight = ({ one }) => (state.choice.winner === one ? 4 : state.pinned === one.number ? 3 : one.state === "measured" ? 2 - one.dominated : 0);
-  return { x, y, dots: spread(found).sort((a, b) => weight(a) - weight(b) || a.x - b.x) }; /* what matters on top */
+  const weight = ({ one }) => 8 * (state.choice.winner === one) + 4 * (state.pinned === one.number)
+    + 2 * (one.state === "measured") - one.dominated; /* what matters comes on top */
+  return { x, y, dots: spread(found).sort((a, b) => weight(a) - weight(b) || a.x - b.x) };
 }
 function lane_of(box, one, loss) {
   if (!loss || !state.y.log || loss.value > 0) return -1;
@@ -92,9 +98,11 @@ function bands(box) {
   return found;
 }
 function axis_lines(box, view) {
-  const across = (tick) => draw("g", { class: "tick" }, draw("line", { x1: tick.at, x2: tick.at, y1: box.top, y2: box.bottom }),
+  const across = (tick) => draw("g", { class: "tick" },
+    draw("line", { x1: tick.at, x2: tick.at, y1: box.top, y2: box.bottom }),
     label("", tick.at, box.bottom + 18, "middle", tick.text));
-  const up = (tick) => draw("g", { class: "tick" }, draw("line", { x1: box.left, x2: box.end, y1: tick.at, y2: tick.at }),
+  const up = (tick) => draw("g", { class: "tick" },
+    draw("line", { x1: box.left, x2: box.end, y1: tick.at, y2: tick.at }),
     label("", box.left - 8, tick.at + 4, "end", tick.text));
   const y_name = label("axis-name", 0, 0, "middle", state.y.axis.name + " \u2192");
   y_name.setAttribute("transform", `translate(${box.narrow ? 9 : 13} ${(box.top + box.bottom) / 2}) rotate(-90)`);
@@ -115,7 +123,8 @@ function walls(box, view) {
   const loss = allowed_loss(limits);
   if (loss !== null) {
     const edge = loss > 0 || !state.y.log ? view.y.place(loss) : lane_middle(box, 0) + (box.flip ? LANE : -LANE) / 2;
-    found.push(area("wall", box.left, box.flip ? edge : top, box.right - box.left, box.flip ? bottom - edge : edge - top));
+    found.push(area("wall", box.left, box.flip ? edge : top, box.right - box.left,
+      box.flip ? bottom - edge : edge - top));
   }
   return found;
 }
@@ -127,7 +136,8 @@ function allowed_loss(limits) {
 }
 function references(box, view) {
   if (state.y.axis.key !== "accuracy") return [];
-  const several = record.models.length > 1, known = (model) => is_set(model.accuracy) && !state.hidden.model.has(model.name);
+  const several = record.models.length > 1, known = (model) => is_set(model.accuracy)
+    && !state.hidden.model.has(model.name);
   return record.models.filter(known).map((model) => {
     const y = view.y.place(1 - model.accuracy), name = "the SVM" + (several ? " " + short(model.name, 20) : "");
     return draw("g", { class: "reference" }, draw("line", { x1: box.left, x2: box.right, y1: y, y2: y }),
@@ -157,14 +167,17 @@ function fronts(view) {
 function draw_dot(dot) {
   const { one } = dot, { winner, failed, unmet } = state.choice, pinned = state.pinned === one.number;
   const measured = one.state === "measured", misses = (unmet.get(one.number) || []).length || failed.has(one.number);
-  const kind = classes({ dot: true, ["hue-" + hue(one.method)]: true, [one.state]: true, hollow: one.dominated || !measured,
+  const kind = classes({ dot: true, ["hue-" + hue(one.method)]: true, [one.state]: true,
+    hollow: one.dominated || !measured,
     grey: measured && misses, winner: winner === one });
   const other = record.models.findIndex((model) => model.name === one.model) > 0;
-  return draw("g", { class: kind, transform: `translate(${dot.x.toFixed(1)} ${dot.y.toFixed(1)})`, "data-number": one.number,
+  return draw("g", { class: kind, transform: `translate(${dot.x.toFixed(1)} ${dot.y.toFixed(1)})`,
+    "data-number": one.number,
     role: "button", tabindex: state.front.has(one.number) || pinned || winner === one ? 0 : -1,
     "aria-pressed": String(pinned), "aria-label": describe(one),
     onkeydown: (event) => dot_key(event, one.number), onfocus: () => show_tip(one.number), onblur: hide_tip },
-    whisker(dot), draw("circle", { class: "reach", r: REACH }), other && draw("circle", { class: "other-model", r: 10.5 }),
+    whisker(dot), draw("circle", { class: "reach", r: REACH }),
+      other && draw("circle", { class: "other-model", r: 10.5 }),
     winner === one && draw("circle", { class: "halo", r: 14 }), pinned && draw("circle", { class: "pin", r: 11.5 }),
     ...glyph(one.method, one.precision));
 }

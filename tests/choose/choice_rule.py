@@ -67,7 +67,9 @@ def _by_labels(eligible: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     groups = [[one for one in eligible if one["proven"]]]
     rest = [one for one in eligible if not one["proven"]]
     while rest:
-        shares = [1 - one["agreement"]["choose"]["same"] / one["agreement"]["choose"]["rows"] for one in rest]
+        shares = [
+            1 - one["agreement"]["choose"]["same"] / one["agreement"]["choose"]["rows"] for one in rest
+        ]
         near = [share <= min(shares) + 0.001 for share in shares]
         groups.append([one for one, is_near in zip(rest, near, strict=True) if is_near])
         rest = [one for one, is_near in zip(rest, near, strict=True) if not is_near]

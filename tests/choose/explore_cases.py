@@ -72,13 +72,11 @@ def record(
             _unbuilt(len(found), model, "refused", "the kernel is not rbf; metric-tree needs one", None)
         )
         for cost in (0.9, 2.5):
-            found.append(
-                _unbuilt(len(found), model, "skipped", "predicted to be slower than 6", cost * 30)
-            )
+            found.append(_unbuilt(len(found), model, "skipped", "predicted to be slower than 6", cost * 30))
     return {
         "format": 1,
-        "sentence": "Take reduced-set with 60 vectors: 12.4 KB of tables, 1.6 \u00b5s per row, the label of your SVM "
-        "on 99.6 % of 2,007 unseen rows (at least 99.2 %, 95 % confidence), accuracy 97.1 % (SVM 97.4 %). "
+        "sentence": "Take reduced-set with 60 vectors: 12.4 KB of tables, 1.6 \u00b5s per row, the label of your "
+        "SVM on 99.6 % of 2,007 unseen rows (at least 99.2 %, 95 % confidence), accuracy 97.1 % (SVM 97.4 %). "
         "Every label kept? That takes 3.6 \u00b5s: certified, 32 leaves.",
         "winner": None,
         "models": [_model(name, labels) for name in models],
@@ -200,7 +198,8 @@ def _candidate(
             "file_bytes": None,
         },
         "seconds": 1.5 + 4 * cost,
-        "command": f"svmcompile compile {model}.skops -o out --data rows.npz --method {method} --precision {precision}",
+        "command": f"svmcompile compile {model}.skops -o out --data rows.npz --method {method} "
+        f"--precision {precision}",
         "stages": _stages(method, cost),
         "confusion": _confusion(generator, labels, changed),
         "differences": _differences(generator, labels, min(changed, 20)),

@@ -15,8 +15,12 @@ import pytest
 from choice_rule import winner
 from explore_cases import record
 from runtime.chromium import Browser, find_browser
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 
+import svmcompile as sc
 from svmcompile.choose.page import explore_page
+from svmcompile.lower import lower
 
 pytestmark = pytest.mark.skipif(
     find_browser() is None, reason="no Chromium is installed to open the page with"
@@ -34,8 +38,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "device": {"cpu": "cortex-m4f", "seed": 3, "limits": {"flash": 32768, "ram": 400}},
 }
 WIDEST = (
-    "[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth && "
-    "!e.closest('.scroller')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))"
+    "[...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroller') && "
+    "e.getBoundingClientRect().right > innerWidth).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))"
 )
 FRAME = "new Promise((done) => requestAnimationFrame(() => done(0)))"  # drawn anew by then
 Open = Callable[[dict[str, Any]], None]
@@ -96,7 +100,7 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         if event["method"] in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     ]
     assert not wrong
-    assert {url for url in asked if not url.startswith("blob:")} <= {page.as_uri()}
+    assert {url.split("#")[0] for url in asked if not url.startswith("blob:")} <= {page.as_uri()}
 
 
 def numbers(browser: Browser, selector: str, name: str = "number") -> list[int]:
@@ -162,7 +166,7 @@ def test_axes(browser: Browser, show: Open, kind: str) -> None:
             for scale in "xyxy":
                 browser.ask(f"document.querySelector('#{scale}-log').click()")
                 drawn = browser.ask(
-                    "s = document.querySelector('#canvas'); [s.viewBox.baseVal.width, s.viewBox.baseVal.height, "
+                    "s = document.querySelector('#canvas'); b = s.viewBox.baseVal; [b.width, b.height, "
                     "[...s.querySelectorAll('.dot')].map((e) => e.getAttribute('transform')), s.outerHTML]"
                 )
                 width, height, dots, source = drawn
@@ -247,7 +251,9 @@ def test_what_misses_a_limit_is_grey(browser: Browser, show: Open) -> None:
     assert text(browser, "#shown-agreement") == "every one, proven"
     change(browser, "#limit-latency_us", "0", "input")
     assert text(browser, "#winner") == "None meets all of these"
-    assert browser.ask("document.querySelector('#detail').hidden"), "what was pinned as the winner goes with it"
+    assert browser.ask("document.querySelector('#detail').hidden"), (
+        "what was pinned as the winner goes with it"
+    )
 
 
 def test_a_click_pins(browser: Browser, show: Open) -> None:
@@ -255,15 +261,21 @@ def test_a_click_pins(browser: Browser, show: Open) -> None:
     show(made)
     one = next(one for one in made["candidates"] if len(one["confusion"]) > 8)
     click(browser, f'.dot[data-number="{one["number"]}"] .body')
-    assert browser.ask("document.querySelector('.dot[aria-pressed=true]').dataset.number") == str(one["number"])
+    assert browser.ask("document.querySelector('.dot[aria-pressed=true]').dataset.number") == str(
+        one["number"]
+    )
     assert text(browser, "#detail code") == one["command"]
     assert one["title"] in text(browser, "#detail h2") and one["title"] in text(browser, "#live")
     assert browser.ask("document.querySelectorAll('#detail .stages tbody tr').length") == len(one["stages"])
-    cells = browser.ask("[...document.querySelectorAll('#detail .matrix .hit')].map((e) => [e.title, e.textContent])")
+    cells = browser.ask(
+        "[...document.querySelectorAll('#detail .matrix .hit')].map((e) => [e.title, e.textContent])"
+    )
     assert {(title, int(count)) for title, count in cells} == {
         (f"{old} becomes {new}", count) for old, new, count in one["confusion"]
     }
-    rows = browser.ask("[...document.querySelectorAll('#detail .rows tbody tr')].map((e) => e.firstChild.textContent)")
+    rows = browser.ask(
+        "[...document.querySelectorAll('#detail .rows tbody tr')].map((e) => e.firstChild.textContent)"
+    )
     assert rows == [str(row["row"]) for row in one["differences"]] and len(rows) <= 20
     refused = next(one for one in made["candidates"] if one["state"] == "refused")
     click(browser, f'tr[data-row="{refused["number"]}"]')
@@ -309,7 +321,9 @@ def downloaded(browser: Browser, folder: Path, button: str, name: str) -> str:
 def test_downloads(browser: Browser, show: Open, tmp_path: Path, kind: str) -> None:
     made = hostile_record() if kind == "hostile" else with_winner(record(**KINDS[kind]))
     show(made)
-    lines = list(csv.DictReader(downloaded(browser, tmp_path, "#csv", "explore.csv").splitlines(keepends=True)))
+    lines = list(
+        csv.DictReader(downloaded(browser, tmp_path, "#csv", "explore.csv").splitlines(keepends=True))
+    )
     assert len(lines) == len(made["candidates"])
     for line, one in zip(lines, made["candidates"], strict=True):
         assert line["command"] == one["command"] and int(line["number"]) == one["number"]
@@ -326,7 +340,9 @@ def test_light_and_dark(browser: Browser, show: Open) -> None:
     show(with_winner(record()))
     brightness = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
     for scheme in ("light", "dark"):
-        browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        browser.send(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+        )
         show(with_winner(record()))
         assert (browser.ask(brightness) > 128) == (scheme == "light")
         click(browser, "#theme")
@@ -375,7 +391,9 @@ def test_keyboard_alone(browser: Browser, show: Open) -> None:
         assert browser.ask(focus) == here, "the focus stays where it was"
     browser.press("Escape", 27)
     assert browser.ask("document.querySelector('#detail').hidden")
-    for dot in browser.ask("[...document.querySelectorAll('.dot')].map((e) => e.getAttribute('aria-label'))"):
+    for dot in browser.ask(
+        "[...document.querySelectorAll('.dot')].map((e) => e.getAttribute('aria-label'))"
+    ):
         assert re.match(r"\d+, .+; (f32|f64); ", dot)
     unnamed = browser.ask(
         "[...document.querySelectorAll('button, select, input')].filter((e) => "
@@ -405,5 +423,42 @@ def test_a_phone_and_paper(browser: Browser, show: Open, kind: str) -> None:
     assert browser.ask("document.documentElement.scrollWidth") <= 360
     assert browser.ask("document.querySelector('#canvas').getBoundingClientRect().right") <= 360
     browser.resize(1280, 900)
-    pdf = base64.b64decode(browser.send("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
+    pdf = base64.b64decode(
+        browser.send("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]
+    )
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
+
+
+def test_a_regressor_and_nothing_measured(browser: Browser, show: Open) -> None:
+    made = with_winner(record())
+    made["models"][0] |= {"is_regressor": True, "labels": None, "accuracy": None, "n_classes": 0}
+    for one in made["candidates"]:
+        one |= {"accuracy": None, "confusion": []}
+        for row in one["differences"]:
+            row |= {"original": 1.25, "candidate": 1.5, "truth": None, "original_scores": [1.25]}
+    show(made)
+    assert text(browser, "#y-key option") == "values that change"
+    changed = next(one for one in made["candidates"] if one["differences"])
+    click(browser, f'tr[data-row="{changed["number"]}"]')
+    assert "1.25" in text(browser, "#detail .rows tbody")
+    for candidates in ([one for one in made["candidates"] if one["state"] == "refused"], []):
+        show(made | {"candidates": candidates, "winner": None, "sentence": "Nothing could be built."})
+        assert len(numbers(browser, ".dot")) == len(candidates)
+        assert text(browser, "#winner") == "None meets all of these" and not text(browser, "#taken")
+
+
+@pytest.mark.compile
+def test_rows_are_tried_in_the_page(browser: Browser, show: Open, tmp_path: Path) -> None:
+    X, y = load_digits(return_X_y=True)
+    program = sc.compile(SVC(gamma=0.001, C=10).fit(X[:300], y[:300]))
+    module = sc.emit(program, "wasm", "digits", X=X)["digits.wasm"]
+    assert isinstance(module, bytes)
+    page = tmp_path / "explore.html"  # the one whose requests are watched
+    page.write_text(explore_page(with_winner(record()), lower(program, "f32"), module, X), encoding="utf-8")
+    for row in X[300:303]:
+        browser.open(page, "#row=" + ",".join(map(str, row)))
+        browser.wait("document.getElementById('test').textContent === 'Self-test passed.'")
+        assert text(browser, "#label") == str(program.predict([row])[0])
+    click(browser, "#tab-type")
+    assert browser.ask("document.querySelectorAll('#grid input').length") == 64
+    assert len(numbers(browser, ".dot")) == 35
