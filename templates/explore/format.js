@@ -26,7 +26,7 @@ const joined = (...texts) => texts.filter(Boolean).join(" \u00b7 ");
 function table_of(kind, heads, rows) {
   const row = ([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first),
     ...rest.map((one) => make("td", {}, one)));
-  const head = make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, ...heads.map((name) => (name ? make("th", { scope: "col" }, name) : make("td"))));
   return make("table", { class: kind }, make("thead", {}, head), make("tbody", {}, ...rows.map(row)));
 }
 
