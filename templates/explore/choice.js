@@ -15,8 +15,8 @@ function most_tests(limits) {
   if (!is_set(limits.agreement) && !is_set(limits.accuracy_loss)) return MOST_FINALISTS;
   const risk = 1 - settings.confidence;
   for (let count = MOST_FINALISTS; count > 1; count--) {
-    const needed = is_set(limits.agreement) ? Math.ceil(Math.log(risk / count) / Math.log(limits.agreement)) : 1;
-    if (record.rows.report >= 2 * needed) return count;
+    const rows = Math.ceil(Math.abs(Math.log(risk / count) / Math.log(limits.agreement))); /* none suffice for 1 */
+    if (record.rows.report >= 2 * (is_set(limits.agreement) ? rows : 1)) return count;
   }
   return 1;
 }

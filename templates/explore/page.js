@@ -14,7 +14,7 @@ function choose_again() {
     among = candidates.filter((one) => !state.hidden.model.has(one.model));
   state.choice = decide(among, state.limits, state.minimise);
   const { winner } = state.choice;
-  if (!state.pinned || (before && state.pinned === before.number)) state.pinned = winner ? winner.number : null;
+  if (state.pinned === null || (before && state.pinned === before.number)) state.pinned = winner ? winner.number : null;
   const news = winner ? "auto takes " + winner.title + ", " + agreement_text(winner) : "No candidate meets all limits";
   if (before !== winner) announce(news);
   refresh();

@@ -40,6 +40,8 @@ def _finalists(record: dict[str, Any], limits: dict[str, Any]) -> int:
     risk = 1 - record["settings"]["confidence"]
     for k in (3, 2):
         agreement = limits["agreement"]
+        if agreement == 1:
+            return 1  # no number of rows shows it
         needed = 1 if agreement is None else math.ceil(math.log(risk / k) / math.log(agreement))
         if record["rows"]["report"] >= 2 * needed:
             return k
