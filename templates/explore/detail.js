@@ -21,7 +21,7 @@ function about(one) {
   return joined(traits(one), CLAIMS[one.claim], ...options);
 }
 function figures_list(one) {
-  const lines = [...figure_lines(one), ["seconds to build and measure", digits(one.seconds)]];
+  const lines = [...figure_lines(one), ["built and measured in", unit(one.seconds, [[0, 1, "s"]])]];
   return make("dl", { class: "figures" }, ...lines.map(([name, text]) => {
     const [figure, bounds] = text.split(" (");
     return make("div", {}, make("dt", {}, name),

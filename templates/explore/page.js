@@ -77,9 +77,9 @@ function chip(key, value) {
   return fill(press, { "aria-pressed": "true", "data-filter": key, "data-value": value }, []);
 }
 function line_sample(name) {
-  const kind = "front model-" + (record.models.findIndex((model) => model.name === name) % 3);
+  const index = record.models.findIndex((model) => model.name === name), ring = { class: "other-model", r: 9 };
   return draw("svg", { class: "glyph", viewBox: "-10 -10 20 20", "aria-hidden": "true" },
-    draw("path", { class: kind, d: "M-9 0H9" }));
+    draw("path", { class: "front model-" + (index % 3), d: "M-9 0H9" }), index > 0 && draw("circle", ring));
 }
 
 function make_head() {
