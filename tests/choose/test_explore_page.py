@@ -1,4 +1,4 @@
-"""The page of `explore` in a real browser: what it draws, which candidate it names, what it lets out."""
+"""The page of `explore` in a real browser: what it draws, what it lets out, who can use it."""
 
 from __future__ import annotations
 
@@ -7,128 +7,29 @@ import csv
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from choice_rule import winner
-from explore_cases import bounds, record
-from runtime.chromium import Browser, find_browser
+from explore_browser import (
+    HOSTILE,
+    KINDS,
+    WIDEST,
+    Open,
+    change,
+    click,
+    hostile_record,
+    numbers,
+    text,
+    with_winner,
+)
+from explore_cases import record
+from runtime.chromium import Browser
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.choose.page import explore_page
 from svmcompile.lower import lower
-
-pytestmark = pytest.mark.skipif(
-    find_browser() is None, reason="no Chromium is installed to open the page with"
-)
-HOSTILE = (
-    "</script><script>document.title='broken'</script>",
-    "<img src=x onerror=\"document.title='broken'\">",
-    "'\"`${document.title='broken'}\u2028\\ \u202eabc \u00e9\u4e2d\U0001f600",
-    "long" * 200,
-)
-KINDS: dict[str, dict[str, Any]] = {
-    "ten": {"limits": {"agreement": 0.98}},
-    "two": {"n_classes": 2, "seed": 1},
-    "models": {"models": ("spam", "spam small"), "n_classes": 2, "seed": 2},
-    "device": {"cpu": "cortex-m4f", "seed": 3, "limits": {"flash": 32768, "ram": 400}},
-}
-WIDEST = (
-    "[...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroller') && "
-    "e.getBoundingClientRect().right > innerWidth).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))"
-)
-FRAME = "new Promise((done) => requestAnimationFrame(() => done(0)))"  # drawn anew by then
-Open = Callable[[dict[str, Any]], None]
-
-
-def with_winner(made: dict[str, Any]) -> dict[str, Any]:
-    made["winner"] = winner(made, made["settings"]["limits"], made["settings"]["minimise"])
-    return made
-
-
-def hostile_record() -> dict[str, Any]:
-    made = record(labels=list(HOSTILE), models=(HOSTILE[0], HOSTILE[3]), seed=4)
-    made["sentence"] = made["rows"]["file"] = made["settings"]["cpu"] = HOSTILE[1]
-    for number, one in enumerate(made["candidates"]):
-        text = HOSTILE[number % 4]
-        one |= {"title": text, "reason": text, "command": "compile " + text, "options": {text: text}}
-        one["method"] = text if number % 3 == 0 else one["method"]
-        one["precision"] = text if number % 5 == 0 else one["precision"]
-        for stage in one["stages"]:
-            stage["name"] = text
-    made["versions"][HOSTILE[2]] = HOSTILE[0]
-    return with_winner(made)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = find_browser()
-    assert program
-    browser = Browser(program, tmp_path_factory.mktemp("browser"))
-    for domain in ("Runtime", "Log", "Network"):
-        browser.send(f"{domain}.enable")
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def show(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens the page of a record; in the end nothing may have gone wrong or asked for anything."""
-    browser.resize(1280, 900)
-    browser.send("Emulation.setEmulatedMedia", media="", features=[])
-    browser.events.clear()
-    page = tmp_path / "explore.html"
-
-    def open_page(made: dict[str, Any]) -> None:
-        page.write_text(explore_page(made), encoding="utf-8")
-        browser.open(page)
-
-    yield open_page
-    browser.ask("0")
-    asked = {
-        event["params"]["request"]["url"]
-        for event in browser.events
-        if event["method"] == "Network.requestWillBeSent"
-    }
-    wrong = [
-        event
-        for event in browser.events
-        if event["method"] in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-    ]
-    assert not wrong
-    assert {url.split("#")[0] for url in asked if not url.startswith("blob:")} <= {page.as_uri()}
-
-
-def numbers(browser: Browser, selector: str, name: str = "number") -> list[int]:
-    found = browser.ask(f"[...document.querySelectorAll({selector!r})].map((e) => e.dataset.{name})")
-    return [int(number) for number in found]
-
-
-def text(browser: Browser, selector: str) -> str:
-    return str(browser.ask(f"document.querySelector({selector!r}).textContent"))
-
-
-def change(browser: Browser, selector: str, value: Any, event: str = "change") -> None:
-    browser.ask(
-        f"e = document.querySelector({selector!r}); e.value = {json.dumps(value)}; "
-        f"e.dispatchEvent(new Event({event!r})); {FRAME}"
-    )
-
-
-def click(browser: Browser, selector: str) -> None:
-    """A click of the mouse, where the element is."""
-    browser.ask(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
-    x, y = browser.ask(
-        f"r = document.querySelector({selector!r}).getBoundingClientRect(); "
-        "[r.left + r.width / 2, r.top + r.height / 2]"
-    )
-    browser.drag([(x, y)])
-    browser.ask(FRAME)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,108 +79,6 @@ def test_axes(browser: Browser, show: Open, kind: str) -> None:
                     assert 0 <= left <= width and 0 <= top <= height
                 places.add(tuple(dots))
     assert len(places) >= 3 * len(options["x"]) * len(options["y"]), "energy goes with instructions here"
-
-
-def test_filters(browser: Browser, show: Open) -> None:
-    made = with_winner(record(**KINDS["models"]))
-    show(made)
-    gone: dict[str, str] = {}
-    for key, value in (("method", "reduced-set"), ("precision", "f64"), ("claim", "EXACT")):
-        click(browser, f"[data-filter={key}][data-value={value}]")
-        gone[key] = value
-        left = [
-            one["number"]
-            for one in made["candidates"]
-            if not any(one[name] == value for name, value in gone.items())
-        ]
-        assert sorted(numbers(browser, ".dot")) == left == sorted(numbers(browser, "tr[data-row]", "row"))
-        assert numbers(browser, "#winner") == [made["winner"]], "auto does not look at filters"
-    first = made["candidates"][made["winner"]]["model"]
-    click(browser, f"[data-filter=model][data-value='{first}']")
-    rest = made | {"candidates": [one for one in made["candidates"] if one["model"] != first]}
-    assert numbers(browser, "#winner") == [winner(rest, made["settings"]["limits"], "time")]
-
-
-GRID = """(() => {
-  const sliders = [...document.querySelectorAll('#limits input')], found = [];
-  const set = (slider, at) => { slider.value = at; slider.dispatchEvent(new Event('input')); };
-  let seed = 7;
-  for (let run = 0; run < 90; run++) {
-    for (const slider of sliders) {
-      seed = (seed * 1103515245 + 12345) % 2147483648;
-      const loose = slider.id === 'limit-agreement' ? 0 : Number(slider.max);
-      set(slider, run % 3 && (seed >> 8) % 3 ? loose : (seed >> 12) % (Number(slider.max) + 1));
-    }
-    found.push([Object.fromEntries(sliders.map((s) => [s.id.slice(6), JSON.parse(s.dataset.limit)])),
-      document.querySelector('#winner').dataset.number]);
-  }
-  return found;
-})()"""
-
-
-def scramble(made: dict[str, Any], generator: np.random.Generator) -> None:
-    """Costs that are nearly equal, shares at the edges of groups, lucky finalists and figures that lack."""
-    for one in made["candidates"]:
-        if one["state"] != "measured":
-            continue
-        figures = one["figures"]
-        for key in ("time_us", "batch_time_us", "instructions", "energy_nj"):
-            if figures[key] is not None:
-                figures[key] = float(
-                    generator.choice([0.5, 1.0, 4.0]) * generator.choice([1, 1.03, 1.05, 1.08])
-                )
-        for key in ("table_bytes", "ram_bytes", "time_us"):
-            if generator.random() < 0.15:
-                figures[key] = None
-        if one["proven"]:
-            one["proven"] = bool(generator.random() < 0.4)
-            continue
-        rows, changed = 1000, int(generator.integers(0, 12))
-        one["agreement"]["choose"] = {"rows": rows, "same": rows - changed}
-        one["agreement"]["expected_low"] = bounds(rows - changed, rows)
-        if generator.random() < 0.1:
-            one["accuracy"] = None
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_sliders_name_the_winner_of_the_rule(browser: Browser, show: Open, seed: int) -> None:
-    cpu = "cortex-m0+" if seed % 2 else None
-    given = {"batch_latency_us": 3.0, "agreement": 1.0 if seed == 5 else None}
-    made = record(seed=seed, cpu=cpu, report=(200, 700, 2007)[seed % 3], limits=given)
-    if seed > 1:
-        scramble(made, np.random.default_rng(seed))
-    show(with_winner(made))
-    wishes = browser.ask("[...document.querySelectorAll('#minimise option')].map((e) => e.value)")
-    winners = set()
-    for wish in wishes:
-        change(browser, "#minimise", wish)
-        for chosen, number in browser.ask(GRID):
-            limits = made["settings"]["limits"] | chosen
-            limits["same_labels"] = limits["agreement"] == "proven"
-            limits["agreement"] = None if limits["same_labels"] else limits["agreement"]
-            expected = winner(made, limits, wish)
-            assert number == ("" if expected is None else str(expected)), (limits, wish)
-            winners.add(expected)
-    assert len(winners) > 5 and None in winners
-    assert text(browser, "#live")
-
-
-def test_what_misses_a_limit_is_grey(browser: Browser, show: Open) -> None:
-    made = with_winner(record())
-    show(made)
-    assert not numbers(browser, ".dot.grey")
-    change(browser, "#limit-agreement", "14", "input")  # proven
-    unproven = [
-        one["number"] for one in made["candidates"] if one["state"] == "measured" and not one["proven"]
-    ]
-    assert sorted(numbers(browser, ".dot.grey")) == unproven
-    assert browser.ask("document.querySelectorAll('#canvas .wall').length") == 1
-    assert text(browser, "#shown-agreement") == "every one, proven"
-    change(browser, "#limit-latency_us", "0", "input")
-    assert text(browser, "#winner") == "None meets all of these"
-    assert browser.ask("document.querySelector('#detail').hidden"), (
-        "what was pinned as the winner goes with it"
-    )
 
 
 def test_a_click_pins(browser: Browser, show: Open) -> None:
