@@ -45,6 +45,7 @@ class Browser:
         os.close(to_read)
         os.close(to_write)
         self._held, self._count, self._session = b"", 0, ""
+        self.events: list[Any] = []  # of the domains a test has enabled
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
@@ -59,6 +60,7 @@ class Browser:
             if answer.get("id") == self._count:
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
+            self.events.append(answer)
 
     def _receive(self) -> Any:
         while b"\0" not in self._held:
@@ -81,7 +83,7 @@ class Browser:
             time.sleep(0.02)
 
     def ask(self, expression: str) -> Any:
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         return answer["result"].get("value")
 
     def drag(self, points: list[tuple[float, float]]) -> None:
@@ -92,9 +94,20 @@ class Browser:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1
             )
 
-    def screenshot(self, path: Path, width: int, height: int) -> None:
+    def press(self, key: str, code: int, text: str = "") -> None:
+        """A key by its name and number, and the text it types."""
+        for kind in ("keyDown", "keyUp"):
+            typed = {"text": text} if text and kind == "keyDown" else {}
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **typed
+            )
+
+    def resize(self, width: int, height: int) -> None:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.send("Emulation.setDeviceMetricsOverride", **size)
+
+    def screenshot(self, path: Path, width: int, height: int) -> None:
+        self.resize(width, height)
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
 
     def close(self) -> None:

@@ -77,7 +77,8 @@ def _short(declaration: str, name: str) -> str:
 
 def page(program: Program, name: str, module: bytes, rows: NDArray[Any] | None = None) -> str:
     """The page of a machine program and its module; `rows` tell the range of each feature."""
-    style, script = (render(f"wasm/page.{kind}", {}) for kind in ("css", "js"))
+    style = render("wasm/page.css", {}) + render("wasm/try.css", {})
+    script = render("wasm/try.js", {})
     return render(
         "wasm/page.html.j2",
         {
@@ -85,9 +86,9 @@ def page(program: Program, name: str, module: bytes, rows: NDArray[Any] | None =
             "version": __version__,
             "style": style,
             "script": script,
-            "style_hash": _digest(style),
-            "script_hash": _digest(script),
-            "facts": script_json(_facts(program, name, rows)),
+            "style_hash": digest(style),
+            "script_hash": digest(script),
+            "facts": script_json(try_facts(program, name, rows)),
             "module": base64.b64encode(module).decode(),
         },
     )
@@ -98,12 +99,13 @@ def script_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False).translate(UNSAFE)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """The source expression by which a Content-Security-Policy allows this script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[str, Any]:
-    """What the script of the page needs to know."""
+def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[str, Any]:
+    """What try.js, the script that runs rows, needs to know."""
     probes = program.probes.reshape(-1, program.n_features)
     low, high = _ranges(program, probes if rows is None or not len(rows) else rows)
     origin = program.origin
