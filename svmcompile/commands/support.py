@@ -1,7 +1,7 @@
 """The support table: every estimator of the registries is fitted, compiled, and asked what C and ONNX give.
 
-    python -m svmcompile.commands.support              prints the table
-    python -m svmcompile.commands.support README.md    puts it into a file, between its marks
+    python -m svmcompile.commands.support                      prints the table
+    python -m svmcompile.commands.support docs/supported.md    puts it into a file, between its marks
 
 Nothing in it is written by hand: a model stands in the table because it was compiled.
 """
