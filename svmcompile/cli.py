@@ -26,7 +26,7 @@ COMMANDS: dict[str, type[options.Options]] = {
 }
 app = typer.Typer(
     name="svmcompile",
-    help="Compile trained support vector machines to standalone C and ONNX.",
+    help="Compile trained support vector machines to standalone C, ONNX and WebAssembly.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,7 +58,7 @@ def _version(wanted: bool) -> None:
 def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Compile trained support vector machines to standalone C and ONNX."""
+    """Compile trained support vector machines to standalone C, ONNX and WebAssembly."""
 
 
 def _add(name: str, kind: type[options.Options]) -> None:

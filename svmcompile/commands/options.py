@@ -51,7 +51,7 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
-    """Compile a model: the main job."""
+    """Compile a model to C, ONNX or WebAssembly: the main job."""
 
     model: Model
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
@@ -59,50 +59,50 @@ class CompileOptions:
     set_: Annotated[
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
-    data: Annotated[Path | None, Option(help=FORMATS)] = None
+    data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     label: Label = None
     target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
     kit: Annotated[
         list[str] | None,
         Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
     ] = None
-    precision: Annotated[str, Option(help="f32, f64; in whole numbers q15, q7")] = "f32"
+    precision: Annotated[str, Option(help="f32 or f64; q15 or q7 for whole numbers")] = "f32"
     ranges: Annotated[
-        str | None, Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+        str | None, Option(help="q15, q7: LOW:HIGH of the features, or a file of rows  [default: --data]")
     ] = None
     given: Annotated[
-        str | None, Option("--input", help="q15, q7: rows of whole numbers, u8 or i16  [default: float]")
+        str | None, Option("--input", help="q15, q7: number type of rows, u8 or i16  [default: float]")
     ] = None
     profile: Annotated[
         str | None,
         Option(
-            help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
-            "see --cpu  [default: host, device with kits for devices]"
+            help="host: vector instructions, for GCC and clang; portable: plain C99; device: for "
+            "microcontrollers, see --cpu  [default: host; device with kits for devices]"
         ),
     ] = None
     tables: Annotated[
-        str | None, Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
+        str | None, Option(help="support vectors in C: dense, sparse  [default: the faster], or f16")
     ] = None
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
     most_probable: Annotated[
-        bool, Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+        bool, Option("--most-probable", help="give the most probable label, as svm-predict -b 1 does")
     ] = False
     trust_pickle: TrustPickle = False
     soft_double: Annotated[
-        bool, Option("--soft-double", help="profile device: double in software where a claim needs it")
+        bool, Option("--soft-double", help="device: allow software double where a claim needs it")
     ] = False
     cpu: Annotated[
-        str | None, Option(help="tell the cost on it, for example cortex-m4f; profile device")
+        str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
     ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, for example 32K")] = None
-    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack")] = None
+    flash: Annotated[str | None, Option(help="with --cpu: refuse if more is needed, such as 32K")] = None
+    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
     energy: Annotated[
         float | None,
-        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
+        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
     ] = None
     measure: Annotated[
-        bool, Option("--measure", help="build the method's variants and keep what is quickest on --data")
+        bool, Option("--measure", help="build the method's variants and keep the quickest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
     as_json: Json = False
@@ -110,7 +110,7 @@ class CompileOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
-    """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
+    """Train a program on labelled data, without an SVM. `compile` turns it into C or ONNX."""
 
     data: DataFiles
     output: Annotated[Path, Option("-o", "--output", help=".svmc file")]
@@ -147,7 +147,7 @@ class InspectOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyOptions:
-    """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
+    """Compare C, ONNX and WebAssembly with the original model; exit 1 if a claim is broken."""
 
     folder: Folder
     model: Annotated[Path, Option(help="the original model")]
@@ -156,7 +156,8 @@ class VerifyOptions:
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
-        bool, Option("--certificate", help="check Taylor certificates in many digits instead")
+        bool,
+        Option("--certificate", help="instead, check the certificates of `certified` in high precision"),
     ] = False
     as_json: Json = False
 
@@ -179,17 +180,17 @@ class PredictOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
-    """Time per row beside other ways to run the model, in C and through Python, one thread."""
+    """Time the model per row beside other ways to run it, from C and from Python, on one thread."""
 
     folder: Folder
     data: DataFile
     model: Annotated[Path | None, Option(help="the original model, which most peers need")] = None
     against: Annotated[
-        str | None, Option(help="sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all installed]")
+        str | None, Option(help="of sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all there]")
     ] = None
     rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
     batch: Annotated[int, Option(help="rows per call in batches")] = 2000
-    repeats: Annotated[int, Option(help="turns of each contender; the least time counts")] = 7
+    repeats: Annotated[int, Option(help="runs of each contender; the shortest counts")] = 7
     output: Annotated[Path | None, Option("-o", "--output", help="folder for bench.json and bench.svg")] = (
         None
     )
@@ -206,14 +207,14 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsOptions:
-    """List the methods with claim, needs, options and defaults."""
+    """List the methods with their claims, needs, options and defaults."""
 
     as_json: Json = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """Train a digits SVM, compile it to C and ONNX, verify, time it, print one table."""
+    """Train a digits SVM, compile it to C and ONNX, verify and time it, and print one table."""
 
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")] = Path("out/demo")
     as_json: Json = False

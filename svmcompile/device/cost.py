@@ -70,7 +70,7 @@ def read_size(text: str, option: str) -> int:
 def device_cost(
     files: Files, name: str, cpu: str | Cpu, rows: Any, picojoules: float | None = None
 ) -> dict[str, Any]:
-    """What NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
+    """Count what NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
     chosen = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
     if f"{name}.c" not in files:
         raise OptionError("only C has a cost on a device; add target c")
