@@ -95,7 +95,9 @@ class CompileOptions:
     cpu: Annotated[
         str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
     ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse if more is needed, such as 32K")] = None
+    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more flash, such as 32K")] = (
+        None
+    )
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
     energy: Annotated[
         float | None,
@@ -156,8 +158,7 @@ class VerifyOptions:
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
-        bool,
-        Option("--certificate", help="instead, check the certificates of `certified` in high precision"),
+        bool, Option("--certificate", help="check the certificates of `certified` in many digits instead")
     ] = False
     as_json: Json = False
 
@@ -186,7 +187,7 @@ class BenchOptions:
     data: DataFile
     model: Annotated[Path | None, Option(help="the original model, which most peers need")] = None
     against: Annotated[
-        str | None, Option(help="of sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all there]")
+        str | None, Option(help="sklearn,libsvm,onnxruntime,m2cgen,intelex,numpy  [default: all installed]")
     ] = None
     rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
     batch: Annotated[int, Option(help="rows per call in batches")] = 2000
