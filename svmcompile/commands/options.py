@@ -95,9 +95,7 @@ class CompileOptions:
     cpu: Annotated[
         str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
     ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more flash, such as 32K")] = (
-        None
-    )
+    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
     energy: Annotated[
         float | None,
@@ -158,7 +156,7 @@ class VerifyOptions:
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
-        bool, Option("--certificate", help="check the certificates of `certified` in many digits instead")
+        bool, Option("--certificate", help="check certificates of `certified` in many digits instead")
     ] = False
     as_json: Json = False
 
