@@ -1,4 +1,4 @@
-"""What README, CHANGES, docs and docstrings name is there: files, folders and modules."""
+"""What README, CHANGES, docs and docstrings name is there, links hold, and the README's examples run."""
 
 from __future__ import annotations
 

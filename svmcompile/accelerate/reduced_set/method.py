@@ -49,7 +49,7 @@ POOLS = ("vectors", "rows")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReducedSetOptions:
-    """Few vectors stand for all support vectors, with refitted coefficients.
+    """A few vectors replace all support vectors, with refitted coefficients.
 
     `budget` is a number of vectors or, below 1, a share of the support vectors. With a `target` above 0
     as few vectors are taken as give this agreement on held-out rows, whatever the budget.
