@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.front import Front
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM
+
+SOME_ROWS = 2000  # enough to measure the work per row
 
 
 class Builder:
@@ -122,6 +125,18 @@ class Builder:
                 **origin,
             ),
         )
+
+
+def remarked(program: Program, rows: NDArray[Any], notes: Sequence[str]) -> Program:
+    """The program with notes, one more where the exact sum takes less work on rows like these."""
+    cost = program.cost(rows[:: -(-len(rows) // SOME_ROWS)])
+    notes = [*program.origin.notes, *notes]
+    if cost.mean_flops > cost.exact_flops:
+        notes.append(
+            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
+            f"this program takes {cost.mean_flops:,.0f}"
+        )
+    return program.replace(origin=replace(program.origin, notes=tuple(notes)))
 
 
 def head_of(svm: SVM) -> Head:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, in_blocks
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
@@ -23,7 +24,6 @@ from svmcompile.ir.pairs import pair_indices, pair_sums
 ITERATIONS_PER_ROW = 100
 LEAST_ITERATIONS = 100_000
 CACHE_MB = 200
-BLOCK_VALUES = 1 << 22  # kernel values computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,7 @@ def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> A
 def sums(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
     """The leaf's sums for rows: [n, 1], one per pair, or one per class."""
     step = max(1, BLOCK_VALUES // max(1, len(leaf.vectors)))
-    blocks = [_sums_block(leaf, kernel, rows[at : at + step]) for at in range(0, max(1, len(rows)), step)]
-    return np.concatenate(blocks) + leaf.bias
+    return in_blocks(lambda block: _sums_block(leaf, kernel, block), rows, step) + leaf.bias
 
 
 def _sums_block(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
@@ -181,9 +180,8 @@ def classes_of(leaf: Leaf, rule: LeafRule, found: Array) -> Indices:
         return np.full(len(found), leaf.classes[0], dtype=np.intp)
     if rule == "sum":
         return np.asarray(leaf.classes[(found[:, 0] > 0).astype(np.intp)])
-    return np.asarray(
-        leaf.classes[(votes(found, len(leaf.classes)) if rule == "vote" else found).argmax(axis=1)]
-    )
+    scores = votes(found, len(leaf.classes)) if rule == "vote" else found
+    return np.asarray(leaf.classes[scores.argmax(axis=1)])
 
 
 def votes(pairs: Array, n_classes: int) -> NDArray[np.int64]:

@@ -177,13 +177,6 @@ class Partition:
     held: list[Indices]
 
 
-def tree_partition(tree: Tree, X: NDArray[Any], held: NDArray[Any]) -> Partition:
-    """Groups are the leaves."""
-    return Partition(
-        rows_by_leaf(tree.leaves(X), tree.n_leaves), rows_by_leaf(tree.leaves(held), tree.n_leaves)
-    )
-
-
 def without_small_leaves(
     tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, min_leaf: int
 ) -> Tree:

@@ -33,6 +33,14 @@ def allowed_errors(rows: int, target: float, confidence: float) -> int:
     return allowed
 
 
+def too_few(rows: int, proven: float | None, target: float, confidence: float) -> str:
+    """The note that rows cannot prove an agreement."""
+    return (
+        f"{rows} rows cannot prove {target:.2%} agreement with {confidence:.0%} confidence, "
+        f"{proven:.2%} at best; give more rows (calibrate=FILE) or a lower target"
+    )
+
+
 class CalibrationRows:
     """Rows that set the guard band: a data file, or (from Python) anything `predict` accepts."""
 

@@ -6,8 +6,9 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from svmcompile.accelerate.builder import head_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kinds import Rule
+from svmcompile.ir.kinds import Indices, Rule
 from svmcompile.ir.node import run
 from svmcompile.model.head import SUMS
 from svmcompile.model.svm import SVM, LabelRule
@@ -31,6 +32,69 @@ POOL = 8192  # rows among which neighbours are looked for; more are sampled
 BLOCK_DISTANCES = 1 << 22
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
 HALF_LOSS = 0.01  # share of a row's largest weight that float16 may lose
+R = TypeVar("R", bound="RowWise")
+
+
+@dataclass(frozen=True, eq=False)
+class RowWise:
+    """A dataclass whose arrays have one entry for each row."""
+
+    def some(self: R, rows: NDArray[np.intp]) -> R:
+        """The same for some rows."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{k: a[rows] for k, a in arrays.items() if isinstance(a, np.ndarray)})
+
+
+def in_blocks(function: Callable[[Array], Array], rows: Array, step: int) -> Array:
+    """What a function gives for rows, for so many at a time, which bounds memory."""
+    return np.concatenate([function(rows[at : at + step]) for at in range(0, max(len(rows), 1), step)])
+
+
+def spread(rows: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most so many of the rows, evenly spread."""
+    return rows[:: -(-len(rows) // most)]
+
+
+def rounded(record: Any, **digits: int) -> dict[str, Any]:
+    """The fields of a dataclass, fit for JSON, some of them rounded to so many digits."""
+    values = asdict(record)
+    return values | {key: round(values[key], n) for key, n in digits.items() if values[key] is not None}
+
+
+def class_numbers(svm: SVM, given: NDArray[Any]) -> Indices:
+    """The place of each label among the SVM's classes, -1 for a label it does not know."""
+    assert svm.labels is not None
+    place = {value: number for number, value in enumerate(svm.labels.values)}
+    texts = {str(value): number for value, number in place.items()}
+    found = [place.get(value, texts.get(str(value), -1)) for value in np.asarray(given).tolist()]
+    return np.asarray(found, dtype=np.intp)
+
+
+def hold_out(n_rows: int, held: int, random: np.random.Generator) -> tuple[Indices, Indices]:
+    """Numbers of the rows kept and of the rows held out, each in their order."""
+    order = random.permutation(n_rows)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def finite_rows(
+    method: str,
+    given: NDArray[Any],
+    what: str = "the data",
+    svm: SVM | None = None,
+    dtype: Any = np.float64,
+) -> NDArray[Any]:
+    """The rows; nothing can be built from rows that are no numbers, as given or as a kernel sees them."""
+    rows = np.asarray(given, dtype)
+    if len(rows) == 0:
+        raise OptionError(f"{method}: {what} has no rows; give rows like those to come")
+    with np.errstate(all="ignore"):
+        bad = np.flatnonzero(~np.isfinite(svm.prepared(rows) if svm else rows).all(axis=1))
+    if len(bad):
+        raise OptionError(
+            f"{method}: row {bad[0]} of {what} holds a NaN or an infinity ({len(bad)} such rows); "
+            "remove or fill them"
+        )
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +141,13 @@ def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
     return np.asarray(starts + steps * (ends[0] - ends[1]))
 
 
-def sum_weights(svm: SVM) -> Array:
-    """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-    return svm.weights_by_sum
-
-
 def kernel_sums(svm: SVM, z: Array) -> Array:
     """The SVM's sums for rows in the kernel's space, in blocks that bound memory."""
-    weights = sum_weights(svm).T
+    weights = svm.weights_by_sum.T
     step = max(1, BLOCK_VALUES // max(1, svm.n_vectors))
-    blocks = [svm.kernel.values(z[at : at + step], svm.vectors) @ weights for at in range(0, len(z), step)]
-    return np.concatenate(blocks) + svm.intercepts
+    return (
+        in_blocks(lambda block: svm.kernel.values(block, svm.vectors) @ weights, z, step) + svm.intercepts
+    )
 
 
 def likeness(svm: SVM, wanted: Array, found: Array) -> float:

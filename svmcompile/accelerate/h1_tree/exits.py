@@ -103,7 +103,7 @@ class Front:
         lists = self.lists(shift)
         if not lists.nodes:
             return Trial(shift, len(along), 0, 1.0, 0.0)
-        walk = lists.walk(along > np.array([node.threshold for node in lists.nodes]))
+        walk = lists.walk(along > lists.thresholds)
         exits, said = self.verdict(walk.scores)
         wrong = exits & (said != classes)
         return Trial(shift, len(along), int(wrong.sum()), float((~exits).mean()), float(walk.tests.mean()))

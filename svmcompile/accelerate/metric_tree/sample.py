@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
+from svmcompile.accelerate.fitting.rows import RowWise, in_blocks, labels_of, margin_rule
 from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.nodes.decisions import margins
-from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.pairs import favour
 from svmcompile.model.svm import SVM, LabelRule
 
 Flags = NDArray[np.bool_]
 SPREAD_SHARE = 0.05  # of a regressor's spread: the tolerance where none is given
-
 Indices = NDArray[np.int64]
-
 LEAST_WEIGHT = 0.02  # of rows far from the boundary
 TARGETS = 16  # directions kept of the gradients
 BASIS_ROWS = 1000  # rows that show the directions in which gradients vary
@@ -26,7 +24,7 @@ BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(RowWise):
     """Rows in kernel space, their sums and classes, and how much each matters."""
 
     points: Array
@@ -43,10 +41,6 @@ class Sample:
         weights = np.ones(len(points)) if judge.tol > 0 else boundary_weights(field.svm, sums)
         targets = gradient_targets(field, points, weights) if with_targets else None
         return cls(points, sums, classes, weights, targets)
-
-    def some(self, rows: Indices) -> Sample:
-        targets = None if self.targets is None else self.targets[rows]
-        return Sample(self.points[rows], self.sums[rows], self.classes[rows], self.weights[rows], targets)
 
     @property
     def centre(self) -> Array:
@@ -65,8 +59,7 @@ def gradient_targets(field: Field, points: Array, weights: Array) -> Array:
     """The gradients of all rows in the few directions in which they vary most."""
     basis = _directions(field, points, weights)
     step = min(BLOCK_ROWS, max(1, (1 << 24) // (field.n_sums * points.shape[1])))
-    blocks = [points[at : at + step] for at in range(0, len(points), step)]
-    return np.concatenate([_class_gradients(field, block) @ basis for block in blocks])
+    return in_blocks(lambda block: _class_gradients(field, block) @ basis, points, step)
 
 
 def _directions(field: Field, points: Array, weights: Array) -> Array:
@@ -85,10 +78,7 @@ def _class_gradients(field: Field, points: Array) -> Array:
     """Gradients [rows, components]: of the sums, or of each class's sum over its pairs."""
     slopes = field.gradients(points)
     if field.svm.counts:
-        signs = np.zeros((len(field.svm.counts), field.n_sums))
-        for column, (i, j) in enumerate(pair_indices(len(field.svm.counts))):
-            signs[i, column], signs[j, column] = 1.0, -1.0
-        slopes = np.einsum("cp,npd->ncd", signs, slopes, optimize=True)
+        slopes = np.einsum("cp,npd->ncd", favour(len(field.svm.counts)), slopes, optimize=True)
     return np.asarray(slopes.reshape(len(points), -1))
 
 
@@ -131,7 +121,3 @@ class Judge:
         margin = np.abs(margins(meant, margin_rule(self.svm)))
         square = float(np.average(np.square(found - meant).max(axis=1), weights=weights))
         return max(counted, float(ndtr(-margin / np.sqrt(square)).sum()) if square > 0 else 0.0)
-
-    def agreement(self, found: Array, meant: Array) -> float:
-        """Share of rows that are right."""
-        return float(1 - self.wrong(found, meant).mean())

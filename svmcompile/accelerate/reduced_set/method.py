@@ -20,7 +20,6 @@ from svmcompile.accelerate.fitting.rows import (
     fitting_rows,
     kernel_sums,
     likeness,
-    sum_weights,
 )  # fmt: skip
 from svmcompile.accelerate.reduced_set.select import (
     RIDGE,
@@ -33,7 +32,7 @@ from svmcompile.accelerate.reduced_set.select import (
     select_by_features,
     select_by_rows,
 )
-from svmcompile.accelerate.registry import Method
+from svmcompile.accelerate.registry import Method, check_options
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -66,12 +65,8 @@ class ReducedSetOptions:
         whole = self.budget < 1 or float(self.budget).is_integer()
         if not (self.budget > 0 and whole and np.isfinite(self.budget)):
             raise OptionError(f"budget {self.budget} is neither a number of vectors nor a share below 1")
-        if not 0 <= self.target <= 1:
-            raise OptionError(f"target {self.target} is not an agreement between 0 and 1")
-        if self.candidates not in POOLS:
-            raise OptionError(f"unknown candidates {self.candidates!r}; known: {', '.join(POOLS)}")
-        if self.synthetic_rows < 0 or self.seed < 0:
-            raise OptionError("synthetic_rows and seed cannot be below 0")
+        least = {"synthetic_rows": 0, "seed": 0}
+        check_options("reduced-set", self, {"candidates": POOLS}, least, within={"target": (0, 1)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +135,7 @@ class Search:
         svm = self.svm
         if count >= svm.n_vectors:
             return Reduced(
-                svm.vectors, Fit(sum_weights(svm), svm.intercepts), "all of them, as they are", 1.0
+                svm.vectors, Fit(svm.weights_by_sum, svm.intercepts), "all of them, as they are", 1.0
             )
         if self.rows is None:
             return self._without_data(count)
@@ -168,7 +163,7 @@ class Search:
     def _pool(self, data: Data | None) -> Array:
         """The candidates: support vectors, heaviest first, and data rows."""
         svm = self.svm
-        weight = np.abs(sum_weights(svm)).sum(axis=0)
+        weight = np.abs(svm.weights_by_sum).sum(axis=0)
         pool = svm.vectors[np.sort(np.argsort(-weight, kind="stable")[:CANDIDATES])]
         if data is None or self.options.candidates == "vectors":
             return pool

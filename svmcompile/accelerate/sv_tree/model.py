@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, FittingRows, labels_of, likeness, margin_rule
+from svmcompile.accelerate.registry import check_options
 from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.errors import OptionError
@@ -219,20 +220,12 @@ class SvTreeOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value not in known:
-                raise OptionError(f"unknown {name} {value!r}; known: {', '.join(known)}")
-        for name, least in (
-            ("max_depth", 1),
-            ("min_rows", 1),
-            ("fallback_depth", 1),
-            ("synthetic_rows", 0),
-            ("seed", 0),
-        ):
-            if getattr(self, name) < least:
-                raise OptionError(f"{name} {getattr(self, name)} is below {least}")
-        if not 0 <= self.ridge < float("inf"):
-            raise OptionError(f"ridge {self.ridge} is not a number from 0 on")
-        if not 0 <= self.fallback_quantile <= 1:
-            raise OptionError(f"fallback_quantile {self.fallback_quantile} is not between 0 and 1")
+        least = {
+            "max_depth": 1,
+            "min_rows": 1,
+            "fallback_depth": 1,
+            "synthetic_rows": 0,
+            "seed": 0,
+            "ridge": 0,
+        }
+        check_options("sv-tree", self, CHOICES, least, within={"fallback_quantile": (0, 1)})
