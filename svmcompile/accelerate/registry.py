@@ -24,7 +24,7 @@ METHODS: dict[str, str] = {
     "dtsvm": "svmcompile.accelerate.dtsvm.method",
     "h1-tree": "svmcompile.accelerate.h1_tree.method",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
-    "reduced-set": "svmcompile.accelerate.reduced_set.method",
+    "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 

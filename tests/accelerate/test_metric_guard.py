@@ -7,8 +7,13 @@ import pytest
 from metric_cases import machine, moons, points
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting.calibration import allowed_errors, refuse_rows_of_the_tree, upper_bound
-from svmcompile.accelerate.metric_tree.choose import calibrated, fixed
+from svmcompile.accelerate.fitting.calibration import (
+    allowed_errors,
+    fixed,
+    refuse_rows_of_the_tree,
+    upper_bound,
+)
+from svmcompile.accelerate.metric_tree.choose import calibrated
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import rounded
 from svmcompile.data import read_data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
@@ -14,6 +17,9 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM, digest
 
 CHANCE = 5  # standard deviations
+WIDEST = float(np.finfo(np.float32).max)
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
 
 
 def upper_bound(errors: int, rows: int, confidence: float) -> float:
@@ -39,6 +45,29 @@ def too_few(rows: int, proven: float | None, target: float, confidence: float) -
         f"{rows} rows cannot prove {target:.2%} agreement with {confidence:.0%} confidence, "
         f"{proven:.2%} at best; give more rows (calibrate=FILE) or a lower target"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Scores with a margin below `width` go to the exact sum."""
+
+    width: float
+    rows: int  # that it was measured on
+    fallback_share: float  # of these rows go to the exact sum
+    agreement: float  # of these rows, with the band
+    proven_agreement: float | None  # holds with the confidence asked for
+    reached: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        found = rounded(self, fallback_share=6, agreement=6, proven_agreement=6)
+        return {key: value for key, value in found.items() if key != "reached"}
+
+
+def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
+    """A band of a given width, with what it does to the rows."""
+    width = min(width, WIDEST)
+    outside = margins >= width
+    return Band(width, len(margins), float((~outside).mean()), float(1 - (wrong & outside).mean()), None)
 
 
 class CalibrationRows:

@@ -41,8 +41,18 @@ class RowWise:
 
     def some(self: R, rows: NDArray[np.intp]) -> R:
         """The same for some rows."""
-        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{k: a[rows] for k, a in arrays.items() if isinstance(a, np.ndarray)})
+        return replace(self, **{name: array[rows] for name, array in self._arrays().items()})
+
+    def joined(self: R, other: R) -> R:
+        """These rows and others, of which the same is known."""
+        more = other._arrays()
+        return replace(
+            self, **{name: np.concatenate([a, more[name]]) for name, a in self._arrays().items()}
+        )
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def in_blocks(function: Callable[[Array], Array], rows: Array, step: int) -> Array:

@@ -13,8 +13,7 @@ import numpy as np
 from svmcompile.accelerate.builder import Builder, remarked
 from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree, too_few
 from svmcompile.accelerate.fitting.rows import class_numbers, finite_rows, labels_of, margin_rule
-from svmcompile.accelerate.h1_tree.choose import WIDTH, Chosen, chosen, rows_of
-from svmcompile.accelerate.h1_tree.exits import proven
+from svmcompile.accelerate.h1_tree.exits import WIDTH, Choice, choose, proven, rows_of
 from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists, centre_of, factors, grown, growth_of
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions, H1TreeOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows, pairs_of
@@ -74,7 +73,7 @@ def _before_svm(svm: SVM, data: Data, points: Array, given: Any, options: H1Tree
     """Lists, and behind them the SVM for rows they do not answer."""
     rows = rows_of(svm, points)
     parts = _parts(svm, data, rows, given, options)
-    best = chosen(svm, *parts, options)
+    best = choose(svm, *parts, options)
     builder = Builder(svm)
     x = builder.preprocess()
     if best.lists.nodes:
@@ -134,7 +133,7 @@ def _figures(lists: Lists, rows: Rows, svm: SVM) -> dict[str, Any]:
     return found
 
 
-def _notes(options: H1TreeOptions, best: Chosen) -> list[str]:
+def _notes(options: H1TreeOptions, best: Choice) -> list[str]:
     found = best.calibration
     if not best.lists.nodes:
         return ["no half-space could answer enough rows; the program is the SVM as it is"]

@@ -38,16 +38,6 @@ class Rows(RowWise):
     def __len__(self) -> int:
         return len(self.classes)
 
-    def joined(self, other: Rows) -> Rows:
-        """These rows, and others that only hold thresholds back."""
-        assert self.sums is not None and other.sums is not None
-        return Rows(
-            np.concatenate([self.points, other.points]),
-            np.concatenate([self.classes, other.classes]),
-            np.concatenate([self.sums, other.sums]),
-            np.repeat([True, False], [len(self.classes), len(other.classes)]),
-        )
-
 
 def pairs_of(svm: SVM) -> list[Pair]:
     """Which two classes each sum of an SVM parts."""
@@ -85,15 +75,6 @@ class Sample(RowWise):
         """Rows that a node with this answer had better answer."""
         free = ~self.hard(answer)
         return free if self.counted is None else free & self.counted
-
-    def joined(self, other: Sample) -> Sample:
-        """These rows and others of their kind."""
-        both = [
-            None if a is None or b is None else np.concatenate([a, b])
-            for a, b in ((self.trust, other.trust), (self.counted, other.counted))
-        ]
-        points = np.concatenate([self.points, other.points])
-        return Sample(points, np.concatenate([self.signs, other.signs]), both[0], both[1], self.band)
 
     @property
     def real(self) -> Sample:

@@ -20,7 +20,7 @@ from svmcompile.accelerate.metric_tree.grow import (
     Tree,
     arranged,
 )
-from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, Rows, products
+from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, products
 from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
@@ -197,28 +197,27 @@ class Workbench:
 
     def build(self, form: Form, sample: Sample) -> Built:
         """The tree of this form over the rows."""
-        fitter = self._fitter(form)
-        places = sample.points - sample.centre
-        rows = Rows(places, sample.sums, sample.classes, sample.weights, sample.centre)
+        fitter = self._fitter(form, sample.centre)
+        rows = replace(sample, points=sample.points - sample.centre)
         if form.split == "affine":
             form = replace(form, min_leaf=len(sample.points))
         limited = bool(self.max_leaves or self.max_bytes)
         fit = None if form.grows_out and not limited else self._fit(form, fitter, rows)
-        root = Grower(_splitter(form, sample, rows), fit, self._limits(form, sample)).grow(len(rows.places))
+        root = Grower(_splitter(form, sample, rows), fit, self._limits(form, sample)).grow(len(rows.points))
         tree = arranged(root)
         leaves = [branch.leaf for branch in tree.leaves if branch.leaf is not None]
         if not leaves:
-            means = np.array([rows.places[branch.rows].mean(axis=0) for branch in tree.leaves])
-            leaves = fitter.taylor(means, sample.centre)
+            means = np.array([rows.points[branch.rows].mean(axis=0) for branch in tree.leaves])
+            leaves = fitter.taylor(means)
         return self._built(form, sample, tree, leaves, fit is not None)
 
-    def _fitter(self, form: Form) -> Fitter:
+    def _fitter(self, form: Form, centre: Array) -> Fitter:
         svm = self.field.svm
         restricted = bool(svm.counts) and not form.grows_out and form.split != "affine"
         correct = form.leaf != "taylor" and not form.grows_out
-        return Fitter(self.field, correct, form.leaf == "quadratic", self.ridge, restricted)
+        return Fitter(self.field, centre, correct, form.leaf == "quadratic", self.ridge, restricted)
 
-    def _fit(self, form: Form, fitter: Fitter, rows: Rows) -> Fit:
+    def _fit(self, form: Form, fitter: Fitter, rows: Sample) -> Fit:
         def fit(which: Indices) -> tuple[Leaf, float]:
             some = rows.some(which)
             leaf, left_out = fitter.fit(some)
@@ -253,11 +252,11 @@ class Workbench:
         return Built(form, part, len(leaves), int(depths.max()), mean, agreement)
 
 
-def _splitter(form: Form, sample: Sample, rows: Rows) -> AxisSplitter | PlaneSplitter:
+def _splitter(form: Form, sample: Sample, rows: Sample) -> AxisSplitter | PlaneSplitter:
     if form.split == "gradient-axis":
         assert sample.targets is not None, "axis splits need the gradients"
         return AxisSplitter(sample.points, sample.targets, sample.weights)
-    return PlaneSplitter(rows.places, "median" if form.split == "median" else "midpoint")
+    return PlaneSplitter(rows.points, "median" if form.split == "median" else "midpoint")
 
 
 PUBLISHED = Form("published", "midpoint", "taylor", -1.0, 1)

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
+from svmcompile.accelerate.fitting.calibration import (
+    Band,
+    Flags,
+    Floats,
+    allowed_errors,
+    fixed,
+    upper_bound,
+)
 from svmcompile.accelerate.fitting.rows import augmented, hold_out, margin_rule, rounded
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
@@ -22,9 +29,6 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.floating[Any]]
-WIDEST = float(np.finfo(np.float32).max)
 Indices = NDArray[np.int64]
 HOLDOUT = 0.2
 LEAST_HOLDOUT = 10  # rows; with fewer nothing is compared
@@ -32,29 +36,6 @@ FINE_EPS = 0.0001  # share of expected errors, where these decide
 NEARLY = 0.002  # share of rows
 FURTHER = 2  # holdouts to tell close forms apart
 CLOSE = 3  # standard errors
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Scores with a margin below `width` go to the exact sum."""
-
-    width: float
-    rows: int  # that it was measured on
-    fallback_share: float  # of these rows go to the exact sum
-    agreement: float  # of these rows, with the band
-    proven_agreement: float | None  # holds with the confidence asked for
-    reached: bool = True
-
-    def as_dict(self) -> dict[str, Any]:
-        found = rounded(self, fallback_share=6, agreement=6, proven_agreement=6)
-        return {key: value for key, value in found.items() if key != "reached"}
-
-
-def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
-    """A band of a given width, with what it does to the rows."""
-    width = min(width, WIDEST)
-    outside = margins >= width
-    return Band(width, len(margins), float((~outside).mean()), float(1 - (wrong & outside).mean()), None)
 
 
 def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) -> Band:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.field import Field
+from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import pair_indices
 
@@ -31,47 +32,37 @@ class Leaf:
     bias: Array  # [all sums]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """What is known of the rows: places about the centre, sums, class indices, weights."""
-
-    places: Array
-    sums: Array
-    classes: Indices
-    weights: Array
-    centre: Array
-
-    def some(self, rows: Indices) -> Rows:
-        return Rows(self.places[rows], self.sums[rows], self.classes[rows], self.weights[rows], self.centre)
-
-
 @dataclass(frozen=True, slots=True)
 class Fitter:
-    """Makes leaves. `restricted`: only pairs of classes seen in the leaf have a function of their own."""
+    """Makes leaves of samples about the centre.
+
+    `restricted`: only pairs of classes seen in the leaf have a function of their own.
+    """
 
     field: Field
+    centre: Array
     correct: bool  # by ridge
     quadratic: bool
     ridge: float
     restricted: bool
 
-    def fit(self, rows: Rows) -> tuple[Leaf, Array]:
+    def fit(self, rows: Sample) -> tuple[Leaf, Array]:
         """The leaf of the rows and its leave-one-out predictions [rows, sums]."""
         listed = self.listed(rows.classes)
-        place = rows.places.mean(axis=0)
-        values, slopes = self.field.expansion(place + rows.centre, listed.tolist())
-        base = self._expand(place, rows.centre, values[listed], slopes, listed)
-        features = products(rows.places) if self.quadratic else rows.places
+        place = rows.points.mean(axis=0)
+        values, slopes = self.field.expansion(place + self.centre, listed.tolist())
+        base = self._expand(place, values[listed], slopes, listed)
+        features = products(rows.points) if self.quadratic else rows.points
         left_out = _constants(rows)
         fitted = features @ base[0].T + base[1]
         bias = np.average(rows.sums, axis=0, weights=rows.weights)
         bias[listed] = base[1]
         weights = base[0]
-        if self.correct and len(rows.places) > 1:
+        if self.correct and len(rows.points) > 1:
             # The slope's correction concerns the features themselves, never their products.
-            more = Ridge.of(rows.places, rows.sums[:, listed] - fitted, rows.weights, self.ridge)
+            more = Ridge.of(rows.points, rows.sums[:, listed] - fitted, rows.weights, self.ridge)
             weights = weights.copy()
-            weights[:, : rows.places.shape[1]] += more.slopes
+            weights[:, : rows.points.shape[1]] += more.slopes
             bias[listed] += more.offset
             left_out[:, listed] = rows.sums[:, listed] - more.left_out
         else:
@@ -86,21 +77,19 @@ class Fitter:
         pairs = pair_indices(len(self.field.svm.counts))
         return np.array([p for p, (i, j) in enumerate(pairs) if i in seen and j in seen], dtype=np.int64)
 
-    def taylor(self, places: Array, centre: Array) -> list[Leaf]:
+    def taylor(self, places: Array) -> list[Leaf]:
         """Leaves at many places at once, without correction."""
-        values, slopes = self.field.values_and_gradients(places + centre)
+        values, slopes = self.field.values_and_gradients(places + self.centre)
         every = np.arange(self.field.n_sums)
         at = zip(places, values, slopes, strict=True)
-        return [Leaf(every, *self._expand(place, centre, f, g, every)) for place, f, g in at]
+        return [Leaf(every, *self._expand(place, f, g, every)) for place, f, g in at]
 
-    def _expand(
-        self, place: Array, centre: Array, values: Array, slopes: Array, listed: Indices
-    ) -> tuple[Array, Array]:
+    def _expand(self, place: Array, values: Array, slopes: Array, listed: Indices) -> tuple[Array, Array]:
         """Weights and bias, about the centre, of the expansion at a place."""
         bias = values - slopes @ place
         if not self.quadratic:
             return slopes, bias
-        bend = self.field.hessians(place[None] + centre)[0][listed]
+        bend = self.field.hessians(place[None] + self.centre)[0][listed]
         pulled = bend @ place
         upper = np.triu_indices(len(place))
         squares = bend[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 0.5, 1.0)
@@ -113,7 +102,7 @@ def products(places: Array) -> Array:
     return np.hstack([places, places[:, a] * places[:, b]])
 
 
-def _constants(rows: Rows) -> Array:
+def _constants(rows: Sample) -> Array:
     """Leave-one-out weighted means of the sums; the sums themselves where there is one row."""
     if len(rows.sums) == 1:
         return np.array(rows.sums)

@@ -7,19 +7,11 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, remarked
-from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree, too_few
+from svmcompile.accelerate.fitting.calibration import Band, fixed, refuse_rows_of_the_tree, too_few
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import finite_rows, hold_out, margin_rule, spread
 from svmcompile.accelerate.metric_tree.build import Built, Part, Workbench
-from svmcompile.accelerate.metric_tree.choose import (
-    Band,
-    Choice,
-    Chooser,
-    calibrated,
-    enlarged,
-    fixed,
-    forms,
-)
+from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, calibrated, enlarged, forms
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
 from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.accelerate.registry import Method
