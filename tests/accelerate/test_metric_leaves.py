@@ -9,8 +9,7 @@ from metric_cases import machine, points, tree
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.metric_tree.build import Form
-from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, products
-from svmcompile.accelerate.metric_tree.sample import Sample
+from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, Sample, products
 from svmcompile.errors import OptionError
 from svmcompile.read import read
 

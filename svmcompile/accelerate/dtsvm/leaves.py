@@ -5,14 +5,13 @@ Classes are numbers, ascending; a leaf knows only those of its own rows (section
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, in_blocks
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, fit_anyway, in_blocks
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
@@ -139,7 +138,6 @@ def _fit_others(task: Task, classes: Indices, y: Indices, gram: Array | None) ->
 
 def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> Any:
     """LIBSVM on the leaf's rows; it stops in the end even where it does not converge."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
     kernel, given = task.theta.kernel, task.theta.class_weights
@@ -154,9 +152,7 @@ def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> A
         cache_size=CACHE_MB,
         max_iter=task.max_iter or max(LEAST_ITERATIONS, ITERATIONS_PER_ROW * len(y)),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # reported by `converged`
-        return model.fit(task.X if gram is None else gram, y, sample_weight=task.sample_weight)
+    return fit_anyway(model, task.X if gram is None else gram, y, sample_weight=task.sample_weight)
 
 
 def sums(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:

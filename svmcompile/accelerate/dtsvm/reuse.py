@@ -16,7 +16,7 @@ from svmcompile.accelerate.builder import exact_flops
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, constant, fit
 from svmcompile.accelerate.dtsvm.options import ReuseOptions
 from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
-from svmcompile.accelerate.dtsvm.training import holdout
+from svmcompile.accelerate.dtsvm.training import holdout, leaf_rule
 from svmcompile.accelerate.dtsvm.tree import Tree, grow, overlapping_rows, own_rows, without_small_leaves
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
@@ -75,9 +75,7 @@ class Given(RowWise):
     @property
     def rule(self) -> LeafRule:
         """Two classes have one sum; else as the SVM has it: pairs that vote, or a sum per class."""
-        if self.n_classes == 2:
-            return "sum"
-        return "vote" if self.svm.counts else "ovr"
+        return leaf_rule("1a1" if self.svm.counts else "1ao", self.n_classes)
 
     @property
     def keeps_scores(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,7 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "met
     Where rows have few values, new ones may equal old ones: as many as have a
     twin among those that built the tree are let through.
     """
-    counts: dict[bytes, int] = {}
-    for row in np.ascontiguousarray(built):
-        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
+    counts = Counter(row.tobytes() for row in np.ascontiguousarray(built))
     share = sum(count for count in counts.values() if count > 1) / max(len(built), 1)
     common = sum(row.tobytes() in counts for row in np.ascontiguousarray(calibration))
     n = len(calibration)

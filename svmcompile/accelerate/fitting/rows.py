@@ -6,6 +6,7 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
@@ -197,6 +198,15 @@ def neighbours(points: Array, count: int, generator: np.random.Generator) -> NDA
         distances[rows[:, None] == pool] = np.inf
         found[rows] = pool[np.argpartition(distances, count - 1, axis=1)[:, :count]]
     return found
+
+
+def fit_anyway(estimator: Any, *rows: Any, **more: Any) -> Any:
+    """The estimator, fitted; that it has not converged is for the caller to tell, or does not matter."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(*rows, **more)
 
 
 def margin_rule(svm: SVM) -> Rule:

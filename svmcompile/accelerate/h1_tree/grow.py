@@ -6,7 +6,7 @@ are dropped, until one sign is left. (Zapien Arreola, Fehr and Burkhardt, sectio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
-from svmcompile.accelerate.h1_tree.rows import Sample
+from svmcompile.accelerate.h1_tree.rows import Sample, Signs
 from svmcompile.ir.arithmetic import Array
 
 Flags = NDArray[np.bool_]
@@ -50,13 +50,6 @@ class PlaneList:
         out = np.full(len(points), self.rest, dtype=np.int64)
         for node in reversed(self.nodes):
             out[node.holds(points)] = node.answer
-        return out
-
-    def depths(self, points: Array) -> NDArray[np.int64]:
-        """How many half-spaces each row is held against."""
-        out = np.full(len(points), len(self.nodes), dtype=np.int64)
-        for index, node in reversed(list(enumerate(self.nodes))):
-            out[node.holds(points)] = index + 1
         return out
 
 
@@ -204,9 +197,7 @@ def _some(sample: Sample, count: int, generator: np.random.Generator) -> Sample:
     return sample.some(np.sort(np.concatenate(parts)))
 
 
-def _of_both_signs(
-    sample: Sample, group: NDArray[np.bool_], count: int, generator: np.random.Generator
-) -> Indices:
+def _of_both_signs(sample: Sample, group: Flags, count: int, generator: np.random.Generator) -> Indices:
     """At most so many rows of a group, half of each sign where both need the room."""
     chosen = []
     for sign in (1, -1):
@@ -351,12 +342,7 @@ def prune(found: PlaneList, sample: Sample, tolerance: float = 0.0) -> PlaneList
             return PlaneList(tuple(found.nodes[one] for one in kept), found.rest)
 
 
-def _errors(
-    nodes: list[HalfSpace] | tuple[HalfSpace, ...],
-    holds: list[NDArray[np.bool_]],
-    signs: NDArray[np.int8],
-    rest: int,
-) -> int:
+def _errors(nodes: Sequence[HalfSpace], holds: list[Flags], signs: Signs, rest: int) -> int:
     """Rows that get another sign than theirs."""
     said = np.full(len(signs), rest, dtype=np.int8)
     for node, held in zip(reversed(nodes), reversed(holds), strict=True):

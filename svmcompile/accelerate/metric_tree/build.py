@@ -20,8 +20,7 @@ from svmcompile.accelerate.metric_tree.grow import (
     Tree,
     arranged,
 )
-from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, products
-from svmcompile.accelerate.metric_tree.sample import Judge, Sample
+from svmcompile.accelerate.metric_tree.leaves import Fitter, Judge, Leaf, Sample, products
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import run

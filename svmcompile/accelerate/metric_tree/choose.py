@@ -22,8 +22,8 @@ from svmcompile.accelerate.fitting.calibration import (
 )
 from svmcompile.accelerate.fitting.rows import augmented, hold_out, margin_rule, rounded
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
+from svmcompile.accelerate.metric_tree.leaves import Sample
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
-from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins

@@ -12,8 +12,8 @@ from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import finite_rows, hold_out, margin_rule, spread
 from svmcompile.accelerate.metric_tree.build import Built, Part, Workbench
 from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, calibrated, enlarged, forms
+from svmcompile.accelerate.metric_tree.leaves import Judge, Sample
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
-from svmcompile.accelerate.metric_tree.sample import Judge, Sample
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
