@@ -87,7 +87,7 @@ class Builder:
         return self.exact_sums(out, "exact_", row="wide_row")
 
     def finish(
-        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+        self, sums: str, method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """Heads over the kernel sums, and the program."""
         head = head_of(self.svm).reading(sums)
@@ -96,18 +96,13 @@ class Builder:
         return self.program(head.outputs, method, claim, notes, **origin)
 
     def program(
-        self,
-        outputs: Sequence[Output],
-        method: str,
-        claim: Claim,
-        notes: tuple[str, ...] = (),
-        **origin: Any,
+        self, outputs: Sequence[Output], method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm
-        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
-        told = {key: value for key, value in own.items() if value is not None}
-        origin["details"] = {**told, **origin.get("details", {})}
+        facts = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        known = {key: value for key, value in facts.items() if value is not None}
+        origin["details"] = {**known, **origin.get("details", {})}
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),

@@ -123,9 +123,7 @@ def _labels(given: Given, options: ReuseOptions) -> Indices:
     """What the leaves learn."""
     if options.labels == "model":
         return given.predicted
-    if given.truth is None:
-        raise OptionError("dtsvm: labels=given needs labels with the data; pass y, or use labels=model")
-    return given.known_truth()
+    return given.known_truth("labels=given needs labels with the data; pass y, or use labels=model")
 
 
 def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:
@@ -194,9 +192,7 @@ def leaf_program(
 
 def searched(given: Given, options: ReuseOptions) -> Program:
     """A classifier trained anew on the given labels, with parameters around the SVM's own."""
-    if given.truth is None:
-        raise OptionError("dtsvm: mode=search trains on the data's labels; pass y, or use mode=reuse")
-    truth = given.known_truth()
+    truth = given.known_truth("mode=search trains on the data's labels; pass y, or use mode=reuse")
     theta = given.theta(0.0)
     kernel = theta.kernel
     gammas = Numbers([kernel.gamma * f for f in AROUND]) if kernel.kind in NEEDS_GAMMA else Numbers(1.0)

@@ -87,9 +87,10 @@ class Given(RowWise):
         """Of the original's decision value, where the second class is meant."""
         return 1.0 if self.svm.label_rule in SECOND_IS_POSITIVE else -1.0
 
-    def known_truth(self) -> Indices:
-        """The data's labels, all of which the SVM must know."""
-        assert self.truth is not None
+    def known_truth(self, use: str) -> Indices:
+        """The data's labels, all of which the SVM must know; `use` is what they are for."""
+        if self.truth is None:
+            raise OptionError(f"dtsvm: {use}")
         bad = np.flatnonzero(self.truth < 0)
         if len(bad):
             raise OptionError(f"dtsvm: the label of row {bad[0]} is not one of the SVM's classes")
@@ -195,16 +196,15 @@ class Trainer:
     def cut(self, tree: Tree, ceiling: int, delta: float) -> Cut:
         """The tree for a ceiling, and its leaves trained on cells with that overlap."""
         X, rule, options = self.given.X, self.given.rule, self.options
-        cut = tree.cut(ceiling)
-        top = without_small_leaves(cut, X, self.y, self.given.n_classes, ceiling, options.min_leaf)
+        small = (self.given.n_classes, ceiling, options.min_leaf)
+        top = without_small_leaves(tree.cut(ceiling), X, self.y, *small)
         cells = overlapping_rows(top, X, delta, X.std(axis=0))
         tasks = tuple(
             Task(self.given.z[rows], self.y[rows], self.theta, rule, options.iterations) for rows in cells
         )
         leaves = tuple(self._leaves(own_rows(top, X), cells, tasks))
-        return Cut(
-            ceiling, delta, Decomposition(top, leaves, self.theta, rule, Scaling.none(X.shape[1])), tasks
-        )
+        model = Decomposition(top, leaves, self.theta, rule, Scaling.none(X.shape[1]))
+        return Cut(ceiling, delta, model, tasks)
 
     def _leaves(self, own: list[Indices], cells: list[Indices], tasks: tuple[Task, ...]) -> Iterator[Leaf]:
         """Leaves in order; where the rows that fall into one are of one class, a constant."""

@@ -99,18 +99,12 @@ def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Work
     tree = grow(rows.X, rows.y, options.ceiling, options.seed)
 
     def partition(ceiling: int) -> Partition:
-        cut = cut_tree(tree, rows.X, rows.y, n_classes, ceiling, options)
+        top, least = tree.cut(ceiling), options.min_leaf
+        cut = without_small_leaves(top, rows.X, rows.y, n_classes, ceiling, least)
         return Partition(own_rows(cut, rows.X), own_rows(cut, rows.held_X))
 
     rule = leaf_rule(options.mode, n_classes)
     return Search(rows, partition, rule, options.iterations, workers), tree
-
-
-def cut_tree(
-    tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, options: TrainOptions
-) -> Tree:
-    """The top of the tree for a ceiling, without leaves that are too small."""
-    return without_small_leaves(tree.cut(ceiling), X, y, n_classes, ceiling, options.min_leaf)
 
 
 def fitted(
@@ -119,7 +113,7 @@ def fitted(
 ) -> Decomposition:  # fmt: skip
     """All leaves of the tree for one ceiling; the tree may be grown already."""
     tree = grow(X, y, ceiling, options.seed) if tree is None else tree
-    tree = cut_tree(tree, X, y, n_classes, ceiling, options)
+    tree = without_small_leaves(tree.cut(ceiling), X, y, n_classes, ceiling, options.min_leaf)
     scaling, rule = scaling_of(X, options), leaf_rule(options.mode, n_classes)
     rows = own_rows(tree, X)
 
@@ -213,47 +207,38 @@ class Search:
     def tried(self, ceiling: int, thetas: Sequence[Theta]) -> list[Tried]:
         """Accuracy of each of the parameters at one ceiling."""
         parts, kernels = self.partitions(ceiling), list(dict.fromkeys(theta.kernel for theta in thetas))
-        pure = [len(np.unique(self.rows.y[own])) == 1 for own in parts.own]
+        rows, scaling = self.rows, self.rows.scaling
+        pure = [len(np.unique(rows.y[own])) == 1 for own in parts.own]
         mixed = [at for at, one in enumerate(pure) if not one and len(parts.held[at])]
         groups = [(leaf, kernel) for leaf in mixed for kernel in kernels]
         costs = {kernel: tuple(t.C for t in thetas if t.kernel == kernel) for kernel in kernels}
 
         def task(at: int) -> Trial:
             leaf, kernel = groups[at]
-            return self._trial(parts.own[leaf], parts.held[leaf], kernel, costs[kernel])
+            own, held = parts.own[leaf], parts.held[leaf]
+            data = (scaling(rows.X[own]), rows.y[own], scaling(rows.held_X[held]), rows.held_y[held])
+            return Trial(*data, kernel, costs[kernel], self.rule, self.max_iter)
 
         sizes = [len(parts.own[leaf]) for leaf, _ in groups]
         results = self.workers.results(f"ceiling {ceiling}", score, Scored, task, sizes)
-        right = sum(self._right_of_pure(parts, at) for at, one in enumerate(pure) if one)
-        scored = [
-            (kernel, len(parts.held[leaf]), one)
-            for (leaf, kernel), one in zip(groups, results, strict=True)
-        ]
+        by_kernel = {kernel: results[at :: len(kernels)] for at, kernel in enumerate(kernels)}
+        held_rows, n = [len(parts.held[leaf]) for leaf in mixed], max(1, len(rows.held_X))
+        of_pure = [(rows.y[parts.own[at][0]], parts.held[at]) for at in np.flatnonzero(pure)]
+        right = sum(int((rows.held_y[held] == label).sum()) for label, held in of_pure)
 
         def total(theta: Theta) -> Tried:
-            at, n = costs[theta.kernel].index(theta.C), max(1, len(self.rows.held_X))
-            found = [(rows, one) for kernel, rows, one in scored if kernel == theta.kernel]
+            at, found = costs[theta.kernel].index(theta.C), by_kernel[theta.kernel]
             return Tried(
                 ceiling,
                 theta,
-                (right + sum(int(one.right[at]) for _, one in found)) / n,
+                (right + sum(int(one.right[at]) for one in found)) / n,
                 len(pure),
-                sum(rows * int(one.summed[at]) for rows, one in found) / n,
-                sum(rows * int(one.unique[at]) for rows, one in found) / n,
-                sum(not one.converged[at] for _, one in found),
+                sum(count * int(one.summed[at]) for count, one in zip(held_rows, found, strict=True)) / n,
+                sum(count * int(one.unique[at]) for count, one in zip(held_rows, found, strict=True)) / n,
+                sum(not one.converged[at] for one in found),
             )
 
         return [total(theta) for theta in thetas]
-
-    def _trial(self, own: Indices, held: Indices, kernel: Kernel, costs: tuple[float, ...]) -> Trial:
-        rows, scaling = self.rows, self.rows.scaling
-        return Trial(
-            scaling(rows.X[own]), rows.y[own], scaling(rows.held_X[held]), rows.held_y[held],
-            kernel, costs, self.rule, self.max_iter,
-        )  # fmt: skip
-
-    def _right_of_pure(self, parts: Partition, at: int) -> int:
-        return int((self.rows.held_y[parts.held[at]] == self.rows.y[parts.own[at][0]]).sum())
 
 
 def score(trial: Trial) -> Scored:

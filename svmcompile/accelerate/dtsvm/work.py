@@ -93,17 +93,13 @@ class Checkpoint:
     def save(self, task: Any, result: Any) -> None:
         """Stored in one step: a kill leaves no half file."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, allow_pickle=False, **to_arrays(result))
+        arrays = {f.name: np.asarray(getattr(result, f.name)) for f in dataclasses.fields(result)}
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
         write_file(self.path(type(result), task), stream.getvalue())
 
 
-def to_arrays(result: Any) -> dict[str, Any]:
-    """A dataclass of arrays, numbers and tuples of numbers as arrays."""
-    return {field.name: np.asarray(getattr(result, field.name)) for field in dataclasses.fields(result)}
-
-
 def from_arrays(kind: type, arrays: dict[str, Any]) -> Any:
-    """The dataclass again: fields whose type is not an array become what they were."""
+    """A dataclass of arrays, numbers and tuples of numbers, which were stored as arrays."""
     values = {}
     for field in dataclasses.fields(kind):
         array, declared = arrays[field.name], str(field.type)

@@ -26,11 +26,10 @@ from svmcompile.model.svm import SVM, LabelRule
 NEIGHBOURS = 8  # a made-up row steps along the difference of two of these
 STEP = 0.7  # standard deviation of that step
 HELD_SHARE = 4  # one row in so many is held out
-BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+BLOCK_VALUES = 1 << 22  # kernel values or distances computed at a time
 FEW_NEIGHBOURS = 5
 OVERSHOOT = 0.1  # how far beyond the two ends of a line, in its lengths
 POOL = 8192  # rows among which neighbours are looked for; more are sampled
-BLOCK_DISTANCES = 1 << 22
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
 HALF_LOSS = 0.01  # share of a row's largest weight that float16 may lose
 R = TypeVar("R", bound="RowWise")
@@ -191,7 +190,7 @@ def neighbours(points: Array, count: int, generator: np.random.Generator) -> NDA
     others = points[pool] - middle
     squares = np.square(others).sum(axis=1)
     found = np.empty((n, count), dtype=np.int64)
-    step = max(1, BLOCK_DISTANCES // len(pool))
+    step = max(1, BLOCK_VALUES // len(pool))
     for at in range(0, n, step):
         rows = np.arange(at, min(at + step, n))
         distances = squares - 2 * (points[rows] - middle) @ others.T

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import in_blocks
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
 from svmcompile.accelerate.h1_tree.rows import Sample, Signs
 from svmcompile.ir.arithmetic import Array
@@ -82,8 +83,7 @@ def _impure(hard: Array, gains: Array, noise: float) -> float:
 def projected(points: Array, planes: NDArray[Any], block: int = 1 << 22) -> Array:
     """points . planes [rows, planes], in blocks that bound what is made on the way."""
     step = max(1, block // max(1, planes.shape[0]))
-    parts = [points[at : at + step] @ planes.T for at in range(0, max(len(points), 1), step)]
-    return np.concatenate(parts)
+    return in_blocks(lambda block: block @ planes.T, points, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,8 @@ def closing_node(
     turned = _compared(rows, [(-node.plane, answer) for node in nodes], growth, flip=False)
     found = _best(turned)
     if found is None or not _is_complete(rows, found):
-        found = _best(
-            [one for one in (found, best_node(rows, growth, generator, answer)) if one is not None]
-        )
+        both = (found, best_node(rows, growth, generator, answer))
+        found = _best([one for one in both if one is not None])
     return None if found is None else Candidate(replace(found.node, closing=True), found.gain)
 
 

@@ -35,7 +35,9 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     generator = np.random.default_rng(options.seed)
     kept, held = _held_out(svm, finite_rows("metric-tree", data.X, svm=svm), options, generator)
     builder, points = Builder(svm), svm.prepared(kept)
-    bench = _workbench(svm, points, options, builder.preprocess())
+    field, limits = Field(svm), (options.max_leaves, options.max_bytes)
+    judge = Judge.of(svm, options.tol, field.values(spread(points, SOME_ROWS)))
+    bench = Workbench(field, judge, options.ridge, *limits, options.dtype, builder.preprocess())
     choice, sample = _choose(bench, points, options, generator)
     built = bench.build(choice.form, enlarged(sample, bench, choice.form.augment, generator))
     part = _with_reach(built.part, svm, points, options.reach) if options.reach else built.part
@@ -76,13 +78,6 @@ def _held_out(
         raise OptionError(f"metric-tree: {len(rows)} rows are too few to hold some out for guard=target")
     kept, held_out = hold_out(len(rows), count, generator)
     return rows[kept], rows[held_out]
-
-
-def _workbench(svm: SVM, points: Array, options: MetricTreeOptions, x: str) -> Workbench:
-    field = Field(svm)
-    judge = Judge.of(svm, options.tol, field.values(spread(points, SOME_ROWS)))
-    limits = (options.max_leaves, options.max_bytes)
-    return Workbench(field, judge, options.ridge, *limits, options.dtype, x)
 
 
 def _choose(

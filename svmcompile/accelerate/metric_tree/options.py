@@ -45,7 +45,15 @@ class MetricTreeOptions:
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        _check_numbers(self)
+        least = ("min_leaf", "ridge", "tol", "max_leaves", "max_bytes", "augment", "tau", "reach", "seed")
+        shares, infinite = ("target", "confidence"), ("tol", "tau", "reach")
+        check_options("metric-tree", self, KNOWN, dict.fromkeys(least, 0), shares=shares, infinite=infinite)
+        if self.eps != -1 and not 0 <= self.eps < 1:
+            raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {self.eps}")
+        if self.ridge == 0 and self.leaf == "ridge":
+            raise OptionError(
+                "metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge"
+            )
         _check_paper(self)
         _check_guard(self, svm)
         if self.leaf == "quadratic" and svm.kernel_width > QUADRATIC_FEATURES:
@@ -58,16 +66,6 @@ class MetricTreeOptions:
                 "metric-tree: reach needs an rbf kernel, which has a value at infinity; "
                 f"the model has a {svm.kernel.kind} kernel"
             )
-
-
-def _check_numbers(options: MetricTreeOptions) -> None:
-    least = ("min_leaf", "ridge", "tol", "max_leaves", "max_bytes", "augment", "tau", "reach", "seed")
-    shares, infinite = ("target", "confidence"), ("tol", "tau", "reach")
-    check_options("metric-tree", options, KNOWN, dict.fromkeys(least, 0), shares=shares, infinite=infinite)
-    if options.eps != -1 and not 0 <= options.eps < 1:
-        raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {options.eps}")
-    if options.ridge == 0 and options.leaf == "ridge":
-        raise OptionError("metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge")
 
 
 def _check_paper(options: MetricTreeOptions) -> None:
