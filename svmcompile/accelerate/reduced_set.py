@@ -214,9 +214,6 @@ class Reduced:
     agreement: float | None = None  # on held-out rows
     error: float = 0.0  # mean squared, there
 
-    def sums(self, svm: SVM, z: Array) -> Array:
-        return self.fit.predict(svm.kernel.values(z, self.vectors))
-
 
 def reduced_set(svm: SVM, data: Data | None, options: ReducedSetOptions) -> Program:
     """f(x) ~ sum_i beta_i k(x, z_i) + b over few vectors z_i."""
@@ -337,7 +334,7 @@ class Search:
         z, wanted = self.rows.z[self.rows.held], self.rows.sums[self.rows.held]
         if not len(z):  # too few rows to hold any out
             z, wanted = self.rows.z, self.rows.sums
-        sums = found.sums(self.svm, z)
+        sums = found.fit.predict(self.svm.kernel.values(z, found.vectors))
         error = float(np.square(sums - wanted).mean())
         return replace(found, agreement=likeness(self.svm, wanted, sums), error=error)
 

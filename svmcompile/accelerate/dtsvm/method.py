@@ -94,7 +94,9 @@ def in_front_of(svm: SVM, data: Data | None, options: ReuseOptions) -> Program:
 
 
 def _reused(given: Given, options: ReuseOptions) -> Program:
-    y = _labels(given, options)
+    y = given.predicted  # what the leaves learn
+    if options.labels == "given":
+        y = given.known_truth("labels=given needs labels with the data; pass y, or use labels=model")
     theta = given.theta(options.C)
     covered = options.ceiling >= len(given.X)
     choice = Choice(None, (), 0) if covered else choose(given, y, theta, options)
@@ -117,13 +119,6 @@ def _reused(given: Given, options: ReuseOptions) -> Program:
         )
         notes = (missed, *notes)
     return leaf_program(given, cut.model, "x", notes, details)
-
-
-def _labels(given: Given, options: ReuseOptions) -> Indices:
-    """What the leaves learn."""
-    if options.labels == "model":
-        return given.predicted
-    return given.known_truth("labels=given needs labels with the data; pass y, or use labels=model")
 
 
 def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:

@@ -42,7 +42,6 @@ NOTHING = float("inf")  # a shift at which no row exits
 SHIFTS = (NOTHING, 5.0, 3.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07,
           0.04, 0.02, 0.0, -0.02, -0.04, -0.07, -0.1, -0.15, -0.2, -0.25, -0.3, -0.4, -0.5)  # fmt: skip
 Scores = NDArray[np.floating[Any]]
-Flags = NDArray[np.bool_]
 BANDS = (0.0, 0.5)  # tried where none is given
 OVERSHOOT = 0.2  # of made-up points beyond a row and its neighbour, in their distance
 MOST_MADE_UP = 60_000

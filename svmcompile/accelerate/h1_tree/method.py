@@ -1,7 +1,4 @@
-"""h1-tree: an SVM and rows, or labelled rows alone, in; lists of half-spaces out, as a program.
-
-Not on the rows that reach it: those are few and special, and it would fit them too well.
-"""
+"""h1-tree: an SVM and rows, or labelled rows alone, in; lists of half-spaces out, as a program."""
 
 from __future__ import annotations
 
@@ -186,7 +183,10 @@ def train(data: Data, options: H1TrainOptions) -> Program:
 
 
 def _lists_before_svm(data: Data, points: Array, factor: Array | None, options: H1TrainOptions) -> Program:
-    """Lists, and behind them an SVM that is trained first."""
+    """Lists, and behind them an SVM that is trained first.
+
+    Not on the rows that reach it: those are few and special, and it would fit them too well.
+    """
     assert data.y is not None
     n, some = len(points), np.arange(len(points))
     if n > options.svm_rows:

@@ -196,7 +196,10 @@ class Workbench:
 
     def build(self, form: Form, sample: Sample) -> Built:
         """The tree of this form over the rows."""
-        fitter = self._fitter(form, sample.centre)
+        restricted = bool(self.field.svm.counts) and not form.grows_out and form.split != "affine"
+        correct = form.leaf != "taylor" and not form.grows_out
+        quadratic = form.leaf == "quadratic"
+        fitter = Fitter(self.field, sample.centre, correct, quadratic, self.ridge, restricted)
         rows = replace(sample, points=sample.points - sample.centre)
         if form.split == "affine":
             form = replace(form, min_leaf=len(sample.points))
@@ -209,12 +212,6 @@ class Workbench:
             means = np.array([rows.points[branch.rows].mean(axis=0) for branch in tree.leaves])
             leaves = fitter.taylor(means)
         return self._built(form, sample, tree, leaves, fit is not None)
-
-    def _fitter(self, form: Form, centre: Array) -> Fitter:
-        svm = self.field.svm
-        restricted = bool(svm.counts) and not form.grows_out and form.split != "affine"
-        correct = form.leaf != "taylor" and not form.grows_out
-        return Fitter(self.field, centre, correct, form.leaf == "quadratic", self.ridge, restricted)
 
     def _fit(self, form: Form, fitter: Fitter, rows: Sample) -> Fit:
         def fit(which: Indices) -> tuple[Leaf, float]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.calibration import (
     Band,
@@ -29,7 +28,6 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 
-Indices = NDArray[np.int64]
 HOLDOUT = 0.2
 LEAST_HOLDOUT = 10  # rows; with fewer nothing is compared
 FINE_EPS = 0.0001  # share of expected errors, where these decide

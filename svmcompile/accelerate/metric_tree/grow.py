@@ -60,10 +60,6 @@ def arranged(root: Branch) -> Tree:
             waiting += [(branch.right, number, 1), (branch.left, number, 0)]
         if parent >= 0:
             children[parent][side] = number
-    return _tree(splits, leaves, children)
-
-
-def _tree(splits: list[Split], leaves: list[Branch], children: list[list[int]]) -> Tree:
     planes = [split.plane for split in splits if split.plane is not None]
     return Tree(
         np.array(children, dtype=np.int32).reshape(-1, 2),

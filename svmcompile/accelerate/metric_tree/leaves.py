@@ -101,10 +101,6 @@ class Judge:
             tol = SPREAD_SHARE * float(sums.std()) or float(np.abs(sums).max()) * 1e-6 or 1e-12
         return cls(svm, tol)
 
-    def by_label(self) -> Judge:
-        """One that asks for labels alone."""
-        return Judge(self.svm, 0.0)
-
     def wrong(self, found: Array, meant: Array, classes: Indices | None = None) -> Flags:
         """Rows whose approximated sums do not do. `classes` are those of the sums meant, where known."""
         if self.tol > 0:

@@ -95,7 +95,7 @@ def _band(part: Part, bench: Workbench, points: Array, options: MetricTreeOption
         return None
     found = part.sums(points)
     margin = margins(found, margin_rule(bench.field.svm))
-    wrong = bench.judge.by_label().wrong(found, bench.field.values(points))
+    wrong = Judge(bench.field.svm, 0.0).wrong(found, bench.field.values(points))
     if options.guard == "tau":
         return fixed(options.tau, margin, wrong)
     return calibrated(margin, wrong, options.target, options.confidence)

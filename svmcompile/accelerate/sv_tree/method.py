@@ -54,7 +54,6 @@ EXACT_PER_VECTOR, EXACT_PER_FEATURE = 0.35, 0.02
 ON_PATH = 50.0
 DATA_ROWS = 50_000  # data rows used at most
 CLEARLY = 2.0  # so many times better is clearly better
-HELD_SHARE = 4  # one made-up row in so many is held out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,9 +264,7 @@ def _parts(rows: FittingRows, paper: bool) -> tuple[Indices, Indices]:
     """Rows to fit to, and rows to judge by: made-up ones, since those of the data are too good to spare."""
     at = np.arange(len(rows.z))
     spare = rows.made_up if rows.made_up.any() else np.ones(len(at), dtype=bool)
-    held = spare & (at % HELD_SHARE == HELD_SHARE - 1)
-    if paper:
-        held = rows.made_up  # the published form fits to the data alone
+    held = rows.made_up if paper else spare & rows.held  # the published form fits to the data alone
     if not held.any() or held.all():
         return at, at
     return at[~held], at[held]
