@@ -191,7 +191,8 @@ def check_options(
         if not 0 < values[key] < 1:
             raise OptionError(f"{name}: {key} must lie between 0 and 1, got {values[key]}")
     for key, value in values.items():
-        if isinstance(value, float) and not (math.isfinite(value) or (key in infinite and value == value)):
+        refused = math.isnan if key in infinite else lambda number: not math.isfinite(number)
+        if isinstance(value, float) and refused(value):
             raise OptionError(f"{name}: {key} is not a finite number")
 
 
