@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.front import Front
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM
+
+SOME_ROWS = 2000  # enough to measure the work per row
 
 
 class Builder:
@@ -84,7 +87,7 @@ class Builder:
         return self.exact_sums(out, "exact_", row="wide_row")
 
     def finish(
-        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+        self, sums: str, method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """Heads over the kernel sums, and the program."""
         head = head_of(self.svm).reading(sums)
@@ -93,18 +96,13 @@ class Builder:
         return self.program(head.outputs, method, claim, notes, **origin)
 
     def program(
-        self,
-        outputs: Sequence[Output],
-        method: str,
-        claim: Claim,
-        notes: tuple[str, ...] = (),
-        **origin: Any,
+        self, outputs: Sequence[Output], method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm
-        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
-        told = {key: value for key, value in own.items() if value is not None}
-        origin["details"] = {**told, **origin.get("details", {})}
+        facts = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        known = {key: value for key, value in facts.items() if value is not None}
+        origin["details"] = {**known, **origin.get("details", {})}
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),
@@ -122,6 +120,18 @@ class Builder:
                 **origin,
             ),
         )
+
+
+def remarked(program: Program, rows: NDArray[Any], notes: Sequence[str]) -> Program:
+    """The program with notes, one more where the exact sum takes less work on rows like these."""
+    cost = program.cost(rows[:: -(-len(rows) // SOME_ROWS)])
+    notes = [*program.origin.notes, *notes]
+    if cost.mean_flops > cost.exact_flops:
+        notes.append(
+            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
+            f"this program takes {cost.mean_flops:,.0f}"
+        )
+    return program.replace(origin=replace(program.origin, notes=tuple(notes)))
 
 
 def head_of(svm: SVM) -> Head:
