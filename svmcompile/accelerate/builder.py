@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,12 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
+    def hold(self, tables: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Tables under their names, as keywords for a node whose fields are called the same."""
+        for name, table in tables.items():
+            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        return {name: name for name in tables}
+
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
         """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
@@ -41,8 +47,7 @@ class Builder:
         """
         front = (front or self.svm.front).in_float32().reading(x, own)
         self.body.extend(front.nodes)
-        for name, table in front.tables.items():
-            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        self.hold(front.tables)
         return front.out
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
@@ -82,6 +87,24 @@ class Builder:
         """The SVM's own sums, in double from the row on; the name of their value."""
         self.body.append(ir.Widen("wide_row", "x"))
         return self.exact_sums(out, "exact_", row="wide_row")
+
+    def in_doubt(self, front: Front) -> tuple[str, str]:
+        """What rows in doubt come to, after the row as those in no doubt see it, behind a front of its own.
+
+        It is the SVM's own sum in double, or the label of its own sums.
+        """
+        counts, exact = self.svm.counts, "exact"
+        if not counts and self.svm.n_sums == 1:
+            self.exact_in_double()
+        else:
+            sums, exact = self.exact_in_double("exact_sums"), "exact_label"
+            self.body.append(ir.Vote(exact, sums, len(counts)) if counts else ir.ArgMax(exact, sums))
+        return self.preprocess("bounded_", front=front), exact
+
+    def label_program(self, sums: str, method: str, notes: tuple[str, ...] = (), **origin: Any) -> Program:
+        """The program whose one output is the label, of one sum where `sums` names it."""
+        self.body.extend(head_nodes(self.svm, sums) if sums else [])
+        return self.program([Output("label", "label")], method, Claim.SAME_LABEL, notes, **origin)
 
     def finish(
         self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any

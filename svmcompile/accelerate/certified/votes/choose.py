@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.choose import Prices
-from svmcompile.accelerate.bounds.votes import Guess
+from svmcompile.accelerate.bounds.program import Guess
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.votes.pairs import Pairs
 from svmcompile.accelerate.certified.votes.places import Expanded, Form, Place, Placed, slack_of

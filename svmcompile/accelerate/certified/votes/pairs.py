@@ -18,7 +18,6 @@ from svmcompile.accelerate.bounds.margins import (
     RowError,
     direct_rounding,
     error_from_products,
-    error_in_double,
     kernel_error,
 )
 from svmcompile.accelerate.bounds.sums import merge_copies, mostly_zeros
@@ -115,7 +114,7 @@ class Pairs:
         error = kernel_error(kernel, vectors, row, longest_chain(kernel, vectors.shape[1]))
         if self.sparse:
             error = error.or_larger(error_from_products(kernel, vectors, in_segments(vectors.shape[1]) + 1))
-        closer = error_in_double(kernel, vectors, row)
+        closer = kernel_error(kernel, vectors, row, number="f64")
         pairs = list(zip(self.weights, self.sizes.tolist(), strict=True))
         return (
             np.array([direct_rounding(weights, size, error) for weights, size in pairs]),

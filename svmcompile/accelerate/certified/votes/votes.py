@@ -16,9 +16,9 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
 from svmcompile.accelerate.bounds.margins import kernel_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
+from svmcompile.accelerate.bounds.program import bound_votes as anytime_votes
+from svmcompile.accelerate.bounds.program import fit_guess
 from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
-from svmcompile.accelerate.bounds.votes import bound_votes as anytime_votes
-from svmcompile.accelerate.bounds.votes import fit_guess
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions, vote_node
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
