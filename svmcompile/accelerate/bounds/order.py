@@ -20,7 +20,6 @@ A factor and, for the last two, queries enter; an `Ordering` picks candidates un
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,26 +106,18 @@ class Factor:
         return Step(chosen, row, weight)
 
 
-class Ordering(Protocol):
-    """Picks the next candidate, and is told of it."""
-
-    def pick(self, factor: Factor) -> int | None: ...
-
-    def taken(self, step: Step) -> None: ...
-
-
-class Original:
-    """As given."""
+class Ordering:
+    """Picks the next candidate, and is told of it; this one takes them as given."""
 
     def pick(self, factor: Factor) -> int | None:
         usable = factor.usable
         return int(np.argmax(usable)) if usable.any() else None
 
     def taken(self, step: Step) -> None:
-        pass
+        """Most orderings need to know no more than the factor does."""
 
 
-class MinWz:
+class MinWz(Ordering):
     """Least is left of W; of `extra` candidates at the end, only some random ones are looked at."""
 
     def __init__(self, extra: int = 0, seed: int = 0) -> None:
@@ -134,20 +125,16 @@ class MinWz:
         self.random = np.random.default_rng(seed)
 
     def pick(self, factor: Factor) -> int | None:
-        gains, usable = factor.gains, factor.usable
+        gains = factor.gains
         if self.extra > TRICK:
             own = len(gains) - self.extra
-            hidden = np.ones(len(gains), dtype=bool)
-            hidden[:own] = False
-            hidden[own + self.random.choice(self.extra, TRICK, replace=False)] = False
-            gains, usable = np.where(hidden, 0.0, gains), usable & ~hidden
-        return int(np.argmax(gains)) if usable.any() and gains.max() > 0 else None
-
-    def taken(self, step: Step) -> None:
-        pass
+            shown = np.arange(len(gains)) < own
+            shown[own + self.random.choice(self.extra, TRICK, replace=False)] = True
+            gains = np.where(shown, gains, 0.0)
+        return int(np.argmax(gains)) if gains.max() > 0 else None
 
 
-class Sgma:
+class Sgma(Ordering):
     """The direction that all candidates together have most of."""
 
     def __init__(self, gram: Array) -> None:
@@ -165,12 +152,13 @@ class Sgma:
         self.gram -= np.outer(step.row, step.row)
 
 
-class MeanLhn:
+class MeanLhn(MinWz):
     """The least mean of the interval's wrong ends over queries; `nearly` limits the candidates."""
 
     def __init__(
         self, cross: Array, diagonal: Array, sums: Array, bias: float, nearly: float = np.inf
     ) -> None:
+        super().__init__()
         self.cross = cross.copy()  # [candidates, queries]: what is left of the kernel values
         self.left = diagonal.copy()  # R^2
         self.positive = sums > 0
@@ -179,12 +167,10 @@ class MeanLhn:
         self.left_to_look = LOOKED
 
     def pick(self, factor: Factor) -> int | None:
-        gains, usable = factor.gains, factor.usable
-        if not usable.any():
-            return None
-        if not self.left_to_look:
-            return int(np.argmax(gains)) if gains.max() > 0 else None
-        rest = np.maximum(factor.residual - gains, 0.0)
+        usable = factor.usable
+        if not usable.any() or not self.left_to_look:
+            return super().pick(factor)
+        rest = np.maximum(factor.residual - factor.gains, 0.0)
         most = np.inf if np.isinf(self.nearly) else self.nearly**2 * float(rest[usable].min())
         allowed = np.flatnonzero(usable & (rest <= most))
         roots = np.sqrt(factor.left[allowed])[:, None]
@@ -233,9 +219,8 @@ def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     candidates = Candidates(own.kernel, points, products, self_kernel(own.kernel, points), square)
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
     factor = Factor(candidates, limit, options.pivot_tol)
-    order = np.array(
-        order_candidates(factor, _ordering(own, points, products, rows, options)), dtype=np.int64
-    )
+    ordering = _ordering(own, points, rows, options)
+    order = np.array(order_candidates(factor, ordering), dtype=np.int64)
     picks = np.where(order < len(own.vectors), order, -1)
     return Ordered(embed(own, points[order]), picks)
 
@@ -251,9 +236,9 @@ def _others(own: Sum, rows: Array, options: AnytimeOptions) -> Array:
     return np.asarray(others[np.sort(picks)])
 
 
-def _ordering(own: Sum, points: Array, products: Array, rows: Array, options: AnytimeOptions) -> Ordering:
+def _ordering(own: Sum, points: Array, rows: Array, options: AnytimeOptions) -> Ordering:
     if options.ordering == "original":
-        return Original()
+        return Ordering()
     if options.ordering in ("min-wz", "min-wzn"):
         return MinWz(len(points) - len(own.vectors), options.seed)
     if options.ordering == "sgma":
@@ -264,10 +249,6 @@ def _ordering(own: Sum, points: Array, products: Array, rows: Array, options: An
             )
         return Sgma(own.kernel.values(points, points))
     queries = rows[np.sort(np.random.default_rng(options.seed).permutation(len(rows))[:QUERIES])]
-    return MeanLhn(
-        own.kernel.values(points, queries),
-        self_kernel(own.kernel, queries),
-        own.products(queries) + own.bias,
-        own.bias,
-        NEARLY if options.ordering == "hybrid" else np.inf,
-    )
+    sums, nearly = own.products(queries) + own.bias, NEARLY if options.ordering == "hybrid" else np.inf
+    cross, diagonal = own.kernel.values(points, queries), self_kernel(own.kernel, queries)
+    return MeanLhn(cross, diagonal, sums, own.bias, nearly)

@@ -113,7 +113,7 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     sample = sample_rows(own, rows, options.sample, options.seed)
     if own.counts:
         with_cells = replace(options, cells=options.cells or VOTE_CELLS)
-        outcome = certify_votes(svm, own, rows, sample, with_cells, options.force)
+        outcome = certify_votes(svm, own, rows, sample, with_cells)
     else:
         outcome = certify_sum(svm, own, rows, sample, options)
     if isinstance(outcome, Program):

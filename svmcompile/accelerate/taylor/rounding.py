@@ -81,8 +81,8 @@ def distance_rounding(d: int) -> float:
 
 
 def slack(d: int, rank: int) -> float:
-    """What |h|^2 - |y|^2 may be off by, over |h|^2."""
-    return SAFE * U * (d + 8 + 2 * _turn(d, rank) + rank)
+    """What |h|^2 - |y|^2 may be off by, over |h|^2; without axes nothing."""
+    return SAFE * U * (d + 8 + 2 * _turn(d, rank) + rank) if rank else 0.0
 
 
 def _turn(d: int, rank: int) -> float:
