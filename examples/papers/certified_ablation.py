@@ -32,8 +32,8 @@ from common import dense, split, table
 import svmcompile as sc
 from svmcompile import lower
 from svmcompile.accelerate.bounds.choose import Instead
-from svmcompile.accelerate.certified import choose, fallback, method, options, plan
-from svmcompile.accelerate.certified.fallback import bounds
+from svmcompile.accelerate.certified import choose, fallback, method, options
+from svmcompile.accelerate.certified.fallback import bounds, most_jets
 from svmcompile.accelerate.certified.votes import votes
 from svmcompile.accelerate.certified.votes.choose import Chooser
 from svmcompile.accelerate.certified.votes.pairs import Pairs
@@ -124,7 +124,7 @@ def give(value: Any) -> Callable[..., Any]:
 
 
 def one_jet(d: int, room: int) -> int:
-    return min(1, fallback.most_jets(d, room))
+    return min(1, most_jets(d, room))
 
 
 TWO_CLASSES = (
@@ -140,10 +140,10 @@ TWO_CLASSES = (
     Variant("picks", lambda one: choice(one).get("sparse", False), patched(choose, _sparse_forms=give([]))),
     Variant("early", lambda one: "early_rank" in choice(one), patched(method, early_front=give(None))),
     Variant("guarded", has(ir.Guard), patched(method, guarded_cost=give(math.inf))),
-    Variant("direct", stage("the sum"), patched(plan, direct=bounds)),
-    Variant("anytime", stage("its bounds"), patched(plan, bounds=give(Instead("switched off")))),
+    Variant("direct", stage("the sum"), patched(fallback, direct=bounds)),
+    Variant("anytime", stage("its bounds"), patched(fallback, bounds=give(Instead("switched off")))),
     Variant("jets", has(ir.JetSum), patched(options, WITHOUT_JETS=TUNES)),
-    Variant("blocks", has(ir.JetSum), patched(plan, most_jets=one_jet)),
+    Variant("blocks", has(ir.JetSum), patched(fallback, most_jets=one_jet)),
 )
 LAYOUTS = (
     Variant("vectors", side_by_side, patched(lower, tile_taylor=give(None)), layout=True),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, Prices, prices
+from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, Prices, no_gain, prices
 from svmcompile.accelerate.bounds.margins import RowError, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime, exact_instead
@@ -57,10 +57,6 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
-PROMISE = (
-    "every label is that of the original in double, also where float32 alone could not tell; "
-    "there is no decision function"
-)
 CALIBRATED = (
     "calibrated: bounds were multiplied by what sample rows showed, so labels may change on other rows"
 )
@@ -86,15 +82,6 @@ def remarks(
         f"{len(choice.leaves)} centres, order {choice.form.order}, {axes}{choice.bytes} bytes; "
         f"of sample rows are decided {decided}; predicted {figures['cost'] / exact:.0%} of the exact "
         f"sum's cost ({UNITS[options.tune]})",
-    )
-
-
-def no_gain(ratio: float, options: CertifiedOptions) -> str:
-    """Why the exact sum is taken."""
-    return (
-        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
-        f"({UNITS[options.tune]}), too much to be worth it; a larger max_bytes allows more centres, and "
-        "force=true emits them nevertheless"
     )
 
 
@@ -138,7 +125,7 @@ def certify_sum(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions
 ) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
-    one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
+    one = Sum.of(own)
     row = row_error(own.front, own.n_features)
     if not math.isfinite(row.relative + row.constant):
         return Instead(ROUNDING)
@@ -149,15 +136,13 @@ def certify_sum(
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
     width = guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.front.nodes else 0.0
-    rest = direct_cost(price, own)
-    rest = min(rest, guarded_cost(price, svm)) if filled else rest
+    rest, guarded = direct_cost(price, own), guarded_cost(price, svm)
+    rest = min(rest, guarded) if filled else rest
     tried = choose_front(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    part = Part("the sum", 1.0, guarded_cost(price, svm))
-    plan = make_plan(
-        svm, own, rows, tried, Fallback(guard_sum(svm, width), (part,)) if filled else None, options
-    )
+    guard = Fallback(guard_sum(svm, width), (Part("the sum", 1.0, guarded),)) if filled else None
+    plan = make_plan(svm, own, rows, tried, guard, options)
     return plan if isinstance(plan, Instead) else _finish(svm, own, plan, price, options)
 
 
@@ -214,7 +199,8 @@ def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOpt
     details = {"choice": chosen, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
-        return Instead(no_gain(figures["cost"] / exact, options), details)
+        hint = "a larger max_bytes allows more centres, and force=true emits them nevertheless"
+        return Instead(no_gain("polynomials", figures["cost"] / exact, options.tune, hint), details)
     origin = replace(
         program.origin,
         method="certified",
