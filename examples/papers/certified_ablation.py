@@ -158,7 +158,7 @@ SEVERAL_CLASSES = (
     Variant("order 2", lambda one: choice(one).get("order") == 2, options={"order": 1}),
     Variant("centres", lambda one: choice(one).get("centres", 1) > 1, options={"leaves": 1}),
     Variant("axes", lambda one: choice(one).get("rank", 0) > 0, options={"rank": 0}),
-    Variant("sharper", has(ir.TaylorVote), patched(Chooser, _sharpened=lambda _, one: one)),
+    Variant("sharper", has(ir.TaylorVote), patched(Chooser, _sharpen=lambda _, one: one)),
     Variant("zeros", has(ir.TaylorVote), patched(Pairs, sparse=False)),
     Variant("anytime", has(ir.BoundedVote), patched(votes, _anytime=give(None))),
 )

@@ -17,8 +17,7 @@ from sklearn.svm import SVC
 from svmcompile.accelerate.bounds.choose import Instead
 from svmcompile.accelerate.bounds.margins import RowError
 from svmcompile.accelerate.certified.votes import choose
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.places import Form, Place, directions, shared_axes
+from svmcompile.accelerate.certified.votes.pairs import Form, Pairs, Place, directions, shared_axes
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values
@@ -216,6 +215,11 @@ def test_shared_axes_bound_what_they_leave() -> None:
             value = np.einsum("ij,jk,ik->i", y, own.form, y) + own.middle * left
             gap = np.stack([along, left], axis=1) @ own.loose[0, :2]
             assert (np.abs(value - np.einsum("ij,jk,ik->i", h, form, h)) <= gap + 1e-9).all()
+
+
+def test_forms_that_nearly_vanish_give_directions() -> None:
+    basis = directions([np.full((3, 3), 1e-160), np.diag([1.0, 2.0, 3.0])], np.ones(2))
+    assert np.allclose(np.abs(basis), np.eye(3))
 
 
 def test_margins_cover_float32() -> None:

@@ -29,7 +29,6 @@ from svmcompile.accelerate.bounds.stages import Basis, embed
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel
 from svmcompile.progress import steps
 
@@ -43,17 +42,6 @@ QUERIES = 400  # of mean-lhn and hybrid
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
-    """Points a basis may be made of."""
-
-    kernel: Kernel
-    points: Array  # [n, d]
-    products: Array  # [n]: <Phi(i), W>
-    diagonal: Array  # [n]: k(i, i)
-    square: float  # |W|^2
-
-
-@dataclass(frozen=True, eq=False)
 class Step:
     """What taking a candidate changed."""
 
@@ -63,16 +51,16 @@ class Step:
 
 
 class Factor:
-    """The factorisation so far."""
+    """The factorisation so far; the candidates are points [n, d], the sum's own vectors first."""
 
-    def __init__(self, candidates: Candidates, limit: int, pivot_tol: float) -> None:
-        self.candidates = candidates
-        self.left = candidates.diagonal.copy()  # d
-        self.products = candidates.products.copy()  # c
+    def __init__(self, own: Sum, points: Array, limit: int, pivot_tol: float) -> None:
+        self.kernel, self.points = own.kernel, points
+        self.left = self_kernel(own.kernel, points)  # d
+        self.products = own.products(points)  # c
         self.order: list[int] = []
-        self.residual = candidates.square
-        self.least = pivot_tol * float(np.median(candidates.diagonal)) if len(self.left) else 0.0
-        self._rows = np.zeros((min(limit, len(self.left)), len(self.left)))
+        self.residual = max(0.0, float(own.weights @ self.products[: len(own.weights)]))  # of |W|^2
+        self.least = pivot_tol * float(np.median(self.left)) if len(points) else 0.0
+        self._rows = np.zeros((min(limit, len(points)), len(points)))
 
     @property
     def full(self) -> bool:
@@ -92,8 +80,8 @@ class Factor:
     def take(self, chosen: int) -> Step:
         """Make a candidate the next point of the basis."""
         assert self.left[chosen] > 0
-        count, known = len(self.order), self.candidates
-        values = known.kernel.values(known.points, known.points[chosen : chosen + 1])[:, 0]
+        count, points = len(self.order), self.points
+        values = self.kernel.values(points, points[chosen : chosen + 1])[:, 0]
         root = float(np.sqrt(self.left[chosen]))
         row = (values - self._rows[:count].T @ self._rows[:count, chosen]) / root
         weight = float(self.products[chosen]) / root
@@ -214,13 +202,9 @@ class Ordered:
 def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     """The basis of a sum; `rows` are data rows in the kernel's space."""
     points = np.concatenate([own.vectors, _others(own, rows, options)])
-    products = own.products(points)
-    square = max(0.0, float(own.weights @ products[: len(own.weights)]))
-    candidates = Candidates(own.kernel, points, products, self_kernel(own.kernel, points), square)
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
-    factor = Factor(candidates, limit, options.pivot_tol)
-    ordering = _ordering(own, points, rows, options)
-    order = np.array(order_candidates(factor, ordering), dtype=np.int64)
+    factor = Factor(own, points, limit, options.pivot_tol)
+    order = np.array(order_candidates(factor, _ordering(own, points, rows, options)), dtype=np.int64)
     picks = np.where(order < len(own.vectors), order, -1)
     return Ordered(embed(own, points[order]), picks)
 

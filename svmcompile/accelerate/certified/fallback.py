@@ -30,8 +30,7 @@ from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
-from svmcompile.ir.node import At
-from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried
+from svmcompile.ir.polynomials import Blocks, met_and_tried
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
@@ -166,55 +165,31 @@ class Costs:
         met, tried = met_and_tried(found, ends)
         return np.asarray(self.once + self.value * met + self.jet * tried)
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Tail:
-    """Jets, and what they cost rows."""
-
-    found: Jets
-
-    @property
-    def ends(self) -> Array:
-        """Of blocks, and of all vectors."""
-        return np.array([*self.found.ends, len(self.found.whole.weights)])
-
-    @property
-    def bytes(self) -> int:
-        d = int(self.found.whole.vectors.shape[1])
-        return 4 * (d + 1) + len(self.found.ends) * jet_bytes(d, CELLS)
-
-    def blocks(self, rows: Array) -> Blocks:
-        node, tables = jet_node(self.found)
-        return jet_blocks(At(node, tables), rows)
-
-    def row_costs(self, rows: Array, costs: Costs) -> Array:
-        return costs.of_rows(self.blocks(rows), self.ends)
-
-    def by_block(self, rows: Array, costs: Costs) -> list[tuple[float, float]]:
-        """Of each jet, and at last of all vectors: its share of the rows and of the cost."""
-        found, before, shares = self.blocks(rows), 0, list[tuple[float, float]]()
-        stop, tried, jets = found.stop, found.tried, len(self.found.ends)
-        for at, end in enumerate(self.ends.tolist()):
-            came = (stop >= at) & found.finite
-            cost = costs.value * (end - before) * came.mean() + (costs.once if at == 0 else 0.0)
-            cost += costs.jet * (came & tried[:, at]).mean() if at < jets else 0.0
+    def by_block(self, found: Jets, rows: Array) -> list[Part]:
+        """Of each block that ends in a jet, and of the rest of the sum."""
+        seen, before, parts = found.blocks(rows), 0, list[Part]()
+        stop, tried, jets = seen.stop, seen.tried, len(found.ends)
+        for at, end in enumerate(found.all_ends.tolist()):
+            came = (stop >= at) & seen.finite
+            cost = self.value * (end - before) * came.mean() + (self.once if at == 0 else 0.0)
+            cost += self.jet * (came & tried[:, at]).mean() if at < jets else 0.0
             share = (stop == at).mean() if at < jets else (stop >= at).mean()
-            shares.append((float(share), float(cost)))
+            parts.append(Part(f"block {at + 1}" if at < jets else "the sum", float(share), float(cost)))
             before = end
-        return shares
+        return parts
 
 
-def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Tail:
+def best_jets(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Jets:
     """Of at most so many jets the cheapest for rows, or as many of them as there can be."""
-    every, count = Tail(found), min(most, len(found.ends))
-    seen, ends = every.blocks(rows), every.ends
+    seen, ends, count = found.blocks(rows), found.all_ends, min(most, len(found.ends))
     tried = [
         list(kept)
         for size in range(count if whole else 1, count + 1)
         for kept in combinations(range(len(found.ends)), size)
     ]
-    kept = min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
-    return Tail(found.some(kept))
+    return found.some(
+        min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
+    )
 
 
 def _only(seen: Blocks, kept: list[int]) -> Blocks:
@@ -223,10 +198,10 @@ def _only(seen: Blocks, kept: list[int]) -> Blocks:
     return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some])
 
 
-def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
+def jet_program(svm: SVM, own: SVM, found: Jets) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
-    node, tables = jet_node(tail.found, *builder.in_doubt(own.front))
+    node, tables = jet_node(found, *builder.in_doubt(own.front))
     builder.hold(tables)
     builder.body.append(node)
     return builder.label_program(node.out, "certified")

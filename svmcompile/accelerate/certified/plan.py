@@ -14,8 +14,9 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
 from svmcompile.accelerate.certified import fallback
 from svmcompile.accelerate.certified.choose import HARDLY, PRICES, SQUARE_FEATURES, Choice
-from svmcompile.accelerate.certified.fallback import Costs, Fallback, Part, Tail
+from svmcompile.accelerate.certified.fallback import Costs, Fallback
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.taylor.jets import Jets
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir.arithmetic import Array
@@ -108,7 +109,7 @@ class Tails:
             plans += [self._plan(other, tail)] if tail else []
         return min(plans, key=lambda one: one.cost)
 
-    def _tail(self, choice: Choice) -> Tail | None:
+    def _tail(self, choice: Choice) -> Jets | None:
         """The best jets for the rows that a front end leaves."""
         rows = _coming(choice)
         if len(rows) < LEAST_ROWS:
@@ -122,27 +123,25 @@ class Tails:
         if found is None:
             return None
         most = fallback.most_jets(d, self.options.max_bytes - choice.bytes)
-        return fallback.best_tail(found, _judges(choice), self.costs, most, bool(wanted))
+        return fallback.best_jets(found, _judges(choice), self.costs, most, bool(wanted))
 
-    def _cheapest(self, tried: list[Choice], tail: Tail) -> Choice:
+    def _cheapest(self, tried: list[Choice], tail: Jets) -> Choice:
         """The front end before jets, by the cost of each sample row in them."""
         known: dict[int, Array] = {}
 
         def cost(choice: Choice) -> float:
             if id(choice.grown) not in known:
-                known[id(choice.grown)] = tail.row_costs(choice.sample[0], self.costs)
+                known[id(choice.grown)] = self.costs.of_rows(tail.blocks(choice.sample[0]), tail.all_ends)
             return choice.front + float((known[id(choice.grown)] * choice.left).mean())
 
         return min(tried, key=cost)
 
-    def _plan(self, choice: Choice, tail: Tail) -> Plan:
+    def _plan(self, choice: Choice, tail: Jets) -> Plan:
         redone = self.redone / max(choice.shares[-1], 1.0 / len(choice.left))
-        shares = tail.by_block(_judges(choice), self.costs)
-        parts = [Part(f"block {at + 1}", *both) for at, both in enumerate(shares[:-1])]
-        parts.append(Part("the sum", shares[-1][0], shares[-1][1] + redone))
-        return Plan(
-            choice, Fallback(fallback.jet_program(self.svm, self.own, tail), tuple(parts), tail.bytes)
-        )
+        parts = self.costs.by_block(tail, _judges(choice))
+        parts[-1] = parts[-1]._replace(cost=parts[-1].cost + redone)
+        program = fallback.jet_program(self.svm, self.own, tail)
+        return Plan(choice, Fallback(program, tuple(parts), tail.bytes))
 
 
 def _coming(choice: Choice) -> Array:

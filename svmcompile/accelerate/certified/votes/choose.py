@@ -14,8 +14,7 @@ from svmcompile.accelerate.bounds.choose import Prices
 from svmcompile.accelerate.bounds.program import Guess
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.places import Form, Place
+from svmcompile.accelerate.certified.votes.pairs import Form, Pairs, Place
 from svmcompile.accelerate.taylor.expansion import Expansion
 from svmcompile.accelerate.taylor.front import Centres, grow_centres
 from svmcompile.accelerate.taylor.rounding import slack
@@ -183,16 +182,16 @@ class Chooser:
                 best = least
             elif least.cost > WORSE * best.cost:
                 break
-        return best and self._sharpened(best)
+        return best and self._sharpen(best)
 
-    def _sharpened(self, choice: Choice) -> Choice:
+    def _sharpen(self, choice: Choice) -> Choice:
         """The same layout with tighter bounds, which take time: not worth it while choosing."""
         layout = choice.layout
         count = len(layout.places) * (self.pairs.classes - 1)
         if count > MOST_AGAIN:
             return choice
         (sharper,) = self._layouts(layout.trees, [layout.form], MOST_BLOCKS, sharpen=count <= MOST_SHARP)
-        return self.judged(sharper)
+        return self.judge(sharper)
 
     def _by_centres(self) -> Iterator[list[Choice]]:
         """Choices with 1, 2, 4, ... centres of a class, those that fit."""
@@ -205,7 +204,7 @@ class Chooser:
             if not forms or total == before:
                 return
             before = total
-            yield [self.judged(layout) for layout in self._layouts(trees, forms)]
+            yield [self.judge(layout) for layout in self._layouts(trees, forms)]
 
     def _bytes(self, trees: Sequence[Centres], form: Form) -> int:
         """Of the float32 tables of a layout."""
@@ -252,7 +251,7 @@ class Chooser:
             "label", x, exact, **names, rank=rank, counts=own.counts, kernel=own.kernel, slack=loss
         )
 
-    def judged(self, layout: Layout) -> Choice:
+    def judge(self, layout: Layout) -> Choice:
         """What a layout costs on the sample rows."""
         builder = Builder(self.pairs.own)
         vote = self.vote(builder, layout, "x", "none")
