@@ -130,7 +130,7 @@ def one_jet(d: int, room: int) -> int:
 TWO_CLASSES = (
     Variant("order 3", lambda one: choice(one).get("order") == 3, patched(RbfSum, most_order=2)),
     Variant("centres", lambda one: choice(one).get("leaves", 1) > 1, options={"leaves": 1}),
-    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, choose_gates=give(()))),
+    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(choose, choose_gates=give(()))),
     Variant(
         "axes",
         lambda one: choice(one).get("rank", 0) > 0,
@@ -138,7 +138,7 @@ TWO_CLASSES = (
     ),
     Variant("sums of squares", lambda one: bool(choice(one)), patched(spectra, _sharpen=give(None))),
     Variant("picks", lambda one: choice(one).get("sparse", False), patched(choose, _sparse_forms=give([]))),
-    Variant("early", lambda one: "early_rank" in choice(one), patched(method, early_front=give(None))),
+    Variant("early", lambda one: "early_rank" in choice(one), patched(choose, early_front=give(None))),
     Variant("guarded", has(ir.Guard), patched(method, guarded_cost=give(math.inf))),
     Variant("direct", stage("the sum"), patched(fallback, direct=bounds)),
     Variant("anytime", stage("its bounds"), patched(fallback, bounds=give(Instead("switched off")))),

@@ -88,10 +88,10 @@ class Builder:
         self.body.append(ir.Widen("wide_row", "x"))
         return self.exact_sums(out, "exact_", row="wide_row")
 
-    def in_doubt(self, front: Front) -> tuple[str, str]:
-        """What rows in doubt come to, after the row as those in no doubt see it, behind a front of its own.
+    def row_and_exact(self, front: Front) -> tuple[str, str]:
+        """Nodes for the row that `front` prepares, and for what rows in doubt come to in double; two names.
 
-        It is the SVM's own sum in double, or the label of its own sums.
+        The latter is the SVM's own sum, or the label of its own sums where there are several.
         """
         counts, exact = self.svm.counts, "exact"
         if not counts and self.svm.n_sums == 1:
@@ -102,7 +102,7 @@ class Builder:
         return self.preprocess("bounded_", front=front), exact
 
     def label_program(self, sums: str, method: str, notes: tuple[str, ...] = (), **origin: Any) -> Program:
-        """The program whose one output is the label, of one sum where `sums` names it."""
+        """The program whose one output is the label: the head's of one sum, or without `sums` a node's."""
         self.body.extend(head_nodes(self.svm, sums) if sums else [])
         return self.program([Output("label", "label")], method, Claim.SAME_LABEL, notes, **origin)
 

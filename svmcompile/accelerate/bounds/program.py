@@ -23,15 +23,7 @@ from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, m
 from svmcompile.accelerate.bounds.options import AnytimeOptions, needless, refuse
 from svmcompile.accelerate.bounds.order import Ordered, order_basis
 from svmcompile.accelerate.bounds.stages import Errors, Form, Readings, stage_tables
-from svmcompile.accelerate.bounds.sums import (
-    Sum,
-    centre_vectors,
-    guess_rows,
-    merge_vectors,
-    prepare_rows,
-    reach_of,
-    sample_rows,
-)
+from svmcompile.accelerate.bounds.sums import Sum, guess_rows, prepare, reach_of
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.data import Data
@@ -58,9 +50,7 @@ def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
     reason = needless(svm)
     if reason:
         return exact_instead(svm, reason, {})
-    own = centre_vectors(merge_vectors(svm))
-    rows = prepare_rows(own, data)
-    sample = sample_rows(own, rows, options.sample, options.seed)
+    own, rows, sample = prepare(svm, data, options.sample, options.seed)
     outcome = (bound_votes if own.counts else bound_sum)(svm, own, rows, sample, options)
     if isinstance(outcome, Program):
         return outcome
@@ -90,7 +80,7 @@ def bound_sum(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOp
     if not choice.pays and not options.force:
         return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
-    x, exact = builder.in_doubt(own.front)
+    x, exact = builder.row_and_exact(own.front)
     vectors, weights = _basis_first(one, ordered, choice.form.k_max)
     tables = {
         "vectors": vectors,
@@ -189,7 +179,7 @@ def bound_votes(
     if not choice.pays and not options.force:
         return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
-    builder.body.extend(maker.nodes(*builder.in_doubt(own.front), choice.form, builder))
+    builder.body.extend(maker.nodes(*builder.row_and_exact(own.front), choice.form, builder))
     details = {"emitted": "bounded", **details}
     return builder.label_program("", "anytime", choose.remarks(choice, options), details=details)
 

@@ -138,6 +138,13 @@ def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
     return np.concatenate([chosen[~known], rows_near(chosen[known], others, random)])
 
 
+def prepare(svm: SVM, data: Data | None, sample: int, seed: int) -> tuple[SVM, Array, Array]:
+    """The SVM as its sums see it, merged and centred; rows of the data as those see them; sample rows."""
+    own = centre_vectors(merge_vectors(svm))
+    rows = prepare_rows(own, data)
+    return own, rows, sample_rows(own, rows, sample, seed)
+
+
 def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:
     """Rows that a guess of the class is fitted to: as many as are cheap, and the support vectors."""
     picks = np.random.default_rng(seed).permutation(len(rows))[:GUESS_ROWS]

@@ -201,7 +201,7 @@ def _only(seen: Blocks, kept: list[int]) -> Blocks:
 def jet_program(svm: SVM, own: SVM, found: Jets) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
-    node, tables = jet_node(found, *builder.in_doubt(own.front))
+    node, tables = jet_node(found, *builder.row_and_exact(own.front))
     builder.hold(tables)
     builder.body.append(node)
     return builder.label_program(node.out, "certified")

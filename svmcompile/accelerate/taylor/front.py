@@ -205,7 +205,7 @@ def front_alone(
 ) -> Program:
     """These expansions before the original's own sum in double; `before` leads to rows as they see them."""
     builder = Builder(svm)
-    x, exact = builder.in_doubt(before)
+    x, exact = builder.row_and_exact(before)
     return builder.label_program(add_front(builder, whole, x, exact, tree, found, gates), "taylor")
 
 

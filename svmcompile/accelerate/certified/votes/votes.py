@@ -68,7 +68,7 @@ def certify_votes(
             hint = "max_bytes allows more centres"
             return Instead(no_gain("polynomials", ratio, options.tune, hint), details)
     builder = Builder(svm)
-    builder.body.append(chooser.vote(builder, choice.layout, *builder.in_doubt(own.front)))
+    builder.body.append(chooser.vote(builder, choice.layout, *builder.row_and_exact(own.front)))
     details = {"emitted": "polynomials", **details}
     return builder.label_program("", METHOD, _remarks(choice, options), details=details)
 
