@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,12 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
+    def hold(self, tables: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Tables under their names, as keywords for a node whose fields are called the same."""
+        for name, table in tables.items():
+            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        return {name: name for name in tables}
+
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
         """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
@@ -44,8 +50,7 @@ class Builder:
         """
         front = (front or self.svm.front).in_float32().reading(x, own)
         self.body.extend(front.nodes)
-        for name, table in front.tables.items():
-            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        self.hold(front.tables)
         return front.out
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
@@ -85,6 +90,24 @@ class Builder:
         """The SVM's own sums, in double from the row on; the name of their value."""
         self.body.append(ir.Widen("wide_row", "x"))
         return self.exact_sums(out, "exact_", row="wide_row")
+
+    def row_and_exact(self, front: Front) -> tuple[str, str]:
+        """Nodes for the row that `front` prepares, and for what rows in doubt come to in double; two names.
+
+        The latter is the SVM's own sum, or the label of its own sums where there are several.
+        """
+        counts, exact = self.svm.counts, "exact"
+        if not counts and self.svm.n_sums == 1:
+            self.exact_in_double()
+        else:
+            sums, exact = self.exact_in_double("exact_sums"), "exact_label"
+            self.body.append(ir.Vote(exact, sums, len(counts)) if counts else ir.ArgMax(exact, sums))
+        return self.preprocess("bounded_", front=front), exact
+
+    def label_program(self, sums: str, method: str, notes: tuple[str, ...] = (), **origin: Any) -> Program:
+        """The program whose one output is the label: the head's of one sum, or without `sums` a node's."""
+        self.body.extend(head_nodes(self.svm, sums) if sums else [])
+        return self.program([Output("label", "label")], method, Claim.SAME_LABEL, notes, **origin)
 
     def finish(
         self, sums: str, method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
