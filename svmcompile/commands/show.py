@@ -253,11 +253,7 @@ def methods(report: Report, options: MethodsOptions) -> None:
         if one["trains"]:
             listed += f"\ntraining: {_options(one['train_options'])}"
         table.add_row(
-            one["name"],
-            one["claim"],
-            "yes" if one["needs_data"] else "no",
-            one["summary"],
-            listed,
+            one["name"], one["claim"], "yes" if one["needs_data"] else "no", one["summary"], listed
         )
     console.print(table)
 

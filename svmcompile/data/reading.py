@@ -38,11 +38,7 @@ PARTS: dict[Format, Parts] = {
     "libsvm": libsvm_parts,
     "parquet": parquet_parts,
 }
-COUNTS: dict[Format, Callable[[Path], int]] = {
-    "npy": count_npy,
-    "npz": count_npz,
-    "parquet": count_parquet,
-}
+COUNTS: dict[Format, Callable[[Path], int]] = {"npy": count_npy, "npz": count_npz, "parquet": count_parquet}
 
 
 def detect(path: Path) -> Format:

@@ -123,12 +123,7 @@ def missing_tools() -> list[str]:
 
 
 def measure_avr(
-    cpu: Cpu,
-    function: RowFunction,
-    name: str,
-    files: Mapping[str, str],
-    rows: NDArray[Any],
-    optimise: str,
+    cpu: Cpu, function: RowFunction, name: str, files: Mapping[str, str], rows: NDArray[Any], optimise: str
 ) -> Measured:
     """One function on every row, in as many runs as the memory asks for."""
     from svmcompile.device.measure import Measured

@@ -171,11 +171,7 @@ def _are_points(vectors: Array, count: int) -> bool:
 
 
 def _arrays(svm: SVM) -> dict[str, Array]:
-    return {
-        "support vectors": svm.vectors,
-        "coefficients": svm.coefficients,
-        "intercepts": svm.intercepts,
-    }
+    return {"support vectors": svm.vectors, "coefficients": svm.coefficients, "intercepts": svm.intercepts}
 
 
 def digest(svm_parts: dict[str, object]) -> str:

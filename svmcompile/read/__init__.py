@@ -52,11 +52,7 @@ class Reader(Protocol):
 
 
 def read(
-    source: object,
-    *,
-    format: str | None = None,
-    trust_pickle: bool = False,
-    n_features: int | None = None,
+    source: object, *, format: str | None = None, trust_pickle: bool = False, n_features: int | None = None
 ) -> SVM:
     """The SVM in a file (a path) or in a fitted estimator.
 

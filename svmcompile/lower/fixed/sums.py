@@ -128,9 +128,7 @@ def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Numb
         room = 3 * row.limit * float(np.abs(parts).sum(axis=1).max(initial=0.0)) + float(np.ptp(offsets))
         rounding = 3 * rounding
     unit = max(
-        float(np.abs(parts).max(initial=0.0)) / top,
-        room / (INT32 - rounding),
-        np.finfo(np.float64).tiny,
+        float(np.abs(parts).max(initial=0.0)) / top, room / (INT32 - rounding), np.finfo(np.float64).tiny
     )
     points, stored = np.round(parts / unit).astype(np.int64), np.round(offsets / unit).astype(np.int64)
     moved = row.error * np.abs(parts).sum(axis=1)

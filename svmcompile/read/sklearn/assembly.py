@@ -19,14 +19,7 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
-from svmcompile.model.head import (
-    SUMS,
-    Head,
-    HeadMaker,
-    machine_probabilities,
-    machine_scores,
-    renamed,
-)
+from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
 from svmcompile.model.svm import SVM, LabelRule, digest
 
 Columns = tuple[int, ...]  # of the sums of all machines
