@@ -10,17 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from svmcompile.commands.options import (
-    BenchOptions,
-    CompileOptions,
-    ConvertOptions,
-    DemoOptions,
-    InspectOptions,
-    MethodsOptions,
-    PredictOptions,
-    TrainOptions,
-    VerifyOptions,
-)
+from svmcompile.commands import options as given
 
 Report = dict[str, Any]
 console = Console(highlight=False)
@@ -67,7 +57,7 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
         table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
 
 
-def compile(report: Report, options: CompileOptions) -> None:
+def compile(report: Report, options: given.CompileOptions) -> None:
     """What `compile` made."""
     cost = report["cost"]
     table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
@@ -140,7 +130,7 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
-def train(report: Report, options: TrainOptions) -> None:
+def train(report: Report, options: given.TrainOptions) -> None:
     """What `train` made."""
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
@@ -164,7 +154,7 @@ def train(report: Report, options: TrainOptions) -> None:
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
 
 
-def inspect(report: Report, options: InspectOptions) -> None:
+def inspect(report: Report, options: given.InspectOptions) -> None:
     """What `inspect` found."""
     listing = report.get("listing", "")
     models = report.get("models") or {"": {key: report[key] for key in report if key != "listing"}}
@@ -187,7 +177,7 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def verify(report: Report, options: VerifyOptions) -> None:
+def verify(report: Report, options: given.VerifyOptions) -> None:
     """Every form beside the original. Near ties: rows whose label rounding alone may change."""
     if options.certificate:
         _certificates(report)
@@ -240,12 +230,12 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
 
 
-def predict(report: Report, options: PredictOptions) -> None:
+def predict(report: Report, options: given.PredictOptions) -> None:
     """How many rows were scored."""
     console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
 
 
-def methods(report: Report, options: MethodsOptions) -> None:
+def methods(report: Report, options: given.MethodsOptions) -> None:
     """The methods, generated from the code."""
     table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
     for one in report["methods"]:
@@ -262,7 +252,7 @@ def _options(found: list[dict[str, Any]]) -> str:
     return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
 
 
-def demo(result: Report, options: DemoOptions) -> None:
+def demo(result: Report, options: given.DemoOptions) -> None:
     """The one table `demo` ends in."""
     right = ("same", "error", "us/row", "faster", "size")
     title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
@@ -284,7 +274,7 @@ def demo(result: Report, options: DemoOptions) -> None:
     )
 
 
-def bench(result: Report, options: BenchOptions) -> None:
+def bench(result: Report, options: given.BenchOptions) -> None:
     """Times and ratios; ratios are to ours, called from the same language."""
     right = ("single", "batch", "x single", "x batch", "differ")
     title = (
@@ -331,7 +321,7 @@ def _limits(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def convert(report: Report, options: ConvertOptions) -> None:
+def convert(report: Report, options: given.ConvertOptions) -> None:
     """What `convert` wrote."""
     for name in report["files"]:
         path = options.output.parent / name

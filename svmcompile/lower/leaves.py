@@ -8,21 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import fresh
+from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PackedLeaves, PackedSum
+from svmcompile.ir.nodes import KernelSum, LeafSums, PackedLeaves, PackedSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import whole
-from svmcompile.lower.sums import FAR, LANES, pack, picked
+from svmcompile.lower.sums import FAR, LANES, Lowered, pack, picked
 
-Tables = dict[str, NDArray[Any]]
 Indices = NDArray[np.int64]
 
 
-def pack_leaves(
-    program: Program, node: LeafSums, number: Number, profile: str
-) -> tuple[list[Node], Tables]:
+def pack_leaves(program: Program, node: LeafSums, number: Number, profile: str) -> Lowered:
     """The machine nodes and tables of leaf sums."""
     lanes = LANES[number] if profile == "host" else 1
     # What folds the kernel into vectors and row is the same as for a sum over all vectors.

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.nodes import PlaneLists
-
-Tables = dict[str, NDArray[Any]]
 
 LANES = {"f32": 4, "f64": 2}  # 16 bytes, which every processor with vector instructions has
 # A group of planes takes as many instructions as its planes one by one, but no sum across lanes. That

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real
@@ -34,7 +33,7 @@ class Enclosures:
 
 
 @singledispatch
-def enclose(node: Node, values: Enclosures) -> Balls:
+def enclose(node: ir.Node, values: Enclosures) -> Balls:
     """A node's value."""
     raise UnsupportedError(
         f"certificates behind {type(node).__name__} cannot be checked: its values have no enclosure"

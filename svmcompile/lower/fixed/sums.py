@@ -17,23 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Shape
-from svmcompile.ir.nodes import (
-    Affine,
-    FixedAffine,
-    FixedQuadratic,
-    FixedSum,
-    KernelSum,
-    Node,
-    PairSum,
-    Quadratic,
-)
 from svmcompile.ir.whole_numbers import UNIT_BITS, weighted
 from svmcompile.lower.fixed.rows import INT32, Row, View
 
-Tables = dict[str, NDArray[Any]]
 WEIGHT_TOP = 32767
 # What the largest weight must reach for sums of 32 bits to do.
 LEAST_WEIGHT_TOP: dict[Number, int] = {"q7": 256, "q15": 8192}
@@ -55,7 +46,7 @@ class Fixed:
     A test whose value is closer to its threshold than `slack`, in its own unit, may come out otherwise.
     """
 
-    node: Node
+    node: ir.Node
     tables: Tables
     unit: float
     error: float
@@ -215,11 +206,11 @@ def signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
 
 
 def fixed_sum(
-    node: KernelSum | PairSum, tables: Tables, row: Row, view: View, number: Number, wanted: float
+    node: ir.KernelSum | ir.PairSum, tables: Tables, row: Row, view: View, number: Number, wanted: float
 ) -> Fixed:
     """A kernel sum over a row in whole numbers; `wanted` is the unit of its scores, or 0 for the finest."""
     values = fixed_values(node.kernel, tables[node.vectors], row, view, number)
-    counts = node.counts if isinstance(node, PairSum) else ()
+    counts = node.counts if isinstance(node, ir.PairSum) else ()
     weights, bias = tables[node.weights].T, tables[node.bias]
     bias = bias + values.middle * signed_sums(weights, counts)
     made = fixed_weights(values, weights, bias, counts, number, wanted)
@@ -231,7 +222,7 @@ def fixed_sum(
         f"{node.out}_{end}" for end in ("vectors", "offsets", "curve", "weights", "bias")
     )
     degree = node.kernel.degree if values.shape == "power" else 1
-    fixed = FixedSum(
+    fixed = ir.FixedSum(
         node.out, row.value, vectors, offsets, curve, kept, zero, counts, values.shape, degree,
         values.curve.cell_bits, values.offset_shift, made.shift,
     )  # fmt: skip
@@ -244,7 +235,7 @@ def _weight_error(values: Values, off: Array, counts: tuple[int, ...]) -> Array:
     return _sums(values.size + values.error, off, counts)
 
 
-def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
+def fixed_affine(node: ir.Affine, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
     """Affine functions of a row in whole numbers; weights have 16 bits whatever the row has."""
     slopes, start = row.seen(view)
     weights = tables[node.weights]
@@ -262,7 +253,7 @@ def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: flo
     error = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(whole * scale - parts).sum(axis=1)
     error += np.abs(whole_bias * unit - bias) + (shift > 0) * unit + UNIT_ROUNDING * reach
     names = f"{node.out}_weights", f"{node.out}_bias"
-    fixed = FixedAffine(node.out, row.value, names[0], names[1], shift)
+    fixed = ir.FixedAffine(node.out, row.value, names[0], names[1], shift)
     return Fixed(fixed, dict(zip(names, (whole, whole_bias), strict=True)), unit, float(error.max()))
 
 
@@ -327,7 +318,7 @@ def _rising(unit: float, bits: int, count: int, low: int, reach: int) -> Rising:
     return Rising(Curve(points, bits, (bend + behind) / amplitude + ROUNDING), middle, amplitude)
 
 
-def fixed_quadratic(node: Quadratic, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
+def fixed_quadratic(node: ir.Quadratic, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
     """Forms of h = slope q + begin as forms of q: squares of 16 bits, slopes of 32, sums of 64."""
     slopes, start = row.seen(view)
     slope, begin = (
@@ -344,7 +335,9 @@ def fixed_quadratic(node: Quadratic, tables: Tables, row: Row, view: View, wante
     return _whole(node, row, squares, linear, constant + tables[node.bias], wanted)
 
 
-def _whole(node: Quadratic, row: Row, squares: Array, linear: Array, bias: Array, wanted: float) -> Fixed:
+def _whole(
+    node: ir.Quadratic, row: Row, squares: Array, linear: Array, bias: Array, wanted: float
+) -> Fixed:
     limit, sizes, slopes = row.limit, np.abs(squares).sum(axis=1), np.abs(linear).sum(axis=1)
     steepest = np.abs(linear).max() + limit * sizes.max()
     own = max(float(np.abs(squares).max()) / WEIGHT_TOP, float(steepest) / (INT32 // 2), 1e-30)
@@ -359,7 +352,7 @@ def _whole(node: Quadratic, row: Row, squares: Array, linear: Array, bias: Array
     names = f"{node.out}_squares", f"{node.out}_weights", f"{node.out}_bias"
     kinds = np.int16, np.int32, np.int32
     stored = {name: table.astype(kind) for name, table, kind in zip(names, whole, kinds, strict=True)}
-    fixed = FixedQuadratic(node.out, row.value, *names, shift)
+    fixed = ir.FixedQuadratic(node.out, row.value, *names, shift)
     return Fixed(fixed, stored, unit, float(error.max()))
 
 

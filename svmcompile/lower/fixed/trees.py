@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
@@ -25,7 +26,6 @@ from svmcompile.lower.fixed.sums import (
     UNIT_ROUNDING,
     WEIGHT_TOP,
     Fixed,
-    Tables,
     Values,
     fixed_values,
     signed_sums,
