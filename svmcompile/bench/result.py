@@ -53,15 +53,9 @@ def compare(timed: Sequence[Timed]) -> list[Contender]:
     base, found = {one.via: one.times for one in timed if one.key == "ours"}, []
     for one in timed:
         ours, single, batch = base[one.via], one.times.single, one.times.batch
-        figures = (
-            single * 1e6,
-            batch * 1e6,
-            single / ours.single,
-            batch / ours.batch,
-            one.labels_differing,
-        )
+        figures = single * 1e6, batch * 1e6, single / ours.single, batch / ours.batch
         who = one.key, one.name, one.version, one.via, one.key.startswith("ours")
-        found.append(Contender(*who, *figures))
+        found.append(Contender(*who, *figures, one.labels_differing))
     return found
 
 
