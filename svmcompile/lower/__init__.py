@@ -5,6 +5,7 @@ The C backend needs this stage; the ONNX backend emits from math nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,11 @@ from svmcompile.lower.sums import Lowered, Sum, pack, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
 Profile = Literal["portable", "host", "device"]
+STAGED: dict[type[ir.Node], Callable[[Program, Any, Number, str], Lowered]] = {
+    **dict.fromkeys((ir.BoundedSum, ir.BoundedVote), stage),
+    ir.JetSum: lay_out_jets,
+    ir.TaylorVote: lay_out_vote,
+}
 INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
@@ -56,15 +62,10 @@ def lower(
             plain = wide or node.out in kept
             kind = "dense" if halves or plain or profile == "device" else storage
             nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
-        elif isinstance(node, (ir.BoundedSum, ir.BoundedVote)):
-            nodes, made = stage(program, node, own, profile)
-        elif isinstance(node, ir.JetSum):
-            nodes, made = lay_out_jets(program, node, own, profile)
-        elif isinstance(node, ir.TaylorVote):
-            nodes, made = lay_out_vote(program, node, own, profile)
+        elif type(node) in STAGED:
+            nodes, made = STAGED[type(node)](program, node, own, profile)
         elif isinstance(node, ir.TaylorSum) and node.sparse:
-            picked, made = pick_taylor(program, node, own, profile)
-            nodes = [picked]
+            nodes, made = pick_taylor(program, node, own, profile)
         elif isinstance(node, ir.LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:

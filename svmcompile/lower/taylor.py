@@ -146,9 +146,7 @@ def _laid_out(table: NDArray[Any], rows: Iterable[tuple[Any, Any]], size: int) -
     return made
 
 
-def pick_taylor(
-    program: Program, node: ir.TaylorSum, number: Number, profile: str
-) -> tuple[ir.PickedTaylor, Tables]:
+def pick_taylor(program: Program, node: ir.TaylorSum, number: Number, profile: str) -> Lowered:
     """The node and its tables."""
     tables = program.tables
     lanes, orders = LANES[number] if profile == "host" else 1, len(tables[node.margins])
@@ -167,11 +165,12 @@ def pick_taylor(
     if orders > 2:
         rows = layout.pyramid_rows(rank, lanes)
         made[node.cubes] = _laid_out(tables[node.cubes], rows, layout.pyramid_size(rank, lanes))
-    return ir.PickedTaylor(
+    picked_taylor = ir.PickedTaylor(
         node.out, node.x, node.exact, *names, node.constants, node.squares, node.cubes, node.middles,
         node.loose, node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack,
         rank, lanes,
-    ), made  # fmt: skip
+    )  # fmt: skip
+    return [picked_taylor], made
 
 
 def lay_out_vote(program: Program, node: ir.TaylorVote, number: Number, profile: str) -> Lowered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check
-from svmcompile.ir.graph import fresh, leading_to
+from svmcompile.ir.graph import Tables, fresh, leading_to
 from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.lower import cast_tables
@@ -31,10 +32,19 @@ from svmcompile.lower.fixed.sums import Fixed, fixed_affine, fixed_quadratic, fi
 from svmcompile.lower.fixed.trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
 from svmcompile.model.head import renamed
 
-SUMS = (ir.KernelSum, ir.PairSum)
-WITH_KERNEL = (*SUMS, ir.PathSum, ir.LeafSums)
-TESTS = (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists)
-FIXABLE = (*WITH_KERNEL, *TESTS, ir.Affine, ir.Quadratic, ir.LeafAffine)
+WITH_KERNEL = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
+FORMS: dict[type[ir.Node], Callable[[Any, Tables, Row, View, float], Fixed | None]] = {
+    ir.Affine: fixed_affine,
+    ir.Quadratic: fixed_quadratic,
+    ir.KernelSum: fixed_sum,
+    ir.PairSum: fixed_sum,
+    ir.PathSum: fixed_path,
+    ir.LeafSums: fixed_leaf_sums,
+    ir.AxisRoute: fixed_axes,
+    ir.PlaneRoute: fixed_planes,
+    ir.PlaneLists: fixed_planes,
+    ir.LeafAffine: fixed_leaves,
+}
 JOINED = (ir.Add, ir.Guard)  # whose operands must be in one unit
 WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole numbers as they are
 
@@ -42,7 +52,7 @@ WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole n
 def fixable(program: Program) -> list[Any]:
     """Nodes to be computed in whole numbers: sums that are no step of preprocessing."""
     steps = {name for node in program.body if isinstance(node, ir.AsFeatures) for name in ir.operands(node)}
-    return [node for node in program.body if isinstance(node, FIXABLE) and node.out not in steps]
+    return [node for node in program.body if type(node) in FORMS and node.out not in steps]
 
 
 def by_distance(node: ir.Node) -> bool:
@@ -120,21 +130,7 @@ class Fixer:
         """The node in whole numbers, if it has such a form."""
         view, tables = view_of(self.program, node.x), dict(self.program.tables)
         row, unit = self._row(view, by_distance(node)), self.units.get(node.out, 0.0)
-        if isinstance(node, ir.Affine):
-            made: Fixed | None = fixed_affine(node, tables, row, view, unit)
-        elif isinstance(node, ir.Quadratic):
-            made = fixed_quadratic(node, tables, row, view, unit)
-        elif isinstance(node, SUMS):
-            made = fixed_sum(node, tables, row, view, self.number, unit)
-        elif isinstance(node, ir.AxisRoute):
-            made = fixed_axes(node, tables, row, view)
-        elif isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
-            made = fixed_planes(node, tables, row, view, unit)
-        elif isinstance(node, ir.LeafAffine):
-            made = fixed_leaves(node, tables, row, view, unit)
-        else:
-            make = fixed_path if isinstance(node, ir.PathSum) else fixed_leaf_sums
-            made = make(node, tables, row, view, self.number, unit)
+        made = FORMS[type(node)](node, tables, row, view, unit)
         if made is None:
             return False
         self._take(node, made)
