@@ -43,12 +43,9 @@ def has_header(first: list[str], label: str | None) -> bool:
     if index is not None and -len(first) <= index < len(first):
         others = [field for at, field in enumerate(first) if at != index % len(first)]
         if all(map(_is_number, others)):
-            return not _is_number(first[index]) and _counts_up(others)
+            counts_up = len(others) > 1 and others == [str(at) for at in range(len(others))]
+            return not _is_number(first[index]) and counts_up
     return not all(map(_is_number, first))
-
-
-def _counts_up(fields: list[str]) -> bool:
-    return len(fields) > 1 and fields == [str(position) for position in range(len(fields))]
 
 
 def _rows(stream: Iterator[str]) -> Iterator[Row]:

@@ -59,11 +59,7 @@ def _write_locked(contents: Mapping[str, bytes], folder: Path) -> None:
     if len(changed) == 1:  # a single rename is all or nothing by itself
         replace_each(changed, folder)
     elif changed:
-        _swap_or_replace(changed, folder)
-
-
-def _swap_or_replace(changed: Mapping[str, bytes], folder: Path) -> None:
-    try:
-        swap_folder(changed, folder)
-    except CannotSwap:
-        replace_each(changed, folder)
+        try:
+            swap_folder(changed, folder)
+        except CannotSwap:
+            replace_each(changed, folder)

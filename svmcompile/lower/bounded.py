@@ -23,7 +23,17 @@ from svmcompile.ir.layout import in_blocks
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of
-from svmcompile.lower.sums import LANES, LARGEST, LIMITS, Lowered, check_reach, picked
+from svmcompile.lower.sums import (
+    LANES,
+    LARGEST,
+    LIMITS,
+    Lowered,
+    check_reach,
+    class_order,
+    filled,
+    in_lanes,
+    picked,
+)
 
 Bounded = ir.BoundedSum | ir.BoundedVote
 UNIT = 1.01 * 2.0**-24
@@ -112,7 +122,7 @@ def _sum(
         places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
     turns, stages = asked.at(places, rank)
     estimates = [
-        _filled(estimate_of(At(node, tables), int(turn)), int(place))
+        filled(estimate_of(At(node, tables), int(turn)), int(place))
         for turn, place in zip(turns, stages.ends, strict=True)
         if place > rank
     ]
@@ -121,11 +131,11 @@ def _sum(
     beyond[len(beyond) - len(spread) :] += UNIT * (stages.ends[len(beyond) - len(spread) :] + 4) * spread
     made = {
         node.vectors: in_lanes(vectors, lanes),
-        node.weights: _filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
+        node.weights: filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
         node.bias: tables[node.bias],
         node.ends: stages.ends,
         node.coordinates: in_blocks(tables[node.coordinates], rank, lanes),
-        node.projection: _filled(tables[node.projection], max(1, rank + -rank % lanes)),
+        node.projection: filled(tables[node.projection], max(1, rank + -rank % lanes)),
         node.estimates: np.concatenate(estimates) if estimates else np.zeros(1),
         **_bounds(node, tables, number, stages.residuals, stages.slacks, beyond),
     }
@@ -187,7 +197,7 @@ def _pairs(node: ir.BoundedVote, tables: Any, lanes: int) -> list[_Pair]:
         coordinates = in_blocks(tables[node.coordinates][triangle:], size, lanes)
         picks = tables[node.picks][start : start + size].astype(np.int64)
         picks = np.concatenate([picks, np.repeat(picks[-1:], whole - size)])
-        projection = _filled(tables[node.projections][start : start + size], whole)
+        projection = filled(tables[node.projections][start : start + size], whole)
         found.append(_Pair(picks, coordinates, projection, stages))
         triangle, first = triangle + (stop - start) * (stop - start + 1) // 2, part.stop
     return found
@@ -237,27 +247,6 @@ def upwards(table: Array, number: Number) -> Array:
         rounded = above.astype(np.float32)
     over = np.nextafter(rounded, np.float32(np.inf))
     return np.where(rounded < above, over, rounded).astype(np.float64)
-
-
-def class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
-    """Vector numbers with each class filled up to whole blocks by -1."""
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    parts = [
-        np.concatenate([np.arange(a, b), np.full((a - b) % lanes, -1)])
-        for a, b in pairwise(starts.tolist())
-    ]
-    return np.concatenate(parts).astype(np.int64)
-
-
-def _filled(table: NDArray[Any], length: int) -> Array:
-    """Numbers with zeros up to a length."""
-    return np.concatenate([table, np.zeros(length - len(table))])
-
-
-def in_lanes(vectors: Array, lanes: int) -> Array:
-    """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
-    filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
-    return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
 
 
 def lay_out_jets(

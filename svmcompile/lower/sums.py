@@ -142,8 +142,7 @@ def tile(nodes: list[ir.Node], tables: Tables, number: Number, width: int) -> Lo
         body.append(ir.Prepare(x, node.x, *names, LARGEST[number]))
     order, by_lane = block_order(node, tables, lanes)
     made |= block_weights(node, tables, order, lanes, by_lane)
-    vectors = picked(tables[node.vectors], order).reshape(len(order) // lanes, lanes, -1)
-    made[node.vectors] = vectors.transpose(0, 2, 1)
+    made[node.vectors] = in_lanes(picked(tables[node.vectors], order), lanes)
     counts = node.counts or (len(tables[node.vectors]),)
     tables_of = (node.vectors, node.offsets, node.weights, node.bias)
     body.append(ir.TiledSum(node.out, x, *tables_of, counts, node.shape, node.degree))
@@ -154,19 +153,30 @@ def block_order(node: ir.PackedSum, tables: Tables, lanes: int) -> tuple[NDArray
     """The vectors in the order of the blocks, -1 for what fills up, and whether weights go by lane."""
     by_lane = tables[node.weights].shape[1] <= MAX_LANE_COLUMNS
     order = (
-        _by_class(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
+        class_order(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
     )
-    return _filled(order, 2 * lanes), by_lane
+    return _in_blocks(order, 2 * lanes), by_lane
 
 
-def _by_class(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
+def class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
     """Vector numbers with each class filled up to whole blocks by -1."""
     starts = np.concatenate([[0], np.cumsum(counts)])
-    return np.concatenate([_filled(np.arange(a, b), lanes) for a, b in pairwise(starts)])
+    return np.concatenate([_in_blocks(np.arange(a, b), lanes) for a, b in pairwise(starts)])
 
 
-def _filled(order: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
-    return np.concatenate([order, np.full(-len(order) % multiple, -1, dtype=np.intp)])
+def _in_blocks(order: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    return np.concatenate([order, np.full(-len(order) % size, -1, dtype=np.intp)])
+
+
+def filled(table: NDArray[Any], length: int) -> NDArray[Any]:
+    """Rows with zeros up to a length."""
+    return np.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, length - table.shape[-1])])
+
+
+def in_lanes(vectors: NDArray[Any], lanes: int) -> NDArray[Any]:
+    """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
+    full = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
+    return np.asarray(full.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
 
 
 def block_weights(

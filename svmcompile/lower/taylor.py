@@ -16,8 +16,8 @@ from svmcompile.ir.arithmetic import BYTES, Number
 from svmcompile.ir.graph import Tables, fresh, maker
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.program import Program
-from svmcompile.lower.bounded import class_order, in_lanes, lost_of, prepare_for, upwards
-from svmcompile.lower.sums import LANES, Lowered, picked
+from svmcompile.lower.bounded import lost_of, prepare_for, upwards
+from svmcompile.lower.sums import LANES, Lowered, class_order, filled, in_lanes, picked
 
 FEW_BYTES, MANY_BYTES = 32, 64  # of a vector, for rows of few and of many features
 MANY_FEATURES = 48
@@ -49,9 +49,12 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
     made |= dict(zip(tree, _route(planes, lanes, number), strict=True))
     kept = (node.constants, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias)
     made |= {name: tables[name] for name in kept}
-    made[node.centres], made[node.slopes] = (_full(tables[t], full) for t in (node.centres, node.slopes))
-    made[node.axes] = _axes(tables[node.axes], rank, full)
-    made[node.squares] = made[node.cubes] = np.zeros(1)
+    for name in (node.centres, node.slopes):
+        made[name] = filled(tables[name].astype(np.float64), full)
+    made[node.axes] = made[node.squares] = made[node.cubes] = np.zeros(1)
+    if rank:  # axes that fill up a group are zero
+        axes = filled(tables[node.axes].astype(np.float64), full)
+        made[node.axes] = np.pad(axes, ((0, 0), (0, -rank % layout.ROWS), (0, 0)))
     if orders > 1:
         rows, size = layout.square_rows(width, lanes), layout.square_size(width, lanes)
         made[node.squares] = _laid_out(tables[node.squares], rows, size)
@@ -90,7 +93,7 @@ class _Scale(NamedTuple):
     def filled_up(self, full: int) -> list[Array]:
         """With what changes nothing."""
         ones = np.ones(full - len(self.factor))
-        return [_full(self.shift, full), np.concatenate([self.factor, ones]), _full(self.offset, full)]
+        return [filled(self.shift, full), np.concatenate([self.factor, ones]), filled(self.offset, full)]
 
 
 def _scale(program: Program, node: ir.TaylorSum) -> tuple[str, _Scale]:
@@ -121,21 +124,9 @@ def _route(found: _Planes | None, lanes: int, number: Number) -> list[NDArray[An
     count, d = found.planes.shape
     beside = vector_lanes(min(count, MANY_FEATURES - 1), number)
     if count >= MOST_LEAVES or layout.filled_up(count, beside) * d > MOST_PRODUCTS:
-        return [_full(found.planes, layout.filled_up(d, lanes)), found.thresholds, found.children, none]
-    room = -count % beside
-    planes = np.pad(found.planes, ((0, room), (0, 0))).reshape(-1, beside, d).transpose(0, 2, 1)
-    return [planes, _full(found.thresholds, count + room), found.children, layout.sides_of(found.children)]
-
-
-def _full(table: NDArray[Any], full: int) -> Array:
-    """Rows with zeros up to a length."""
-    room = [(0, 0)] * (table.ndim - 1) + [(0, full - table.shape[-1])]
-    return np.pad(table, room).astype(np.float64)
-
-
-def _axes(axes: NDArray[Any], rank: int, full: int) -> Array:
-    """Axes that fill up a group are zero."""
-    return np.pad(_full(axes, full), ((0, 0), (0, -rank % layout.ROWS), (0, 0))) if rank else np.zeros(1)
+        return [filled(found.planes, layout.filled_up(d, lanes)), found.thresholds, found.children, none]
+    thresholds = _filled_lanes(found.thresholds, beside)
+    return [in_lanes(found.planes, beside), thresholds, found.children, layout.sides_of(found.children)]
 
 
 def _laid_out(table: NDArray[Any], rows: Iterable[tuple[Any, Any]], size: int) -> Array:
@@ -214,8 +205,7 @@ def _in_blocks(node: ir.TaylorVote, tables: Tables, lanes: int) -> ir.TaylorVote
 
 def _filled_lanes(table: Array, lanes: int) -> Array:
     """Zeros up to whole lanes, after the last index."""
-    after = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % lanes)]
-    return np.pad(table, after)
+    return filled(table, layout.filled_up(table.shape[-1], lanes))
 
 
 def _filled_rows_of_vote(triangles: Array, lanes: int) -> Array:

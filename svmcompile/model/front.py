@@ -62,14 +62,10 @@ class Front:
         """Both, the other behind this one."""
         first = sum(len(step.place) == 1 for step in self.steps)
         behind = other._placed(self.out, self._numbers, self.gives, (), first)
-        return Front(
-            self.nodes + behind.nodes,
-            self.tables | behind.tables,
-            behind.out,
-            other.takes if self.takes is None else self.takes,
-            self.gives if other.gives is None else other.gives,
-            self.steps + behind.steps,
-        )
+        takes = other.takes if self.takes is None else self.takes
+        gives = self.gives if other.gives is None else other.gives
+        nodes, tables = self.nodes + behind.nodes, self.tables | behind.tables
+        return Front(nodes, tables, behind.out, takes, gives, self.steps + behind.steps)
 
     @property
     def _numbers(self) -> int:
@@ -92,14 +88,10 @@ class Front:
     def _renamed(self, row: str, rename: Callable[[str], str]) -> Front:
         names = {name: rename(name) for name in (*(node.out for node in self.nodes), *self.tables)}
         names[ROW] = row
-        return Front(
-            tuple(renamed(node, names) for node in self.nodes),
-            {names[name]: table for name, table in self.tables.items()},
-            names[self.out],
-            self.takes,
-            self.gives,
-            tuple(step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps),
-        )
+        nodes = tuple(renamed(node, names) for node in self.nodes)
+        tables = {names[name]: table for name, table in self.tables.items()}
+        steps = [step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps]
+        return replace(self, nodes=nodes, tables=tables, out=names[self.out], steps=tuple(steps))
 
     def of_kind(self, kind: type[SomeNode]) -> list[SomeNode]:
         return [node for node in self.nodes if isinstance(node, kind)]

@@ -30,6 +30,7 @@ from svmcompile.lower.fixed.sums import (
     own_names,
     signed_sums,
 )
+from svmcompile.lower.leaves import not_empty
 
 LIST_TOP = 1 << 20  # the largest answer of a list
 
@@ -198,9 +199,9 @@ def fixed_leaf_sums(node: ir.LeafSums, math_tables: Tables, row: Row, view: View
         name: t[name] for name in (node.starts, node.members, node.firsts, node.counts)
     }
     tables |= {
-        kept: _not_empty(made.weights),
+        kept: not_empty(made.weights),
         places: running(n * columns_of(node.rule, classes)).astype(np.int32),
-        zero: _not_empty(made.whole(bias)),
+        zero: not_empty(made.whole(bias)),
         firsts: running(sums_of(node.rule, classes)).astype(np.int32),
     }
     fixed = ir.FixedLeafSums(
@@ -212,7 +213,3 @@ def fixed_leaf_sums(node: ir.LeafSums, math_tables: Tables, row: Row, view: View
     off = float(made.off.max(initial=0.0))
     error = int(n.max(initial=0)) * (largest * worst + off * (most + worst)) + 2 * made.unit
     return Fixed(fixed, tables, made.unit, error + UNIT_ROUNDING * size)
-
-
-def _not_empty(table: NDArray[Any]) -> NDArray[Any]:
-    return table if table.size else np.zeros(1, table.dtype)

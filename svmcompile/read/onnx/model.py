@@ -119,8 +119,5 @@ def _cast_labels(graph: Graph, labels: Labels, tail: Tail) -> Labels:
 def _names(graph: Graph) -> tuple[str, ...]:
     """Names of features: those of inputs, where each input is one column of a frame."""
     columns = list(graph.inputs.values())
-    return (
-        tuple(one.name for one in columns)
-        if len(columns) > 1 and all(one.width == 1 for one in columns)
-        else ()
-    )
+    single = len(columns) > 1 and all(one.width == 1 for one in columns)
+    return tuple(one.name for one in columns) if single else ()
