@@ -45,7 +45,6 @@ class Drawing:
         self._shapes.append(f"{tag}>{escape(words)}</text>")
 
     def render(self) -> str:
-        """The file's text."""
         width, height = number(self.width), number(self.height)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -86,7 +85,6 @@ class LogScale:
         return self._start + (math.log10(value) - self.low) * self._unit
 
     def decades(self) -> list[float]:
-        """The powers of ten on the axis."""
         return [10.0**power for power in range(math.ceil(self.low), math.floor(self.high) + 1)]
 
 

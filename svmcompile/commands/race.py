@@ -41,7 +41,6 @@ class Race:
     compiler: Compiler = field(default_factory=driver_compiler)
 
     def run(self, rivals: tuple[str, ...]) -> dict[str, Any]:
-        """All figures, ready for JSON."""
         peers = self._start(rivals)
         if "onnxruntime" in rivals:
             peers |= self._our_graph()

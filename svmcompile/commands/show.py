@@ -51,7 +51,6 @@ def size(count: float) -> str:
 
 
 def _device(table: Table, cost: dict[str, Any]) -> None:
-    """The cost on a device."""
     how = f"measured on {cost['rows']} rows" if cost["measured"] else "predicted, within a factor of two"
     table.add_row(f"on {cost['cpu']}", how)
     table.add_row("flash", f"{cost['flash_bytes']:,} B")
@@ -63,7 +62,6 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
 
 
 def compile(report: Report, options: given.CompileOptions) -> None:
-    """What `compile` made."""
     cost = report["cost"]
     table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
     table.add_row("method", f"{report['method']} (claim {report['claim']})")
@@ -129,7 +127,6 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
 
 
 def train(report: Report, options: given.TrainOptions) -> None:
-    """What `train` made."""
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
     table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
@@ -149,7 +146,6 @@ def train(report: Report, options: given.TrainOptions) -> None:
 
 
 def inspect(report: Report, options: given.InspectOptions) -> None:
-    """What `inspect` found."""
     listing = report.get("listing", "")
     models = report.get("models") or {"": {key: report[key] for key in report if key != "listing"}}
     for name, items in models.items():
@@ -217,7 +213,6 @@ def _figure(value: float | None) -> str:
 
 
 def predict(report: Report, options: given.PredictOptions) -> None:
-    """How many rows were scored."""
     console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
 
 
@@ -238,7 +233,6 @@ def _options(found: list[dict[str, Any]]) -> str:
 
 
 def demo(result: Report, options: given.DemoOptions) -> None:
-    """The one table `demo` ends in."""
     right = ("same", "error", "us/row", "faster", "size")
     title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
     table = _table(title, "method", "target", "type", *right, right=right)
@@ -293,7 +287,6 @@ def _limits(result: dict[str, Any]) -> list[str]:
 
 
 def convert(report: Report, options: given.ConvertOptions) -> None:
-    """What `convert` wrote."""
     for name in report["files"]:
         path = options.output.parent / name
         console.print(f"{escape(str(path))}: {escape(report['source'])} as {report['format']}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,14 +20,7 @@ from svmcompile.data.table import Data, Part, Wanted, as_data, join, reading, so
 from svmcompile.errors import OptionError, ReadError
 
 Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]
-SUFFIXES: dict[str, Format] = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".parquet": "parquet",
-}
+SUFFIXES: dict[str, Format] = {f".{name}": name for name in get_args(Format)} | {".svmlight": "libsvm"}
 KNOWN = ", ".join(SUFFIXES)
 SNIFFED = 1 << 16  # bytes looked at for the first line of a file with another suffix
 CHUNK_ROWS = 65536

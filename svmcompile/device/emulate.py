@@ -112,7 +112,6 @@ class Core:
         return found
 
     def call(self, function: RowFunction, row: NDArray[Any]) -> Call:
-        """One call with one row."""
         start = self._image.symbols.get(function.symbol)
         if start is None:
             raise ToolchainError(f"{function.symbol} is not in the image; keep it when it is built")

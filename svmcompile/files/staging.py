@@ -48,7 +48,12 @@ def create_folder(contents: Mapping[str, bytes], folder: Path) -> None:
 
 def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     """These files into an existing folder, all at once; `CannotSwap` where that is impossible."""
-    _check_swap(folder)
+    try:
+        allowed = may_swap(folder)
+    except OSError as error:
+        raise CannotSwap from error
+    if not allowed:
+        raise CannotSwap
     stage = atomic.free_name(folder)
     try:
         seen = _stage_others(changed, folder, stage)
@@ -59,15 +64,6 @@ def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     finally:
         discard(stage)
     atomic.sync_folder(folder.parent)
-
-
-def _check_swap(folder: Path) -> None:
-    try:
-        allowed = may_swap(folder)
-    except OSError as error:
-        raise CannotSwap from error
-    if not allowed:
-        raise CannotSwap
 
 
 def may_swap(folder: Path) -> bool:
@@ -245,19 +241,13 @@ def exchange(one: Path, other: Path) -> None:
 
 def _exchange_linux(one: bytes, other: bytes) -> None:
     library = ctypes.CDLL(None, use_errno=True)
-    arguments = (
-        ctypes.c_int(AT_FDCWD),
-        ctypes.c_char_p(one),
-        ctypes.c_int(AT_FDCWD),
-        ctypes.c_char_p(other),
-    )
-    flags = ctypes.c_uint(RENAME_EXCHANGE)
+    arguments = (AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE)
     if hasattr(library, "renameat2"):
-        _check(library.renameat2(*arguments, flags))
+        _check(library.renameat2(*arguments))
     elif platform.machine() in RENAMEAT2_NUMBERS and sys.maxsize > 2**32:
         library.syscall.restype = ctypes.c_long
         number = ctypes.c_long(RENAMEAT2_NUMBERS[platform.machine()])
-        _check(library.syscall(number, *arguments, flags))
+        _check(library.syscall(number, *arguments))
     else:
         raise _unsupported()
 
@@ -266,7 +256,7 @@ def _exchange_macos(one: bytes, other: bytes) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renamex_np"):
         raise _unsupported()
-    _check(library.renamex_np(ctypes.c_char_p(one), ctypes.c_char_p(other), ctypes.c_uint(RENAME_SWAP)))
+    _check(library.renamex_np(one, other, RENAME_SWAP))
 
 
 def _check(result: int) -> None:

@@ -90,7 +90,6 @@ def _for_vectors(program: Program, node: ir.Node, made: Tables, number: Number) 
 def _sum(
     program: Program, node: Sum, number: Number, profile: Profile, halves: bool, storage: Storage
 ) -> Lowered:
-    """The machine nodes and tables of one kernel sum."""
     nodes, made = pack(program, node, number)
     # A path meets few vectors, one at a time; a precomputed kernel has none.
     if isinstance(node, ir.PathSum) or node.kernel.kind == "precomputed":

@@ -269,15 +269,9 @@ def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
 
 
 def _front(
-    kind: str,
-    nodes: Sequence[ir.Node],
-    tables: Tables,
-    settings: tuple[object, ...],
-    takes: int | None = None,
-    gives: int | None = None,
-    misfit: str = "",
-    **zeros: int,
-) -> Front:
+    kind: str, nodes: Sequence[ir.Node], tables: Tables, settings: tuple[object, ...],
+    takes: int | None = None, gives: int | None = None, misfit: str = "", **zeros: int,
+) -> Front:  # fmt: skip
     """A front of one step, whose names end in its number, 0; `zeros`: sizes of tables that it adds."""
     problems = [
         f"{_stem(name).removeprefix('map_')} hold a NaN or an infinity"

@@ -69,7 +69,6 @@ def _mean(vectors: Array, shift: Array, offset: Array) -> Array:
 
 
 def _scaling(program: Program, scale: ir.Scale | None, width: int) -> tuple[Array, Array, Array]:
-    """Shift, factor and offset so far."""
     if scale is None:
         return np.zeros(width), np.ones(width), np.zeros(width)
     shift, factor, offset = (program.tables[name] for name in ir.table_names(scale))

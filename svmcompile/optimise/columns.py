@@ -23,18 +23,12 @@ from svmcompile.model.head import renamed
 from svmcompile.optimise.fold import into_scale, own_scale, put, repeat, rewrite
 
 Folded = tuple[list[ir.Node], Tables]  # the nodes that replace one node, and their tables
-BY_FEATURE = (
-    ir.Scale,
-    ir.Clip,
-    ir.Cosine,
-    ir.Fill,
-    ir.Missing,
-)  # each feature alone, with tables [d] at most
+# Each feature alone, with tables [d] at most.
+BY_FEATURE = (ir.Scale, ir.Clip, ir.Cosine, ir.Fill, ir.Missing)
 Sum = ir.KernelSum | ir.PairSum | ir.PathSum | ir.Affine
 
 
 def fold_columns(program: Program) -> Program:
-    """Fold until nothing folds."""
     return repeat(_fold_one, program)
 
 
@@ -63,7 +57,6 @@ def _is_identity(program: Program, types: Types, node: ir.Pick) -> bool:
 
 
 def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:
-    """Names for new tables."""
     taken = set(program.tables)
     for end in ends:
         name = fresh(stem, end, taken)

@@ -77,13 +77,10 @@ class OnnxModel:
 
 
 def load_onnx(
-    content_or_path: bytes | str | Path,
-    labels: Labels | None,
-    n_features: int,
-    feature_names: tuple[str, ...] = (),
+    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = ()
 ) -> OnnxModel:
     """The model in ONNX Runtime where it is installed, else in the slow reference of `onnx`."""
-    content, where = _content(content_or_path)
+    content, where = _content(source)
     try:
         import onnxruntime
     except ImportError:

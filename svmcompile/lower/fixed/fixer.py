@@ -158,7 +158,6 @@ class Fixer:
         self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
     def _row(self, view: View, distances: bool) -> Row:
-        """The quantised row a node reads."""
         for other, row in self.rows:
             if _alike(view, other) if distances else view.base == other.base:
                 return row

@@ -114,17 +114,13 @@ def _kernel(fitted: Fitted) -> Kernel:
         raise fitted.damaged(f"kernel is a {type(kind).__name__}")
     if kind == "precomputed":
         return Kernel("precomputed")
-    gamma = "gamma" if fitted.optional("_gamma") is None else "_gamma"
+    name = "gamma" if fitted.optional("_gamma") is None else "_gamma"
     degree = fitted.number("degree") if kind == "poly" else 1.0
     if not degree.is_integer():
         raise fitted.damaged(f"degree is {degree}, not a whole number")
-    return make_kernel(
-        kind,
-        gamma=fitted.number(gamma) if kind != "linear" else 1.0,
-        coef0=fitted.number("coef0") if kind in ("poly", "sigmoid") else 0.0,
-        degree=int(degree),
-        where=fitted.place,
-    )
+    gamma = fitted.number(name) if kind != "linear" else 1.0
+    coef0 = fitted.number("coef0") if kind in ("poly", "sigmoid") else 0.0
+    return make_kernel(kind, gamma, coef0, int(degree), fitted.place)
 
 
 def _shape(fitted: Fitted) -> str:
