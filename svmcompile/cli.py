@@ -13,16 +13,10 @@ import typer
 from svmcompile.commands import options
 from svmcompile.errors import SvmCompileError
 
+# A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
+NAMES = ("compile", "train", "convert", "inspect", "verify", "predict", "bench", "methods", "demo")
 COMMANDS: dict[str, type[options.Options]] = {
-    "compile": options.CompileOptions,
-    "train": options.TrainOptions,
-    "convert": options.ConvertOptions,
-    "inspect": options.InspectOptions,
-    "verify": options.VerifyOptions,
-    "predict": options.PredictOptions,
-    "bench": options.BenchOptions,
-    "methods": options.MethodsOptions,
-    "demo": options.DemoOptions,
+    name: getattr(options, f"{name.capitalize()}Options") for name in NAMES
 }
 app = typer.Typer(
     name="svmcompile",

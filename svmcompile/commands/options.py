@@ -98,8 +98,7 @@ class CompileOptions:
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
     energy: Annotated[
-        float | None,
-        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
+        float | None, Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)")
     ] = None
     measure: Annotated[
         bool, Option("--measure", help="build the method's variants and keep the quickest on --data")

@@ -140,9 +140,8 @@ def emit_kits(kit: str | Iterable[str], program: Program, request: Request, emit
     """The files of each kit around the C that was emitted."""
     from svmcompile.targets.kits import check_kit, emit_kit
 
-    kits = [
-        check_kit(one, request.profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))
-    ]
+    names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
+    kits = [check_kit(name, request.profile) for name in names]
     if not kits:
         return {}
     if emitted.test is None or "c" not in request.targets:
