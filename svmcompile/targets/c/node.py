@@ -265,7 +265,7 @@ def _helpers(file: CFile, number: Number) -> dict[str, Any]:
         "prefix": file.prefix(number),
         "real": c_real(number),
         "numbers": NUMBERS[number],
-        "uses": {helper: helper in called for helper in HELPERS},
+        "uses": [helper for helper in HELPERS if helper in called],
     }
 
 
