@@ -32,8 +32,7 @@ class Body:
     """One single-row function: buffers for the values on the way, and the calls that fill them."""
 
     declaration: str
-    buffers: list[str]
-    calls: list[str]
+    statements: list[str]
 
 
 def takes_kernel(program: Program) -> bool:
@@ -179,7 +178,8 @@ def body(
         KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
     )
     buffer = dict([start]) if start else {program.input.name: row_argument(program)}
-    buffers, calls = [], []
+    buffers: list[str] = []
+    calls: list[str] = []
     if goal in buffer and target:
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
@@ -205,7 +205,7 @@ def body(
     if not target and types[goal].kind is not Kind.LABEL:
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
-    return Body(declaration, buffers, calls)
+    return Body(declaration, buffers + calls)
 
 
 def row_argument(program: Program) -> str:

@@ -190,14 +190,14 @@ def functions_with_kernel(program: Program, types: Types, name: str, symbols: Na
     assert main is not None
     bodies = [
         body(program, types, symbols, main, _predict_with(program, name)),
-        Body(predict_of(program, name), [], [f"return {name}_predict_with({look_up})"]),
+        Body(predict_of(program, name), [f"return {name}_predict_with({look_up})"]),
     ]
     for result in results(program, types):
         target = "" if result.alone else result.target
         asking = f"{name}_{result.function}_with({look_up}{f', {target}' * (not result.alone)})"
         bodies.append(body(program, types, symbols, result.value, _with(result, program, name), target))
         plain = result.declaration(program, name)
-        bodies.append(Body(plain, [], ["return " * result.alone + asking]))
+        bodies.append(Body(plain, ["return " * result.alone + asking]))
     return bodies
 
 
@@ -236,7 +236,7 @@ def quantised_functions(file: CFile) -> Quantised:
         row, start = f"const {kind} x[{d}]", (node.out, "x")
         declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
         found.api.append(Function("The row in whole numbers, as the next functions take it.", declaration))
-        found.bodies.append(Body(declaration, [], [f"{file.nodes[node.out].function}(x, q)"]))
+        found.bodies.append(Body(declaration, [f"{file.nodes[node.out].function}(x, q)"]))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
             found.api.append(Function(f"{name}_predict for such a row.", declaration))

@@ -245,6 +245,12 @@ class CNode(Generic[N]):
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 
 
+def plain(family: str, *nodes: type[Node]) -> None:
+    """Classes for nodes whose macros read no more than all macros do."""
+    for node in nodes:
+        type(node.__name__, (CNode,), {"__module__": family})
+
+
 def c_class(node: Node) -> type[CNode[Any]]:
     """The class that writes a node."""
     return CLASSES[type(node).__name__]

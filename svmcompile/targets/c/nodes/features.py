@@ -6,24 +6,8 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.node import CNode, plain
 from svmcompile.targets.c.nodes.trees import Centred
-
-
-class Scale(CNode[ir.Scale]):
-    """Each feature has its own numbers."""
-
-
-class Clip(CNode[ir.Clip]):
-    """All features have the same bounds."""
-
-
-class AsFeatures(CNode[ir.AsFeatures]):
-    """Scores are copied."""
-
-
-class Pick(CNode[ir.Pick]):
-    """Numbers are copied from where they are."""
 
 
 class Normalize(CNode[ir.Normalize]):
@@ -54,20 +38,11 @@ class Cosine(CNode[ir.Cosine]):
         return {"cosine"}
 
 
-class Fill(CNode[ir.Fill]):
-    """A marker, or NaN, is replaced."""
-
-
-class Missing(CNode[ir.Missing]):
-    """A marker, or NaN, is told."""
-
-
-class Join(CNode[ir.Join]):
-    """Two values stand behind each other."""
-
-
 class Products(Centred[ir.Products]):
     """A triangle, row by row."""
 
     def scratch(self) -> int:
         return 0
+
+
+plain(__name__, ir.Scale, ir.Clip, ir.AsFeatures, ir.Pick, ir.Fill, ir.Missing, ir.Join)

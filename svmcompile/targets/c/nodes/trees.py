@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.node import CNode, plain
 
 MOST_CODED = 256  # tests that stand in the code
 
@@ -122,5 +122,4 @@ class LeafAffine(Centred[ir.LeafAffine]):
         return super().idle() | units | ({node.starts, node.sums} if self.is_single else set())
 
 
-class OneLeaf(CNode[ir.OneLeaf]):
-    """All rows have the same centre."""
+plain(__name__, ir.OneLeaf)
