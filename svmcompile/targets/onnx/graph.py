@@ -68,28 +68,18 @@ class Graph:
             self._known[key] = names
         return self._known[key]
 
-    def nested(self) -> Body:
-        """The body of a loop, which may read any tensor of this graph."""
-        return Body(self, f"{self._prefix}body_{len(self._nodes)}_")
+    def nested(self, dtype: np.dtype[Any], width: int = 0) -> Body:
+        """The body of a loop, which may read any tensor of this graph.
 
-    def loop(
-        self,
-        most: str,
-        start: str,
-        body: Body,
-        goes_on: str,
-        after: str,
-        dtype: np.dtype[Any],
-        width: int = 0,
-    ) -> str:
-        """The state after the body has run at most so often, while it goes on.
-
-        The state is one number per row or, with a width, so many.
+        Its state is one number per row or, with a width, so many.
         """
+        return Body(self, f"{self._prefix}body_{len(self._nodes)}_", dtype, width)
+
+    def loop(self, most: str, start: str, body: Body, goes_on: str, after: str) -> str:
+        """The state after the body has run at most so often, while it goes on."""
         true = self.constant(np.array(True))
         name = f"{self._prefix}loop_{len(self._nodes)}"
-        proto = body.proto(goes_on, after, dtype, width)
-        self._add("Loop", (most, true, start), [name], {"body": proto})
+        self._add("Loop", (most, true, start), [name], {"body": body.proto(goes_on, after)})
         return name
 
     def output(self, name: str, value: str, element: int, width: int | None) -> None:
@@ -142,35 +132,29 @@ class Graph:
 class Body(Graph):
     """The inside of a loop with one state, `argument`; `count` numbers its runs; constants are outside."""
 
-    def __init__(self, outer: Graph, prefix: str) -> None:
+    def __init__(self, outer: Graph, prefix: str, dtype: np.dtype[Any], width: int) -> None:
         super().__init__(prefix)
-        self._outer = outer
+        self._outer, self._element, self._shape = outer, _element(dtype), [None, width] if width else [None]
         self.argument = f"{prefix}state"
         self.count = f"{prefix}count"
 
     def constant(self, array: NDArray[Any]) -> str:
         return self._outer.constant(array)
 
-    def proto(self, goes_on: str, after: str, dtype: np.dtype[Any], width: int) -> Any:
+    def proto(self, goes_on: str, after: str) -> Any:
         """The body as ONNX wants it: counter, condition and state in, condition and state out."""
         from onnx import TensorProto, helper
 
-        state, shape = helper.np_dtype_to_tensor_dtype(dtype), [None, width] if width else [None]
-        entries: list[tuple[str, int, list[int]]] = [
-            ("count", TensorProto.INT64, []),
-            ("go", TensorProto.BOOL, []),
-        ]
-        inputs = [
-            *(
-                helper.make_tensor_value_info(self._prefix + name, kind, sizes)
-                for name, kind, sizes in entries
-            ),
-            helper.make_tensor_value_info(self.argument, state, shape),
-        ]
-        outputs = [
-            helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []),
-            helper.make_tensor_value_info(after, state, shape),
-        ]
+        count = helper.make_tensor_value_info(self.count, TensorProto.INT64, [])
+        goes, goes_after = (
+            helper.make_tensor_value_info(name, TensorProto.BOOL, [])
+            for name in (f"{self._prefix}go", goes_on)
+        )
+        state, state_after = (
+            helper.make_tensor_value_info(name, self._element, self._shape)
+            for name in (self.argument, after)
+        )
+        inputs, outputs = [count, goes, state], [goes_after, state_after]
         return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
 
 
@@ -268,8 +252,7 @@ class Values:
 
     def same(self, kind: str, name: str, *others: str, **attributes: Any) -> str:
         """An operator whose result has the type of its first operand."""
-        result = self.graph.op(kind, name, *others, **attributes)
-        return self._typed_as(name, result)
+        return self.marked_like(name, self.graph.op(kind, name, *others, **attributes))
 
     def type_of(self, name: str) -> np.dtype[Any]:
         """The number type of a tensor."""
@@ -277,11 +260,13 @@ class Values:
 
     def marked_like(self, name: str, result: str) -> str:
         """`result`, known to have the number type of the tensor `name`."""
-        return self._mark(result) if name in self.floats else result
+        if name in self.floats:
+            self.floats.add(result)
+        return result
 
     def like(self, name: str, array: Array | float) -> str:
         """A constant in the type of a tensor."""
-        return self.graph.constant(np.asarray(array, np.float32 if name in self.floats else DOUBLE))
+        return self.graph.constant(np.asarray(array, self.type_of(name)))
 
     def gather(self, name: str, rows: str) -> str:
         """Some rows of a tensor."""
@@ -315,6 +300,28 @@ class Values:
         """A double."""
         return self.graph.constant(np.array(value, DOUBLE))
 
+    def index(self, number: int) -> str:
+        """A number of leaves and places."""
+        return self.graph.constant(np.array(number, INDEX))
+
+    def by(self, table: NDArray[Any], which: str) -> str:
+        """The rows of a table that a tensor numbers."""
+        return self.graph.op("Gather", self.graph.constant(table), which, axis=0)
+
+    def true_of(self, truths: str) -> tuple[str, str]:
+        """Places [1, some] of the rows where it is true, and the same as a list."""
+        places = self.graph.op("NonZero", truths)
+        return places, self.graph.op("Squeeze", places, self.integers(0))
+
+    def put(self, result: str, places: str, some: str) -> str:
+        """`result` with the rows at the places [1, some] replaced."""
+        return self.graph.op("ScatterND", result, self.graph.op("Transpose", places), some)
+
+    def any(self, truths: str) -> str:
+        """Is any true? Not by a sum: ONNX Runtime 1.16 refuses to reduce what has no rows."""
+        count = self.graph.op("Size", self.graph.op("NonZero", truths))
+        return self.graph.op("Greater", count, self.graph.constant(np.array(0, np.int64)))
+
     def clip(self, name: str, low: float, high: float) -> str:
         """A tensor held within bounds; what becomes of NaN is up to the run time."""
         return self.same("Clip", name, self.like(name, low), self.like(name, high))
@@ -322,7 +329,7 @@ class Values:
     def with_nan_of(self, name: str, result: str) -> str:
         """`result`, with NaN where the tensor `name` has it."""
         kept = self.graph.op("Where", self.graph.op("IsNaN", name), name, result)
-        return self._typed_as(name, kept)
+        return self.marked_like(name, kept)
 
     def product(self, rows: str, weights: Array, bias: Array) -> str:
         """A double tensor times each row of `weights`, plus `bias`."""
@@ -334,12 +341,6 @@ class Values:
         """Sums with NaN in every row where the tensor `x` is not finite, since 0 * infinity is NaN."""
         zeros = self.like(x, np.zeros((width, 1)))
         return self.graph.op("Add", sums, self.wide(self.same("MatMul", x, zeros)))
-
-    def _typed_as(self, name: str, result: str) -> str:
-        """A tensor marked as float if another is."""
-        if name in self.floats:
-            self.floats.add(result)
-        return result
 
     def _mark(self, name: str) -> str:
         if self.number != DOUBLE:

@@ -49,18 +49,12 @@ def of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str)
     return score, graph.op("Add", spread, graph.op("Mul", values.scalar(rounding[1]), size))
 
 
-def _open(values: Values, sure: str) -> tuple[str, str]:
-    """Places [1, some] of the rows that are not sure, and the same as a list."""
-    places = values.graph.op("NonZero", values.graph.op("Not", values.column(sure)))
-    return places, values.graph.op("Squeeze", places, values.integers(0))
-
-
 def exact_where(values: Values, exact: str, score: str, sure: str) -> str:
     """The score where it is sure, else the exact one."""
-    places, indices = _open(values, sure)
-    part = values.of_rows(indices)
+    places, rows = values.true_of(values.graph.op("Not", values.column(sure)))
+    part = values.of_rows(rows)
     build_needed(part, [exact])
-    return values.graph.op("ScatterND", score, values.graph.op("Transpose", places), part.names[exact])
+    return values.put(score, places, part.names[exact])
 
 
 def _chunks(ends: Array) -> list[int]:
@@ -124,17 +118,19 @@ class _Sum:
         if end > start:
             fresh = kernel_values(values, rows.x, self.vectors[start:end], node.kernel)
             met = graph.op("Concat", met, fresh, axis=1) if met else fresh
-        estimate = self._all if last else self._staged
-        score, error = estimate(values, rows, met, self.chunks[chunk] if not last else 0)
+        if last:
+            score, error = of_all(values, node, met, rows.size)
+        else:
+            score, error = self._staged(values, rows, met, self.chunks[chunk])
         score = graph.op("Add", score, rows.poison)
         if last and node.tolerance >= 0:
             return score
         if last:
             return exact_where(values, node.exact, score, self._sure(values, score, error))
-        open_, indices = _open(values, self._sure(values, score, error))
-        part = values.of_rows(indices)
-        rest = self.result(part, rows.some(values, indices), chunk + 1, values.gather(met, indices))
-        return graph.op("ScatterND", score, graph.op("Transpose", open_), rest)
+        places, open_ = values.true_of(graph.op("Not", values.column(self._sure(values, score, error))))
+        part = values.of_rows(open_)
+        rest = self.result(part, rows.some(values, open_), chunk + 1, values.gather(met, open_))
+        return values.put(score, places, rest)
 
     def _sure(self, values: Values, score: str, error: str) -> str:
         if self.node.tolerance >= 0:
@@ -164,7 +160,3 @@ class _Sum:
         gap = graph.op("Mul", residual, graph.op("Sqrt", left))
         error = graph.op("Add", gap, graph.op("Mul", margin, rows.size))
         return graph.op("Add", score, graph.constant(tables[node.bias])), error
-
-    def _all(self, values: Values, rows: _Rows, met: str, _: int) -> tuple[str, str]:
-        """Score and error after all vectors."""
-        return of_all(values, self.node, met, rows.size)

@@ -70,12 +70,11 @@ def _count(values: Values, wins: str, signs: Array) -> str:
 @build.register
 def _(node: ir.Guard, values: Values) -> str:
     graph, score = values.graph, values.names[node.score]
-    unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
-    part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
+    unsure, rows = values.true_of(graph.op("Not", _sure(values, node, score)))
+    part = values.of_rows(rows)
     build_needed(part, [node.exact])
-    return graph.op(
-        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
-    )
+    transposed = graph.op("Transpose", unsure)
+    return graph.op("ScatterND", score, transposed, _narrow(part, node, values.type_of(score)))
 
 
 def settled(values: Values, name: str) -> str:

@@ -36,18 +36,16 @@ def _dag(values: Values, scores: str, n_classes: int) -> str:
     # Every row starts at classes 0 and k - 1; a column of the scores gives the number of rows.
     column = graph.op("Slice", scores, *(values.integers(n) for n in (0, 1, 1)))
     place = values.cast(graph.op("Mul", column, zero), INDEX)
-    place = graph.op("Add", place, graph.constant(np.array(n_classes - 1, INDEX)))
+    place = graph.op("Add", place, values.index(n_classes - 1))
     sure = ""
     for _ in range(n_classes - 1):
-        which = graph.op("Gather", graph.constant(pair), place, axis=0)
-        score = graph.op("GatherElements", scores, which, axis=1)
+        score = graph.op("GatherElements", scores, values.by(pair, place), axis=1)
         told = graph.op("Not", graph.op("Equal", score, zero))
         sure = graph.op("And", sure, told) if sure else told
         ways = [graph.op("Gather", table, place, axis=0) for table in tables]
         place = graph.op("Where", graph.op("Greater", score, zero), *ways)
     winner = graph.op("Squeeze", place, values.integers(1))
-    signs = graph.op("Gather", graph.constant(_by_place(n_classes)), winner, axis=0)
-    return graph.op("Where", sure, signs, zero)
+    return graph.op("Where", sure, values.by(_by_place(n_classes), winner), zero)
 
 
 def _steps(n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:

@@ -36,7 +36,7 @@ def _(node: ir.PathSum, values: Values) -> str:
     for _ in range(tree.levels):
         value, place = walk.step(place)
         met.append(value)
-    leaf = values.graph.op("Sub", place, values.graph.constant(np.array(len(tree.lower), INDEX)))
+    leaf = values.graph.op("Sub", place, values.index(len(tree.lower)))
     sums, values_met, levels = _weighed(values, node, tree, routes, met, leaf)
     if node.kernel.kind == "precomputed":  # the rest of the row does not matter
         return values.poisoned(values_met, levels, sums)
@@ -79,15 +79,13 @@ class _Walk:
         values, tree, graph = self.values, self.tree, self.values.graph
         vector = graph.op("Gather", self._by_place(self.vectors[tree.lower].astype(INDEX)), place, axis=0)
         value = self._value(vector)
-        inside = graph.op("Less", place, graph.constant(np.array(len(tree.lower), INDEX)))
-        inside = graph.op("Unsqueeze", inside, values.integers(1))
+        inside = graph.op(
+            "Unsqueeze", graph.op("Less", place, values.index(len(tree.lower))), values.integers(1)
+        )
         value = graph.op("Where", inside, value, values.scalar(0.0))
         thresholds = self._by_place(values.tables[self.node.thresholds][tree.lower])
         above = graph.op("Greater", values.column(value), graph.op("Gather", thresholds, place, axis=0))
-        sides = [
-            graph.op("Gather", graph.constant(tree.next[:, side].astype(INDEX)), place, axis=0)
-            for side in (1, 0)
-        ]
+        sides = [values.by(tree.next[:, side].astype(INDEX), place) for side in (1, 0)]
         return value, graph.op("Where", above, *sides)
 
     def _value(self, vector: str) -> str:
@@ -95,9 +93,7 @@ class _Walk:
         values, x = self.values, self.values.names[self.node.x]
         table = values.tables[self.node.vectors]
         if self.node.kernel.kind == "precomputed":
-            points = values.graph.op(
-                "Gather", values.graph.constant(table.astype(np.int64)), vector, axis=0
-            )
+            points = values.by(table.astype(np.int64), vector)
             return values.wide(values.same("GatherElements", x, points, axis=1))
         rows = values.gather(values.number_table(table), vector)
         return _pair_values(values, x, values.wide(rows), self.node.kernel)
@@ -117,12 +113,10 @@ def _weighed(
     """
     graph, tables = values.graph, values.tables
     columns, weights = _leaf_tables(node, tree, routes, tables)
-    picked = graph.op("Gather", graph.constant(columns), leaf, axis=0)
-    values_met = graph.op("GatherElements", met[0], picked, axis=1)
+    values_met = graph.op("GatherElements", met[0], values.by(columns, leaf), axis=1)
     if met[1:]:
         values_met = graph.op("Concat", values_met, *met[1:], axis=1)
-    bias = graph.op("Gather", graph.constant(tables[node.bias]), leaf, axis=0)
-    by_leaf = graph.op("Gather", graph.constant(weights), leaf, axis=0)  # [N, m, levels]
+    bias, by_leaf = values.by(tables[node.bias], leaf), values.by(weights, leaf)  # [N, m], [N, m, levels]
     terms = graph.op("Mul", by_leaf, graph.op("Unsqueeze", values_met, values.integers(1)))
     sums = graph.op("Add", bias, graph.op("ReduceSum", terms, values.integers(2), keepdims=0))
     return sums, values_met, weights.shape[2]

@@ -133,14 +133,11 @@ def _(node: ir.Couple, values: Values) -> str:
     rows, own = _matrix(values, pairs, k)
     zeros = graph.constant(np.zeros((values.types[node.pairs].width, k)))
     start = graph.op("Add", graph.op("MatMul", pairs, zeros), values.scalar(1.0 / k))  # NaN stays NaN
-    body = graph.nested()
+    body = graph.nested(DOUBLE, k)
     inside = values.within(body)
     active, after = _sweep(inside, rows, own, body.argument)
-    # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
-    left = body.op("Size", body.op("NonZero", active))
-    goes_on = body.op("Greater", left, body.constant(np.array(0, np.int64)))
-    most = graph.constant(np.array(sweeps_of(k), np.int64))
-    return graph.loop(most, start, body, goes_on, after, DOUBLE, width=k)
+    goes_on = inside.any(active)
+    return graph.loop(graph.constant(np.array(sweeps_of(k), np.int64)), start, body, goes_on, after)
 
 
 def _matrix(values: Values, pairs: str, k: int) -> tuple[list[str], list[str]]:

@@ -14,25 +14,19 @@ def _(node: ir.TaylorSum, values: Values) -> str:
     first = Order(values, node, 0)
     result, unsure = first.score, first.unsure()
     for number in range(1, len(values.tables[node.margins])):
-        part = _part(values, unsure)
-        order = Order(part, node, number)
-        result = _placed(values, result, unsure, order.score)
+        order = Order(_part(values, unsure), node, number)
+        result = values.put(result, unsure, order.score)
         left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
     exact = settled(values, node.exact)
     build_needed(part, [exact])
-    return _placed(values, result, unsure, part.wide(part.names[exact]))
+    return values.put(result, unsure, part.wide(part.names[exact]))
 
 
 def _part(values: Values, places: str) -> Values:
     """The rows at the places [1, some]."""
     return values.of_rows(values.graph.op("Squeeze", places, values.integers(0)))
-
-
-def _placed(values: Values, result: str, places: str, some: str) -> str:
-    """`result` with the rows at the places replaced."""
-    return values.graph.op("ScatterND", result, values.graph.op("Transpose", places), some)
 
 
 class Order:
@@ -66,8 +60,7 @@ class Order:
         return self.values.graph.op("Mul", self.fade, value) if self.fade else value
 
     def of_leaf(self, table: Array) -> str:
-        graph = self.values.graph
-        return graph.op("Gather", graph.constant(table), self.values.names[self.node.leaf], axis=0)
+        return self.values.by(table, self.values.names[self.node.leaf])
 
     def along(self, h: str, square: str) -> str:
         """Coordinates along the row's axes, [rows, r]; what they leave, and its bound, on the way."""
@@ -134,13 +127,13 @@ class Order:
         inside = graph.op("Less", place, values.scalar(float(cells)))
         cell = values.cast(graph.op("Where", inside, place, zero), INDEX)
         score = values.column(self.score)
-        index = graph.op("Mul", values.names[node.leaf], graph.constant(np.array(cells, INDEX)))
-        index = graph.op("Mul", graph.op("Add", index, cell), graph.constant(np.array(2, INDEX)))
+        index = graph.op("Mul", values.names[node.leaf], values.index(cells))
+        index = graph.op("Mul", graph.op("Add", index, cell), values.index(2))
         index = graph.op("Add", index, values.cast(graph.op("Less", score, zero), INDEX))
-        gap = graph.op("Gather", graph.constant(tables[node.gaps][self.order].ravel()), index, axis=0)
-        gap = graph.op("Mul", gap, values.column(self.u))
-        margin = self.of_leaf(tables[node.margins][self.order])
-        gap = graph.op("Add", gap, margin)
+        gap = graph.op(
+            "Mul", values.by(tables[node.gaps][self.order].ravel(), index), values.column(self.u)
+        )
+        gap = graph.op("Add", gap, self.of_leaf(tables[node.margins][self.order]))
         if self.loose:
             gap = graph.op("Add", gap, values.column(self.loose))
         sure = graph.op("And", inside, graph.op("Greater", graph.op("Abs", score), gap))

@@ -41,7 +41,7 @@ def _(node: ir.PlaneRoute, values: Values) -> str:
     place = _upper_part(values, h, planes, thresholds, tree)
     if tree.levels:
         place = _lower_part(values, h, place, planes[tree.lower], thresholds[tree.lower], tree)
-    return values.graph.op("Sub", place, _index(values, len(tree.lower)))
+    return values.graph.op("Sub", place, values.index(len(tree.lower)))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _lower_part(
         len(planes),
     )
     if tree.levels > UNROLLED_LEVELS:
-        return _loop(values, level, place, tree.levels)
+        return level.loop(values, place, tree.levels)
     for _ in range(tree.levels):
         place = level.step(values, place)
     return place
@@ -142,7 +142,7 @@ class _Level:
     def step(self, values: Values, place: str) -> str:
         """The place of every row one level below; rows at leaves compute in vain."""
         graph = values.graph
-        plane = values.gather(self.planes, graph.op("Min", place, _index(values, self.nodes - 1)))
+        plane = values.gather(self.planes, graph.op("Min", place, values.index(self.nodes - 1)))
         value = values.row_dots(values.in_number(plane), self.h)
         above = graph.op(
             "Greater", values.column(value), graph.op("Gather", self.thresholds, place, axis=0)
@@ -150,24 +150,14 @@ class _Level:
         sides = [graph.op("Gather", side, place, axis=0) for side in (self.right, self.left)]
         return graph.op("Where", above, *sides)
 
-    def unfinished(self, values: Values, place: str) -> str:
-        """Is any row not at a leaf yet?"""
-        graph = values.graph
-        rows = graph.op("NonZero", graph.op("Less", place, _index(values, self.nodes)))
-        # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
-        return graph.op("Greater", graph.op("Size", rows), graph.constant(np.array(0, np.int64)))
-
-
-def _loop(values: Values, level: _Level, place: str, levels: int) -> str:
-    body = values.graph.nested()
-    inside = values.within(body)
-    after = level.step(inside, body.argument)
-    most = values.graph.constant(np.array(levels, np.int64))
-    return values.graph.loop(most, place, body, level.unfinished(inside, after), after, INDEX)
-
-
-def _index(values: Values, number: int) -> str:
-    return values.graph.constant(np.array(number, INDEX))
+    def loop(self, values: Values, place: str, levels: int) -> str:
+        """The place after so many steps, or as many as lead every row to a leaf."""
+        body = values.graph.nested(INDEX)
+        inside = values.within(body)
+        after = self.step(inside, body.argument)
+        most = values.graph.constant(np.array(levels, np.int64))
+        unfinished = inside.any(body.op("Less", after, inside.index(self.nodes)))
+        return values.graph.loop(most, place, body, unfinished, after)
 
 
 @build.register
@@ -216,7 +206,7 @@ def _portion(
     chosen = leaf
     if not one or (functions[:, 0] != np.arange(len(functions))).any():
         ids = functions[:, 0] if one else functions
-        chosen = graph.op("Gather", graph.constant(ids.astype(INDEX)), leaf, axis=0)
+        chosen = values.by(ids.astype(INDEX), leaf)
     weights = values.in_number(values.gather(table, chosen))
     dots = values.wide(values.row_dots(weights, h) if one else _products(values, weights, h))
     if (units == 1).all():
@@ -235,7 +225,7 @@ def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], 
     """Scores [rows, width]: the bias, and each dot product added to its sum."""
     if sums.shape[1] == width and (sums == np.arange(width)).all():
         return values.graph.op("Add", bias, dots)
-    targets = values.graph.op("Gather", values.graph.constant(sums), leaf, axis=0)
+    targets = values.by(sums, leaf)
     return values.graph.op("ScatterElements", bias, targets, dots, axis=1, reduction="add")
 
 
