@@ -13,19 +13,9 @@ from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.program import Code, Labels, Program
+from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
-from svmcompile.targets.c.extra_functions import (
-    Quantised,
-    Tiled,
-    fixed_banner,
-    functions_with_kernel,
-    kernel_functions,
-    points,
-    quantised_functions,
-    sparse_functions,
-    tiled,
-)
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
@@ -48,7 +38,7 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     check_name(name)
     program = code.program
     assert program.number, "lower the program first"
-    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
+    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
@@ -91,12 +81,12 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded)
     tables, nodes = _tables(file), file.nodes.values()
-    around = tiled(file)
-    asked = points(program)
-    quantised = quantised_functions(file)
+    around = extra.tiled(file)
+    asked = extra.points(program)
+    quantised = extra.quantised_functions(file)
     api = _api(file, around, quantised)
     labels = _labels(program.labels)
-    bodies_of = functions_with_kernel if asked else functions
+    bodies_of = extra.functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
     called = helpers(file)
@@ -126,7 +116,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "nodes": [node.context() for node in nodes],
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
-        "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
+        "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
@@ -175,15 +165,15 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(file: CFile, around: Tiled | None, quantised: Quantised) -> list[Function]:
+def _api(file: CFile, around: extra.Tiled | None, quantised: list[extra.Both]) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
     self_test = file.style.self_test(api.pop())
-    if points(file.program):
-        api += kernel_functions(file.program, file.types, file.name)
+    if extra.points(file.program):
+        api += extra.kernel_functions(file.program, file.types, file.name)
     if around:
-        api += sparse_functions(around, file.name)
-    return [*api, *quantised.api, self_test]
+        api += extra.sparse_functions(around, file.name)
+    return [*api, *(function for function, _ in quantised), self_test]
 
 
 def _banner(program: Program) -> list[str]:
@@ -198,20 +188,19 @@ def _banner(program: Program) -> list[str]:
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
         f"{ARITHMETIC[program.number or 'f64']} arithmetic.",
         *filter(None, [told]),
-        *fixed_banner(program),
+        *extra.fixed_banner(program),
     ]
 
 
-def _constants(program: Program, asked: list[int]) -> list[dict[str, Any]]:
-    constants = [{"name": "N_FEATURES", "value": program.n_features}]
-    if asked:
-        constants.append({"name": "N_VECTORS", "value": len(asked)})
-    if program.labels:
-        constants.append({"name": "N_CLASSES", "value": program.n_classes})
+def _constants(program: Program, asked: list[int]) -> dict[str, int]:
     scores = program.output("scores")
-    if scores is not None:
-        constants.append({"name": "N_SCORES", "value": infer_types(program)[scores].width})
-    return constants
+    known = {
+        "N_FEATURES": program.n_features,
+        "N_VECTORS": len(asked),
+        "N_CLASSES": program.n_classes if program.labels else 0,
+        "N_SCORES": infer_types(program)[scores].width if scores else 0,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _labels(labels: Labels | None) -> dict[str, Any] | None:
