@@ -26,6 +26,7 @@ IR_VERSION = 8
 BATCH = "N"  # the symbolic number of rows
 MAX_BYTES = 2**31 - 2**20  # protobuf's limit on one message, with room for the nodes
 Array = NDArray[np.float64]
+Input = str | float | NDArray[Any]  # of an operator: a tensor, or the constant to make
 DOUBLE = np.dtype(np.float64)
 INDEX = np.dtype(np.int32)  # leaves and places in trees
 SMALL = (np.dtype(np.int8), np.dtype(np.float16))  # number types of tables that are kept as they are
@@ -42,10 +43,11 @@ class Graph:
         self._known: dict[object, list[str]] = {}
         self._outputs: list[Any] = []
 
-    def constant(self, array: NDArray[Any]) -> str:
-        """An initialiser; arrays of objects hold strings."""
+    def constant(self, value: NDArray[Any] | float) -> str:
+        """An initialiser; single numbers are doubles, arrays of objects hold strings."""
         from onnx import numpy_helper
 
+        array = value if isinstance(value, np.ndarray) else np.array(value, DOUBLE)
         tensor = numpy_helper.from_array(np.ascontiguousarray(array) if array.ndim else array)
         key = hashlib.sha256(tensor.SerializeToString(deterministic=True)).hexdigest()
         if key not in self._known:
@@ -54,12 +56,13 @@ class Graph:
             self._known[key] = [tensor.name]
         return self._known[key][0]
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: Input, **attributes: Any) -> str:
         """One operator with one output."""
         return self.ops(kind, *inputs, outputs=1, **attributes)[0]
 
-    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
+    def ops(self, kind: str, *operands: Input, outputs: int, **attributes: Any) -> list[str]:
         """One operator with several outputs."""
+        inputs = tuple(one if isinstance(one, str) else self.constant(one) for one in operands)
         key = (kind, inputs, outputs, tuple(sorted(attributes.items())))
         if key not in self._known:
             stem = f"{self._prefix}{kind.lower()}_{len(self._nodes)}"
@@ -138,8 +141,8 @@ class Body(Graph):
         self.argument = f"{prefix}state"
         self.count = f"{prefix}count"
 
-    def constant(self, array: NDArray[Any]) -> str:
-        return self._outer.constant(array)
+    def constant(self, value: NDArray[Any] | float) -> str:
+        return self._outer.constant(value)
 
     def proto(self, goes_on: str, after: str) -> Any:
         """The body as ONNX wants it: counter, condition and state in, condition and state out."""
@@ -250,7 +253,7 @@ class Values:
     def cast(self, name: str, dtype: np.dtype[Any]) -> str:
         return self.graph.op("Cast", name, to=_element(dtype))
 
-    def same(self, kind: str, name: str, *others: str, **attributes: Any) -> str:
+    def same(self, kind: str, name: str, *others: Input, **attributes: Any) -> str:
         """An operator whose result has the type of its first operand."""
         return self.marked_like(name, self.graph.op(kind, name, *others, **attributes))
 
@@ -290,7 +293,7 @@ class Values:
     def wide_centred(self, x: str, centre: Array) -> str:
         """x - centre in double."""
         wide = self.wide(x)
-        return self.graph.op("Sub", wide, self.graph.constant(centre)) if centre.any() else wide
+        return self.graph.op("Sub", wide, centre) if centre.any() else wide
 
     def integers(self, *numbers: int) -> str:
         """Whole numbers, as operators take axes and shapes."""
@@ -306,7 +309,7 @@ class Values:
 
     def by(self, table: NDArray[Any], which: str) -> str:
         """The rows of a table that a tensor numbers."""
-        return self.graph.op("Gather", self.graph.constant(table), which, axis=0)
+        return self.graph.op("Gather", table, which, axis=0)
 
     def true_of(self, truths: str) -> tuple[str, str]:
         """Places [1, some] of the rows where it is true, and the same as a list."""
@@ -320,7 +323,7 @@ class Values:
     def any(self, truths: str) -> str:
         """Is any true? Not by a sum: ONNX Runtime 1.16 refuses to reduce what has no rows."""
         count = self.graph.op("Size", self.graph.op("NonZero", truths))
-        return self.graph.op("Greater", count, self.graph.constant(np.array(0, np.int64)))
+        return self.graph.op("Greater", count, np.array(0, np.int64))
 
     def clip(self, name: str, low: float, high: float) -> str:
         """A tensor held within bounds; what becomes of NaN is up to the run time."""
@@ -333,9 +336,7 @@ class Values:
 
     def product(self, rows: str, weights: Array, bias: Array) -> str:
         """A double tensor times each row of `weights`, plus `bias`."""
-        return self.graph.op(
-            "Gemm", rows, self.graph.constant(weights), self.graph.constant(bias), transB=1
-        )
+        return self.graph.op("Gemm", rows, weights, bias, transB=1)
 
     def poisoned(self, x: str, width: int, sums: str) -> str:
         """Sums with NaN in every row where the tensor `x` is not finite, since 0 * infinity is NaN."""

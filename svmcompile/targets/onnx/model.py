@@ -79,7 +79,7 @@ def _label_output(program: Program, values: Values, index: str) -> None:
     if program.labels is None:
         raise EmitError("the program gives a label but holds no labels")
     table = label_table(program.labels, values.number)
-    label = values.graph.op("Gather", values.graph.constant(table), index, axis=0)
+    label = values.graph.op("Gather", table, index, axis=0)
     values.graph.output("label", label, helper.np_dtype_to_tensor_dtype(table.dtype), None)
 
 

@@ -45,8 +45,8 @@ def of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str)
     weights, rounding = tables[node.weights], tables[node.rounding]
     score = values.product(met, weights[None], tables[node.bias])
     sizes = graph.op("Abs", met)
-    spread = graph.op("MatMul", sizes, graph.constant(rounding[0] * np.abs(weights)[:, None]))
-    return score, graph.op("Add", spread, graph.op("Mul", values.scalar(rounding[1]), size))
+    spread = graph.op("MatMul", sizes, rounding[0] * np.abs(weights)[:, None])
+    return score, graph.op("Add", spread, graph.op("Mul", rounding[1], size))
 
 
 def exact_where(values: Values, exact: str, score: str, sure: str) -> str:
@@ -77,12 +77,12 @@ def _measures(values: Values, node: ir.BoundedSum, x: str) -> tuple[str, str]:
     norm = graph.op("MatMul", graph.op("Mul", x, x), ones)
 
     def raised(square: str) -> str:
-        scaled = graph.op("Mul", square, values.scalar(kernel.gamma))
-        return power(values, graph.op("Add", scaled, values.scalar(kernel.coef0)), kernel.degree)
+        scaled = graph.op("Mul", square, kernel.gamma)
+        return power(values, graph.op("Add", scaled, kernel.coef0), kernel.degree)
 
     root = graph.op("Sqrt", norm)
-    reached = graph.op("Mul", root, graph.op("Max", root, values.scalar(node.reach)))
-    return raised(norm), graph.op("Max", values.scalar(1.0), raised(reached))
+    reached = graph.op("Mul", root, graph.op("Max", root, node.reach))
+    return raised(norm), graph.op("Max", 1.0, raised(reached))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Sum:
 
     def _sure(self, values: Values, score: str, error: str) -> str:
         if self.node.tolerance >= 0:
-            return values.graph.op("LessOrEqual", error, values.scalar(self.node.tolerance))
+            return values.graph.op("LessOrEqual", error, self.node.tolerance)
         return values.graph.op("Greater", values.graph.op("Abs", score), error)
 
     def _staged(self, values: Values, rows: _Rows, met: str, stage: int) -> tuple[str, str]:
@@ -146,7 +146,7 @@ class _Sum:
         triangle[:has] = lower_triangle(tables[node.coordinates], has).T
         estimate = estimate_of(At(node, tables), stage)
         # One product for the coordinates and the score.
-        both = graph.op("MatMul", met, graph.constant(np.column_stack([triangle, estimate])))
+        both = graph.op("MatMul", met, np.column_stack([triangle, estimate]))
         score, rest = both, rows.own
         if has:
             q, score = graph.ops("Split", both, values.integers(has, 1), outputs=2, axis=1)
@@ -156,7 +156,7 @@ class _Sum:
             for name in (node.residuals, node.slacks, node.margins)
         )
         slack = graph.op("Mul", slack, graph.op("Mul", rows.size, rows.size))
-        left = graph.op("Add", graph.op("Max", rest, values.scalar(0.0)), slack)
+        left = graph.op("Add", graph.op("Max", rest, 0.0), slack)
         gap = graph.op("Mul", residual, graph.op("Sqrt", left))
         error = graph.op("Add", gap, graph.op("Mul", margin, rows.size))
-        return graph.op("Add", score, graph.constant(tables[node.bias])), error
+        return graph.op("Add", score, tables[node.bias]), error

@@ -15,10 +15,10 @@ from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build, b
 @build.register
 def _(node: ir.OvrScores, values: Values) -> str:
     graph, pairs, signs = values.graph, values.names[node.pairs], pair_signs(node.n_classes)
-    votes = _count(values, graph.op("Less", pairs, values.scalar(0.0)), -signs)  # zero counts for i
-    confidence = graph.op("MatMul", pairs, graph.constant(signs))
-    size = graph.op("Add", graph.op("Abs", confidence), values.scalar(1.0))
-    squashed = graph.op("Div", confidence, graph.op("Mul", size, values.scalar(3.0)))
+    votes = _count(values, graph.op("Less", pairs, 0.0), -signs)  # zero counts for i
+    confidence = graph.op("MatMul", pairs, signs)
+    size = graph.op("Add", graph.op("Abs", confidence), 1.0)
+    squashed = graph.op("Div", confidence, graph.op("Mul", size, 3.0))
     return graph.op("Add", votes, squashed)
 
 
@@ -36,21 +36,21 @@ def _(node: ir.ArgMax, values: Values) -> str:
 @build.register
 def _(node: ir.Threshold, values: Values) -> str:
     score = values.column(values.names[node.score])
-    hit = values.graph.op("Greater" if node.positive else "Less", score, values.scalar(0.0))
+    hit = values.graph.op("Greater" if node.positive else "Less", score, 0.0)
     answers = [values.graph.constant(np.array(answer, np.int64)) for answer in (node.hit, node.miss)]
     return values.graph.op("Where", hit, *answers)
 
 
 def winner(values: Values, pairs: str, n_classes: int) -> str:
     """The class with most votes."""
-    wins = values.graph.op("Greater", pairs, values.scalar(0.0))
+    wins = values.graph.op("Greater", pairs, 0.0)
     votes = _count(values, wins, pair_signs(n_classes))
     return values.graph.op("ArgMax", votes, axis=1, keepdims=0)
 
 
 def without_nan(values: Values, scores: str) -> str:
     """Scores with minus infinity for NaN."""
-    return values.graph.op("Where", values.graph.op("IsNaN", scores), values.scalar(-np.inf), scores)
+    return values.graph.op("Where", values.graph.op("IsNaN", scores), -np.inf, scores)
 
 
 def pair_signs(n_classes: int) -> Array:
@@ -123,7 +123,7 @@ def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str
     graph = values.graph
     signs = pair_signs(n_classes).T  # [classes, pairs]
     label = winner(values, score, n_classes)
-    mine, other = (graph.op("Gather", graph.constant(t), label, axis=0) for t in (signs, signs == 0))
+    mine, other = (graph.op("Gather", t, label, axis=0) for t in (signs, signs == 0))
     favour = graph.op("GreaterOrEqual", graph.op("Mul", score, mine), width)
     return _all(values, graph.op("Or", favour, other))
 
@@ -139,10 +139,10 @@ def _(node: ir.Reach, values: Values) -> str:
     """In double; the squared distance of a row that is not finite is NaN, and NaN is not beyond."""
     graph, x, centre = values.graph, values.names[node.x], values.tables[node.centre]
     h = values.wide_centred(x, centre)
-    square = graph.op("MatMul", graph.op("Mul", h, h), graph.constant(np.ones((len(centre), 1))))
+    square = graph.op("MatMul", graph.op("Mul", h, h), np.ones((len(centre), 1)))
     known = values.poisoned(x, len(centre), square)
-    beyond = graph.op("Greater", known, values.scalar(node.radius**2))
-    return graph.op("Where", beyond, graph.constant(values.tables[node.far]), values.names[node.score])
+    beyond = graph.op("Greater", known, node.radius**2)
+    return graph.op("Where", beyond, values.tables[node.far], values.names[node.score])
 
 
 @build.register

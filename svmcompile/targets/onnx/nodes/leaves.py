@@ -121,7 +121,7 @@ class _Work:
         dots = values.same("Gemm", values.gather(self.folded.rows, rows), table, offsets, transB=1)
         scores = graph.op("Gemm", self.folded.shaped(values, dots), weights, bias)
         if self.node.rule == "vote":
-            scores = values.cast(graph.op("Greater", scores, values.scalar(0.0)), DOUBLE)
+            scores = values.cast(graph.op("Greater", scores, 0.0), DOUBLE)
         if self.node.rule != "sum":
             scores = graph.op("Gemm", scores, spread, start)
         return values.put(out, places, scores)
@@ -137,7 +137,7 @@ class _Work:
         inside = values.within(body)
         number = body.op("Gather", met, body.count, axis=0)
         after = self._put(inside, body.argument, ranks, number, self._sliced(inside, parts, number))
-        goes_on = body.op("Identity", graph.constant(np.array(True)))
+        goes_on = body.op("Identity", np.array(True))
         return graph.loop(graph.op("Size", met), out, body, goes_on, after)
 
     def _met(self, ranks: str, count: int) -> str:
@@ -182,7 +182,7 @@ class _Cutter:
         first, last = (
             graph.op("Unsqueeze", values.by(at, self.number), axis) for at in (ends[:-1], ends[1:])
         )
-        return graph.op("Slice", graph.constant(table), first, last, axis)
+        return graph.op("Slice", table, first, last, axis)
 
     def matrix(self, tables: list[Array], sizes: NDArray[Any], columns: NDArray[Any]) -> str:
         """A matrix of as many columns as the part has, from its numbers in a row."""

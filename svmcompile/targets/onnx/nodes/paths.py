@@ -82,7 +82,7 @@ class _Walk:
         inside = graph.op(
             "Unsqueeze", graph.op("Less", place, values.index(len(tree.lower))), values.integers(1)
         )
-        value = graph.op("Where", inside, value, values.scalar(0.0))
+        value = graph.op("Where", inside, value, 0.0)
         thresholds = self._by_place(values.tables[self.node.thresholds][tree.lower])
         above = graph.op("Greater", values.column(value), graph.op("Gather", thresholds, place, axis=0))
         sides = [values.by(tree.next[:, side].astype(INDEX), place) for side in (1, 0)]
@@ -157,12 +157,12 @@ def _pair_values(values: Values, x: str, vectors: str, kernel: Kernel) -> str:
     graph, wide = values.graph, values.wide(x)
     if kernel.kind == "rbf":
         away = graph.op("Sub", wide, vectors)
-        return graph.op("Exp", graph.op("Mul", values.row_dots(away, away), values.scalar(-kernel.gamma)))
+        return graph.op("Exp", graph.op("Mul", values.row_dots(away, away), -kernel.gamma))
     dots = values.row_dots(wide, vectors)
     if kernel.kind == "linear":
         return dots
     if _is_constant(kernel):
-        return graph.op("Add", graph.op("Mul", dots, values.scalar(0.0)), values.scalar(1.0))
-    inner = graph.op("Mul", dots, values.scalar(kernel.gamma))
-    inner = graph.op("Add", inner, values.scalar(kernel.coef0))
+        return graph.op("Add", graph.op("Mul", dots, 0.0), 1.0)
+    inner = graph.op("Mul", dots, kernel.gamma)
+    inner = graph.op("Add", inner, kernel.coef0)
     return graph.op("Tanh", inner) if kernel.kind == "sigmoid" else power(values, inner, kernel.degree)

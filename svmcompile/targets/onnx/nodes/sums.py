@@ -69,8 +69,7 @@ def _sums_by_class(values: Values, kernel: str, weights: Array, counts: tuple[in
     sizes = graph.constant(np.array([part.stop - part.start for part in filled], np.int64))
     blocks = graph.ops("Split", kernel, sizes, outputs=len(filled), axis=1)
     partial = [
-        graph.op("MatMul", block, graph.constant(weights[:, part].T))
-        for block, part in zip(blocks, filled, strict=True)
+        graph.op("MatMul", block, weights[:, part].T) for block, part in zip(blocks, filled, strict=True)
     ]
     return graph.op("Concat", *partial, axis=1)
 

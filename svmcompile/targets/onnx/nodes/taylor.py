@@ -41,7 +41,7 @@ class Order:
         graph, tables = values.graph, values.tables
         h = graph.op("Sub", values.wide(values.names[node.x]), self.of_leaf(tables[node.centres]))
         square = values.row_dots(h, h)
-        self.u = graph.op("Mul", square, values.scalar(node.gamma))
+        self.u = graph.op("Mul", square, node.gamma)
         self.fade = graph.op("Exp", graph.op("Neg", self.u)) if node.fades else ""
         self.loose = ""
         inner = values.row_dots(h, self.of_leaf(tables[node.slopes]))
@@ -54,7 +54,7 @@ class Order:
             inner = graph.op("Add", inner, self.quadratic(y))
             if order > 1:
                 inner = graph.op("Add", inner, self.cubic(y))
-        self.score = graph.op("Add", self.faded(inner), graph.constant(tables[node.bias]))
+        self.score = graph.op("Add", self.faded(inner), tables[node.bias])
 
     def faded(self, value: str) -> str:
         return self.values.graph.op("Mul", self.fade, value) if self.fade else value
@@ -67,8 +67,8 @@ class Order:
         graph, values, tables = self.values.graph, self.values, self.values.tables
         y = self._turned(h, tables[self.node.axes])
         own = values.row_dots(y, y)
-        whole = graph.op("Mul", square, values.scalar(1 + self.node.slack))
-        self.left = graph.op("Max", graph.op("Sub", whole, own), values.scalar(0.0))
+        whole = graph.op("Mul", square, 1 + self.node.slack)
+        self.left = graph.op("Max", graph.op("Sub", whole, own), 0.0)
         terms = graph.op(
             "Concat",
             own,
@@ -85,7 +85,7 @@ class Order:
         """The product of each leaf's matrix [leaves, r, d] and the row."""
         graph, values = self.values.graph, self.values
         if len(matrices) == 1:
-            return graph.op("MatMul", h, graph.constant(matrices[0].T.copy()))
+            return graph.op("MatMul", h, matrices[0].T.copy())
         column = graph.op("Unsqueeze", h, values.integers(2))
         return graph.op("Squeeze", graph.op("MatMul", self.of_leaf(matrices), column), values.integers(2))
 
@@ -124,7 +124,7 @@ class Order:
         tables, zero = values.tables, values.scalar(0.0)
         cells = tables[node.gaps].shape[2]
         place = values.column(graph.op("Mul", self.u, self.of_leaf(tables[node.steps][:, None])))
-        inside = graph.op("Less", place, values.scalar(float(cells)))
+        inside = graph.op("Less", place, float(cells))
         cell = values.cast(graph.op("Where", inside, place, zero), INDEX)
         score = values.column(self.score)
         index = graph.op("Mul", values.names[node.leaf], values.index(cells))

@@ -103,7 +103,7 @@ def _upper_part(
     """
     table = values.in_number(values.small_table(planes[tree.upper]))
     products = values.same("Gemm", h, table, transB=1)
-    above = values.same("Sub", products, values.graph.constant(values.rounded(thresholds[tree.upper])))
+    above = values.same("Sub", products, values.rounded(thresholds[tree.upper]))
     count = len(tree.upper)
     return walk_tree(values, above, np.arange(count), np.zeros(count), tree.children, tree.ends)
 
@@ -232,6 +232,6 @@ def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], 
 @build.register
 def _(node: ir.OneLeaf, values: Values) -> str:
     """A zero for each row, made from the row so that their number fits."""
-    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
-    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
+    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), 0.0)
+    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), 0.0, zeros)
     return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)
