@@ -76,6 +76,8 @@ class CNode(Generic[N]):
 
     parts: ClassVar[tuple[str, ...]] = ()  # functions and tables that belong to it besides its own function
     dots_with: ClassVar[str] = ""  # the field of the table whose rows it multiplies a row with
+    calls: ClassVar[tuple[str, ...]] = ()  # helper functions that it always calls
+    copies_row: ClassVar[bool] = False  # into an array of its own
     helpers_in_double: ClassVar[frozenset[str]] = frozenset()  # which it calls whatever its number type
     in_double: ClassVar[str] = ""  # why it adds up in double on a device, too: "claim" or "coupling"
     adds_up: ClassVar[bool] = False  # more than the number type holds: in double, or in two floats
@@ -150,12 +152,12 @@ class CNode(Generic[N]):
 
     def helpers(self) -> set[str]:
         """Helper functions that it calls."""
-        called = {DOTS.get(self.dot_table, "dot")} if self.dots_with else set()
+        called = {*self.calls, *([DOTS.get(self.dot_table, "dot")] if self.dots_with else [])}
         return called | ({"sum"} if self.adds_up and self.is_narrow else set())
 
     def scratch(self) -> int:
         """Bytes of the arrays inside its own function."""
-        return 0
+        return self.size * self.width if self.copies_row else 0
 
     def batch_scratch(self, deepest: Callable[[str], int]) -> int:
         """Bytes around a chunk of rows; `deepest` tells those of the function that computes a value."""

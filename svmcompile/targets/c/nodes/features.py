@@ -34,8 +34,7 @@ class Powers(CNode[ir.Powers]):
 class Cosine(CNode[ir.Cosine]):
     """By a function that C has no library for."""
 
-    def helpers(self) -> set[str]:
-        return {"cosine"}
+    calls = ("cosine",)
 
 
 class Products(Centred[ir.Products]):

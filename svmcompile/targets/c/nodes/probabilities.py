@@ -15,11 +15,10 @@ from svmcompile.targets.c.node import DOUBLE, CNode, plain
 class Sigmoid(CNode[ir.Sigmoid]):
     """By powers of two, held off zero and one."""
 
+    calls = ("exp2",)
+
     def fields(self) -> dict[str, Any]:
         return {"log2e": self.literal(math.log2(math.e))}
-
-    def helpers(self) -> set[str]:
-        return {"exp2"}
 
 
 class Density(CNode[ir.Density]):

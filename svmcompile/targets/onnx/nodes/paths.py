@@ -18,7 +18,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.walks import path_nodes
 from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build
-from svmcompile.targets.onnx.nodes.sums import kernel_values, power
+from svmcompile.targets.onnx.nodes.sums import is_constant, kernel_values, poisoned, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut
 from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
 
@@ -38,9 +38,7 @@ def _(node: ir.PathSum, values: Values) -> str:
         met.append(value)
     leaf = values.graph.op("Sub", place, values.index(len(tree.lower)))
     sums, values_met, levels = _weighed(values, node, tree, routes, met, leaf)
-    if node.kernel.kind == "precomputed":  # the rest of the row does not matter
-        return values.poisoned(values_met, levels, sums)
-    return values.poisoned(values.names[node.x], values.types[node.x].width, sums)
+    return poisoned(values, node, values_met, levels, sums)
 
 
 def met_vectors(picks: Integers, routes: list[list[int]]) -> Integers:
@@ -143,13 +141,9 @@ def _upper_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str
     """Kernel of every row with every vector, in double."""
     if kernel.kind == "linear":
         return values.product(values.wide(x), vectors, np.zeros(len(vectors)))
-    if _is_constant(kernel):
+    if is_constant(kernel):
         return values.product(values.wide(x), np.zeros_like(vectors), np.ones(len(vectors)))
     return kernel_values(values, x, vectors, kernel)
-
-
-def _is_constant(kernel: Kernel) -> bool:
-    return (kernel.kind == "rbf" and kernel.gamma == 0) or (kernel.kind == "poly" and kernel.degree == 0)
 
 
 def _pair_values(values: Values, x: str, vectors: str, kernel: Kernel) -> str:
@@ -161,7 +155,7 @@ def _pair_values(values: Values, x: str, vectors: str, kernel: Kernel) -> str:
     dots = values.row_dots(wide, vectors)
     if kernel.kind == "linear":
         return dots
-    if _is_constant(kernel):
+    if is_constant(kernel):
         return graph.op("Add", graph.op("Mul", dots, 0.0), 1.0)
     inner = graph.op("Mul", dots, kernel.gamma)
     inner = graph.op("Add", inner, kernel.coef0)
