@@ -172,11 +172,8 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
         "two_log2e": 2 * math.log2(math.e),
     }
     values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
-    for key, polynomial in (
-        ("coefficients", EXP2_COEFFICIENTS),
-        ("from_nearest", EXP2_FROM_NEAREST),
-        ("from_floor", EXP2_FROM_FLOOR),
-    ):
+    polynomials = EXP2_COEFFICIENTS, EXP2_FROM_NEAREST, EXP2_FROM_FLOOR
+    for key, polynomial in zip(("coefficients", "from_nearest", "from_floor"), polynomials, strict=True):
         values[key] = [real(value, number) for value in polynomial[number]]
     values["short_chains"] = _short_chains(values["from_nearest"])
     return values | cosine_numbers(number) | own

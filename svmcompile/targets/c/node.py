@@ -279,7 +279,7 @@ def _helpers(file: CFile, number: Number) -> dict[str, Any]:
 
 def fixed_dots(file: CFile) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
-    functions = {}
+    functions, signs = {}, {"i8": "s", "u8": "u"}
     for node in file.nodes.values():
         row = file.types[operands(node.node)[0]].whole
         if row and node.dots_with:
@@ -290,21 +290,14 @@ def fixed_dots(file: CFile) -> list[dict[str, Any]]:
                 "row_type": c_real(row),
                 "table": own,
                 "table_type": c_real(own),
-                **_dsp(row, own),
+                # For instructions that multiply two numbers of 16 bits at once:
+                "has_dsp": (row in signs and own in signs) or (row, own) == ("i16", "i16"),
+                "bytes": own in signs,
+                "step": 4 if own in signs else 2,
+                "row_sign": signs.get(row, ""),
+                "table_sign": signs.get(own, ""),
             }
     return list(functions.values())
-
-
-def _dsp(row: str, table: str) -> dict[str, Any]:
-    """How instructions that multiply two numbers of 16 bits at once can be used."""
-    signs = {"i8": "s", "u8": "u"}
-    return {
-        "has_dsp": (row in signs and table in signs) or (row, table) == ("i16", "i16"),
-        "bytes": table in signs,
-        "step": 4 if table in signs else 2,
-        "row_sign": signs.get(row, ""),
-        "table_sign": signs.get(table, ""),
-    }
 
 
 def scratch_bytes(program: Program) -> int:

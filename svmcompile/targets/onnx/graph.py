@@ -286,6 +286,11 @@ class Values:
         """Dot products row by row, [N, 1]."""
         return self.same("ReduceSum", self.same("Mul", left, right), self.integers(1), keepdims=1)
 
+    def products(self, matrices: str, rows: str) -> str:
+        """[N, m] from matrices [N, m, d] and rows [N, d]; for several rows faster than `row_dots`."""
+        last = self.integers(2)
+        return self.same("Squeeze", self.same("MatMul", matrices, self.same("Unsqueeze", rows, last)), last)
+
     def centred(self, x: str, centre: Array) -> str:
         """x - centre in the number type, from the most digits x has."""
         return self.narrow(self.same("Sub", x, self.like(x, centre)) if centre.any() else x)

@@ -48,24 +48,15 @@ def wasm_source(program: Program, name: str) -> WasmSource:
     """The exports of a machine program under short names, without the prefix C needs."""
     types = infer_types(program)
     scores = program.output("scores")
-    functions = [
-        {"short": _short(function.declaration, name), "declaration": function.declaration}
-        for function in public_functions(program, types, name)
-    ]
+    declarations = [function.declaration for function in public_functions(program, types, name)]
     numbers = {
         "number_bytes": BYTES[program.number or "f64"],
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
-    text = render(
-        "wasm/exports.c.j2",
-        {
-            "name": name,
-            "functions": functions,
-            "numbers": [{"name": key, "value": value} for key, value in numbers.items()],
-        },
-    )
+    functions = {_short(declaration, name): declaration for declaration in declarations}
+    text = render("wasm/exports.c.j2", {"name": name, "functions": functions, "numbers": numbers})
     needed = scratch_bytes(program) + SPARE_STACK
     return WasmSource(text, -(-needed // STACK_UNIT) * STACK_UNIT)
 

@@ -45,19 +45,13 @@ def _dag(values: Values, scores: str, n_classes: int) -> str:
         ways = [graph.op("Gather", table, place, axis=0) for table in tables]
         place = graph.op("Where", graph.op("Greater", score, zero), *ways)
     winner = graph.op("Squeeze", place, values.integers(1))
-    return graph.op("Where", sure, values.by(_by_place(n_classes), winner), zero)
+    signs = np.repeat(favour(n_classes), n_classes, axis=0)  # by place; every walk ends at one with a = b
+    return graph.op("Where", sure, values.by(signs, winner), zero)
 
 
-def _steps(n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _steps(n_classes: int) -> list[NDArray[np.int32]]:
     """By place a * k + b: the pair looked at, the place if its first class wins, and if the second does."""
     place = np.arange(n_classes * n_classes)
     a, b = place // n_classes, place % n_classes
-    pair = np.where(a < b, pair_number(a, b, n_classes), 0)
-    on_the_way = a < b
-    won, lost = np.where(on_the_way, place - 1, place), np.where(on_the_way, place + n_classes, place)
-    return pair.astype(INDEX), won.astype(INDEX), lost.astype(INDEX)
-
-
-def _by_place(n_classes: int) -> NDArray[np.float64]:
-    """The winner's signs for the places a = b at which every walk ends."""
-    return favour(n_classes)[np.arange(n_classes * n_classes) // n_classes]
+    ways = (pair_number(a, b, n_classes), 0), (place - 1, place), (place + n_classes, place)
+    return [np.where(a < b, on_the_way, at_the_end).astype(INDEX) for on_the_way, at_the_end in ways]

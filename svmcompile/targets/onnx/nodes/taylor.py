@@ -109,9 +109,7 @@ class Order:
             at += len(first)
         inner = self._turned(y, full.reshape(len(cubes), width * width, width))
         inner = graph.op("Reshape", inner, values.integers(-1, width, width))
-        column = graph.op("Unsqueeze", y, values.integers(2))
-        middle = graph.op("Squeeze", graph.op("MatMul", inner, column), values.integers(2))
-        return values.row_dots(middle, y)
+        return values.row_dots(values.products(inner, y), y)
 
     def _width(self) -> int:
         tables = self.values.tables

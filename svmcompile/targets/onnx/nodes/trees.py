@@ -208,17 +208,11 @@ def _portion(
         ids = functions[:, 0] if one else functions
         chosen = values.by(ids.astype(INDEX), leaf)
     weights = values.in_number(values.gather(table, chosen))
-    dots = values.wide(values.row_dots(weights, h) if one else _products(values, weights, h))
+    dots = values.wide(values.row_dots(weights, h) if one else values.products(weights, h))
     if (units == 1).all():
         return dots
     by_leaf = values.number_table(units[functions])
     return graph.op("Mul", dots, values.wide(values.gather(by_leaf, leaf)))
-
-
-def _products(values: Values, weights: str, h: str) -> str:
-    """[rows, functions] from weights [rows, functions, d]; for several functions faster than `row_dots`."""
-    last = values.integers(2)
-    return values.same("Squeeze", values.same("MatMul", weights, values.same("Unsqueeze", h, last)), last)
 
 
 def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], width: int) -> str:
