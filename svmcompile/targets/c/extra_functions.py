@@ -145,19 +145,14 @@ def quantiser(program: Program) -> Node | None:
     return readers[0] if len(readers) == 1 and readers[0].quantises else None
 
 
-def whole_scores(file: CFile) -> tuple[str, float] | None:
-    """The value in whole numbers behind the scores or the value, and its unit."""
-    value = file.program.output("scores") or file.program.output("value")
-    return file.nodes[value].whole_score if value in file.nodes else None
-
-
 Both = tuple[Function, Body]  # what the header declares, and its body
 
 
 def quantised_functions(file: CFile) -> list[Both]:
     """Functions for rows in whole numbers, where the row is needed for nothing else."""
     program, types, name = file.program, file.types, file.name
-    scores, found = whole_scores(file), []
+    value, found = program.output("scores") or program.output("value"), []
+    scores = file.nodes[value].whole_score if value in file.nodes else None
     if program.input.number:
         if scores:
             found.append(_scores_function(file, scores, row_array(program)))

@@ -71,12 +71,9 @@ def real(value: float, number: str) -> str:
         raise EmitError(f"the number {float(value):.6g} cannot be written as {number}; {hint}")
     # Not str(), which numpy's print options can change.
     plain = held == 0 or 1e-4 <= abs(float(held)) < 1e7
-    digits = np.format_float_positional(held, trim="0") if plain else _scientific(held)
+    digits = np.format_float_positional(held, trim="0")
+    digits = digits if plain else np.format_float_scientific(held, trim="-", exp_digits=2)
     return digits + "f" if single else digits
-
-
-def _scientific(value: np.floating[Any]) -> str:
-    return np.format_float_scientific(value, trim="-", exp_digits=2)
 
 
 def string(text: str) -> str:
@@ -99,22 +96,6 @@ def wrap(items: Iterable[str], indent: str = "    ") -> str:
         else:
             lines.append(indent + item)
     return ",\n".join(lines)
-
-
-def is_bulk(table: NDArray[Any]) -> bool:
-    """Whether a table goes into a string literal."""
-    return table.nbytes > MAX_DECIMAL_BYTES
-
-
-def halves(table: NDArray[np.float16]) -> str:
-    """A table of half precision as the integers that hold its bits."""
-    return wrap([str(bits) for bits in table.ravel().view(np.uint16)])
-
-
-def wholes(table: NDArray[Any]) -> str:
-    """A table of whole numbers that are not negative."""
-    suffix = "u" if table.dtype == np.uint32 else ""
-    return wrap([f"{number}{suffix}" for number in table.ravel()])
 
 
 def decimals(table: NDArray[Any], number: str) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.errors import EmitError
-from svmcompile.ir.arithmetic import FIXED, Number
+from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.program import Code, Labels, Program
@@ -26,6 +26,7 @@ from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
+TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
@@ -236,21 +237,13 @@ def _integer(value: int, kind: str) -> str:
 
 
 def _table_text(table: NDArray[Any], bulk: bool) -> str:
+    """Of half precision, the integers that hold its bits."""
     if bulk:
         return literals.octets(table)
-    if table.dtype.kind in "iu":
-        return literals.wrap([str(value) for value in table.ravel().tolist()])
-    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, _number(table))
-
-
-def _number(table: NDArray[Any]) -> Number:
-    return "f32" if table.dtype == np.float32 else "f64"
-
-
-def _c_type(table: NDArray[Any]) -> str:
-    if table.dtype.kind in "iu":
-        return f"{table.dtype}_t"
-    return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
+    numbers = table.ravel().view(np.uint16) if table.dtype == np.float16 else table.ravel()
+    if numbers.dtype.kind in "iu":
+        return literals.wrap(map(str, numbers.tolist()))
+    return literals.decimals(table, "f32" if table.dtype == np.float32 else "f64")
 
 
 def _tables(file: CFile) -> list[dict[str, Any]]:
@@ -263,7 +256,7 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
             table = np.zeros(1, table.dtype)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
-        bulk = literals.is_bulk(table)
+        bulk = table.nbytes > literals.MAX_DECIMAL_BYTES
         tables.append(
             {
                 "name": symbols(f"@{name}", name),
@@ -271,7 +264,7 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "type": _c_type(table),
+                "type": TABLE_TYPES.get(str(table.dtype), f"{table.dtype}_t"),
                 "text": _table_text(table, bulk),
             }
         )

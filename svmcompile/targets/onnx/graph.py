@@ -107,6 +107,7 @@ class Graph:
         from svmcompile import __version__
 
         nodes, constants = self._needed()
+        domains = [("", OPSET)] + [TREES] * any(node.domain == TREES[0] for node in nodes)
         if sum(tensor.ByteSize() for tensor in constants) > MAX_BYTES:
             raise EmitError(f"{name}.onnx would exceed 2 GB; use precision f32 or the C target")
         rows = helper.make_tensor_value_info("x", element, [BATCH, n_features])
@@ -114,7 +115,7 @@ class Graph:
         model = helper.make_model(
             graph,
             ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid(*domain) for domain in _domains(nodes)],
+            opset_imports=[helper.make_opsetid(*domain) for domain in domains],
             producer_name="svmcompile",
             producer_version=__version__,
         )
@@ -137,7 +138,11 @@ class Body(Graph):
 
     def __init__(self, outer: Graph, prefix: str, dtype: np.dtype[Any], width: int) -> None:
         super().__init__(prefix)
-        self._outer, self._element, self._shape = outer, _element(dtype), [None, width] if width else [None]
+        self._outer, self._element, self._shape = (
+            outer,
+            element_of(dtype),
+            [None, width] if width else [None],
+        )
         self.argument = f"{prefix}state"
         self.count = f"{prefix}count"
 
@@ -165,10 +170,6 @@ def _reads(node: Any) -> set[str]:
     """Tensors a node reads, itself or in its body."""
     inside = (inner for attribute in node.attribute for inner in attribute.g.node)
     return set(node.input).union(*map(_reads, inside))
-
-
-def _domains(nodes: list[Any]) -> list[tuple[str, int]]:
-    return [("", OPSET)] + [TREES] * any(node.domain == TREES[0] for node in nodes)
 
 
 class Values:
@@ -208,7 +209,7 @@ class Values:
     @property
     def element(self) -> int:
         """ONNX's code for the number type."""
-        return _element(self.number)
+        return element_of(self.number)
 
     def rounded(self, array: Array) -> NDArray[Any]:
         """A table in the number type."""
@@ -251,7 +252,7 @@ class Values:
         return self._mark(self.cast(name, self.number)) if name in self.small else name
 
     def cast(self, name: str, dtype: np.dtype[Any]) -> str:
-        return self.graph.op("Cast", name, to=_element(dtype))
+        return self.graph.op("Cast", name, to=element_of(dtype))
 
     def same(self, kind: str, name: str, *others: Input, **attributes: Any) -> str:
         """An operator whose result has the type of its first operand."""
@@ -354,7 +355,8 @@ class Values:
         return name
 
 
-def _element(dtype: np.dtype[Any]) -> int:
+def element_of(dtype: np.dtype[Any]) -> int:
+    """ONNX's code for a number type."""
     from onnx import helper
 
     return int(helper.np_dtype_to_tensor_dtype(dtype))

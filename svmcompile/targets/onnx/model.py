@@ -22,7 +22,7 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
-from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values
+from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 
 Precision = Number
@@ -74,13 +74,11 @@ def _outputs(program: Program, values: Values) -> None:
 
 
 def _label_output(program: Program, values: Values, index: str) -> None:
-    from onnx import helper
-
     if program.labels is None:
         raise EmitError("the program gives a label but holds no labels")
     table = label_table(program.labels, values.number)
     label = values.graph.op("Gather", table, index, axis=0)
-    values.graph.output("label", label, helper.np_dtype_to_tensor_dtype(table.dtype), None)
+    values.graph.output("label", label, element_of(table.dtype), None)
 
 
 def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:

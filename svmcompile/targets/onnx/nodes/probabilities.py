@@ -95,8 +95,9 @@ def _(node: ir.Complement, values: Values) -> str:
 @build.register
 def _(node: ir.Shares, values: Values) -> str:
     graph, width = values.graph, values.types[node.chances].width
-    parts = _grouped(values, values.names[node.chances], node.groups, width)
-    total = _total(values, parts, width // node.groups)
+    size = width // node.groups
+    parts = graph.op("Reshape", values.names[node.chances], values.integers(0, node.groups, size))
+    total = _total(values, parts, size)
     none = graph.op("Equal", total, 0.0)
     shares = graph.op("Where", none, node.empty, graph.op("Div", parts, total))
     return graph.op("Reshape", shares, values.integers(0, width))
@@ -114,11 +115,6 @@ def _(node: ir.Mean, values: Values) -> str:
     for part in parts[1:]:
         total = graph.op("Add", total, part)
     return graph.op("Div", total, float(node.groups))
-
-
-def _grouped(values: Values, tensor: str, groups: int, width: int) -> str:
-    """[N, width] as [N, groups, width / groups]."""
-    return values.graph.op("Reshape", tensor, values.integers(0, groups, width // groups))
 
 
 @build.register
