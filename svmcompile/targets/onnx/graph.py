@@ -138,11 +138,8 @@ class Body(Graph):
 
     def __init__(self, outer: Graph, prefix: str, dtype: np.dtype[Any], width: int) -> None:
         super().__init__(prefix)
-        self._outer, self._element, self._shape = (
-            outer,
-            element_of(dtype),
-            [None, width] if width else [None],
-        )
+        self._outer, self._element = outer, element_of(dtype)
+        self._shape = [None, width] if width else [None]
         self.argument = f"{prefix}state"
         self.count = f"{prefix}count"
 
@@ -153,16 +150,10 @@ class Body(Graph):
         """The body as ONNX wants it: counter, condition and state in, condition and state out."""
         from onnx import TensorProto, helper
 
-        count = helper.make_tensor_value_info(self.count, TensorProto.INT64, [])
-        goes, goes_after = (
-            helper.make_tensor_value_info(name, TensorProto.BOOL, [])
-            for name in (f"{self._prefix}go", goes_on)
-        )
-        state, state_after = (
-            helper.make_tensor_value_info(name, self._element, self._shape)
-            for name in (self.argument, after)
-        )
-        inputs, outputs = [count, goes, state], [goes_after, state_after]
+        info = helper.make_tensor_value_info
+        count, go = info(self.count, TensorProto.INT64, []), info(f"{self._prefix}go", TensorProto.BOOL, [])
+        inputs = [count, go, info(self.argument, self._element, self._shape)]
+        outputs = [info(goes_on, TensorProto.BOOL, []), info(after, self._element, self._shape)]
         return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of, favour, pair_number
 from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Values, build
+from svmcompile.targets.onnx.nodes.trees import above_planes
 from svmcompile.targets.onnx.tree_operator import walk_chains
 
 
@@ -20,9 +21,7 @@ from svmcompile.targets.onnx.tree_operator import walk_chains
 def _(node: ir.PlaneLists, values: Values) -> str:
     tables = values.tables
     h = values.centred(values.names[node.x], tables[node.centre])
-    products = values.same("Gemm", h, values.in_number(values.small_table(tables[node.planes])), transB=1)
-    thresholds = values.graph.constant(values.rounded(tables[node.thresholds]))
-    above = values.same("Sub", products, thresholds)
+    above = above_planes(values, h, tables[node.planes], tables[node.thresholds])
     said = walk_chains(values, above, tables[node.starts], tables[node.answers], tables[node.rest])
     scores = values.cast(said, DOUBLE)  # the operator gives float whatever the precision
     return scores if node.order == "all" else _dag(values, scores, classes_of(len(tables[node.rest])))

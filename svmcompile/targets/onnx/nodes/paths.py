@@ -7,9 +7,7 @@ its way, gathered level by level. What was met is then weighed by the leaf.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,7 @@ from svmcompile.ir.walks import path_nodes
 from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build
 from svmcompile.targets.onnx.nodes.sums import is_constant, kernel_values, poisoned, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut
-from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
+from svmcompile.targets.onnx.tree_operator import Integers
 
 
 @build.register
@@ -37,7 +35,7 @@ def _(node: ir.PathSum, values: Values) -> str:
         value, place = walk.step(place)
         met.append(value)
     leaf = values.graph.op("Sub", place, values.index(len(tree.lower)))
-    sums, values_met, levels = _weighed(values, node, tree, routes, met, leaf)
+    sums, values_met, levels = walk.weighed(routes, met, leaf)
     return poisoned(values, node, values_met, levels, sums)
 
 
@@ -68,9 +66,7 @@ class _Walk:
         self.kernel = _upper_values(values, x, vectors, self.node.kernel)
         thresholds = values.graph.constant(tables[self.node.thresholds][tree.upper])
         # The tree operator would round the threshold; the difference has the same sign.
-        above = values.graph.op("Sub", self.kernel, thresholds)
-        count = len(tree.upper)
-        return walk_tree(values, above, np.arange(count), np.zeros(count), tree.children, tree.ends)
+        return tree.walk_upper(values, values.graph.op("Sub", self.kernel, thresholds))
 
     def step(self, place: str) -> tuple[str, str]:
         """The kernel value met at every row's place, zero at leaves, and the place below."""
@@ -101,40 +97,38 @@ class _Walk:
         filling = np.zeros(len(self.tree.next) - len(table), table.dtype)
         return self.values.graph.constant(np.concatenate([table, filling]))
 
+    def weighed(self, routes: list[list[int]], met: list[str], leaf: str) -> tuple[str, str, int]:
+        """bias + weights . values met, by leaf, those values, and how many they are.
 
-def _weighed(
-    values: Values, node: ir.PathSum, tree: CutTree, routes: list[list[int]], met: list[str], leaf: str
-) -> tuple[str, str, int]:
-    """bias + weights . values met, by leaf, those values, and how many they are.
+        Upper values are found by column, lower ones by level.
+        """
+        values, graph = self.values, self.values.graph
+        columns, weights = self._leaf_tables(routes)
+        values_met = graph.op("GatherElements", met[0], values.by(columns, leaf), axis=1)
+        if met[1:]:
+            values_met = graph.op("Concat", values_met, *met[1:], axis=1)
+        bias, by_leaf = (
+            values.by(values.tables[self.node.bias], leaf),
+            values.by(weights, leaf),
+        )  # [N, m], [N, m, levels]
+        terms = graph.op("Mul", by_leaf, graph.op("Unsqueeze", values_met, values.integers(1)))
+        sums = graph.op("Add", bias, graph.op("ReduceSum", terms, values.integers(2), keepdims=0))
+        return sums, values_met, weights.shape[2]
 
-    Upper values are found by column, lower ones by level.
-    """
-    graph, tables = values.graph, values.tables
-    columns, weights = _leaf_tables(node, tree, routes, tables)
-    values_met = graph.op("GatherElements", met[0], values.by(columns, leaf), axis=1)
-    if met[1:]:
-        values_met = graph.op("Concat", values_met, *met[1:], axis=1)
-    bias, by_leaf = values.by(tables[node.bias], leaf), values.by(weights, leaf)  # [N, m], [N, m, levels]
-    terms = graph.op("Mul", by_leaf, graph.op("Unsqueeze", values_met, values.integers(1)))
-    sums = graph.op("Add", bias, graph.op("ReduceSum", terms, values.integers(2), keepdims=0))
-    return sums, values_met, weights.shape[2]
-
-
-def _leaf_tables(
-    node: ir.PathSum, tree: CutTree, routes: list[list[int]], tables: Mapping[str, NDArray[Any]]
-) -> tuple[NDArray[np.int64], Array]:
-    """By leaf: columns of the upper values on its way, and the weights of upper, then lower values."""
-    starts, weights = tables[node.starts], tables[node.weights]
-    place = {int(n): at for at, n in enumerate(tree.upper)}
-    most = max(sum(n in place for n in route) for route in routes)
-    columns = np.zeros((len(routes), most), np.int64)
-    spread = np.zeros((len(routes), weights.shape[1], most + tree.levels), DOUBLE)
-    for leaf, route in enumerate(routes):
-        above = sum(n in place for n in route)  # the upper part is the beginning of every way
-        columns[leaf, :above] = [place[n] for n in route[:above]]
-        for level, row in enumerate(weights[starts[leaf] : starts[leaf + 1]]):
-            spread[leaf, :, level if level < above else most + level - above] = row
-    return columns, spread
+    def _leaf_tables(self, routes: list[list[int]]) -> tuple[NDArray[np.int64], Array]:
+        """By leaf: columns of the upper values on its way, and the weights of upper, then lower values."""
+        node, tree, tables = self.node, self.tree, self.values.tables
+        starts, weights = tables[node.starts], tables[node.weights]
+        place = {int(n): at for at, n in enumerate(tree.upper)}
+        most = max(sum(n in place for n in route) for route in routes)
+        columns = np.zeros((len(routes), most), np.int64)
+        spread = np.zeros((len(routes), weights.shape[1], most + tree.levels), DOUBLE)
+        for leaf, route in enumerate(routes):
+            above = sum(n in place for n in route)  # the upper part is the beginning of every way
+            columns[leaf, :above] = [place[n] for n in route[:above]]
+            for level, row in enumerate(weights[starts[leaf] : starts[leaf + 1]]):
+                spread[leaf, :, level if level < above else most + level - above] = row
+        return columns, spread
 
 
 def _upper_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str:

@@ -38,10 +38,16 @@ def _(node: ir.PlaneRoute, values: Values) -> str:
     planes, thresholds = values.tables[node.planes], values.tables[node.thresholds]
     h = values.centred(values.names[node.x], values.tables[node.centre])
     tree = cut(values.tables[node.children], UPPER_NODES)
-    place = _upper_part(values, h, planes, thresholds, tree)
+    place = tree.walk_upper(values, above_planes(values, h, planes[tree.upper], thresholds[tree.upper]))
     if tree.levels:
-        place = _lower_part(values, h, place, planes[tree.lower], thresholds[tree.lower], tree)
+        place = _Level(values, h, planes[tree.lower], thresholds[tree.lower], tree).descend(values, place)
     return values.graph.op("Sub", place, values.index(len(tree.lower)))
+
+
+def above_planes(values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any]) -> str:
+    """Value minus threshold, with the sign of the comparison: the tree operator would round a threshold."""
+    products = values.same("Gemm", h, values.in_number(values.small_table(planes)), transB=1)
+    return values.same("Sub", products, values.rounded(thresholds))
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class CutTree:
     ends: Integers  # the place of each end
     next: Integers  # [places, 2]: left, right; leaves stay where they are
     levels: int  # the longest way through the lower part
+
+    def walk_upper(self, values: Values, above: str) -> str:
+        """The place of every row below the upper part, from what is above zero where it goes right."""
+        count = len(self.upper)
+        return walk_tree(values, above, np.arange(count), np.zeros(count), self.children, self.ends)
 
 
 def cut(children: Integers, size: int) -> CutTree:
@@ -94,50 +105,27 @@ def _levels(children: Integers, nodes: Integers) -> int:
     return int(depth.max())
 
 
-def _upper_part(
-    values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
-) -> str:
-    """Where every row is below the upper part.
-
-    Value minus threshold has the sign of the comparison: the tree operator would round a double threshold.
-    """
-    table = values.in_number(values.small_table(planes[tree.upper]))
-    products = values.same("Gemm", h, table, transB=1)
-    above = values.same("Sub", products, values.rounded(thresholds[tree.upper]))
-    count = len(tree.upper)
-    return walk_tree(values, above, np.arange(count), np.zeros(count), tree.children, tree.ends)
-
-
-def _lower_part(
-    values: Values, h: str, place: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
-) -> str:
-    """The places of leaves, from places below the upper part."""
-    padded = np.concatenate([thresholds, np.zeros(len(tree.next) - len(thresholds))])
-    level = _Level(
-        h,
-        values.small_table(planes),
-        values.graph.constant(values.rounded(padded)),
-        values.graph.constant(tree.next[:, 0].astype(INDEX)),
-        values.graph.constant(tree.next[:, 1].astype(INDEX)),
-        len(planes),
-    )
-    if tree.levels > UNROLLED_LEVELS:
-        return level.loop(values, place, tree.levels)
-    for _ in range(tree.levels):
-        place = level.step(values, place)
-    return place
-
-
-@dataclass(frozen=True)
 class _Level:
-    """What one step down reads: rows, and tables by place."""
+    """What one step down the lower part reads: rows, and tables by place."""
 
-    h: str
-    planes: str
-    thresholds: str
-    left: str
-    right: str
-    nodes: int
+    def __init__(
+        self, values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
+    ) -> None:
+        self.h, self.nodes, self.levels = h, len(planes), tree.levels
+        padded = np.concatenate([thresholds, np.zeros(len(tree.next) - len(thresholds))])
+        self.planes, self.thresholds = (
+            values.small_table(planes),
+            values.graph.constant(values.rounded(padded)),
+        )
+        self.left, self.right = (values.graph.constant(side) for side in tree.next.T.astype(INDEX))
+
+    def descend(self, values: Values, place: str) -> str:
+        """The places of leaves, from places below the upper part."""
+        if self.levels > UNROLLED_LEVELS:
+            return self._loop(values, place)
+        for _ in range(self.levels):
+            place = self.step(values, place)
+        return place
 
     def step(self, values: Values, place: str) -> str:
         """The place of every row one level below; rows at leaves compute in vain."""
@@ -150,12 +138,12 @@ class _Level:
         sides = [graph.op("Gather", side, place, axis=0) for side in (self.right, self.left)]
         return graph.op("Where", above, *sides)
 
-    def loop(self, values: Values, place: str, levels: int) -> str:
-        """The place after so many steps, or as many as lead every row to a leaf."""
+    def _loop(self, values: Values, place: str) -> str:
+        """The place after all levels, or as many steps as lead every row to a leaf."""
         body = values.graph.nested(INDEX)
         inside = values.within(body)
         after = self.step(inside, body.argument)
-        most = values.graph.constant(np.array(levels, np.int64))
+        most = values.graph.constant(np.array(self.levels, np.int64))
         unfinished = inside.any(body.op("Less", after, inside.index(self.nodes)))
         return values.graph.loop(most, place, body, unfinished, after)
 
@@ -166,7 +154,7 @@ def _(node: ir.LeafAffine, values: Values) -> str:
     bias = values.wide(values.gather(values.number_table(tables[node.bias]), leaf))
     functions = functions_of_leaves(tables[node.starts])
     h = values.centred(x, tables[node.centre])
-    dots = _dots(values, h, leaf, functions, tables[node.weights], tables[node.units])
+    dots = _dots(values, node, h, leaf, functions)
     sums = np.append(tables[node.sums], 0)[functions].astype(INDEX)
     out = _added(values, bias, leaf, dots, sums, tables[node.bias].shape[1])
     return values.poisoned(x, tables[node.weights].shape[1], out)
@@ -179,15 +167,9 @@ def functions_of_leaves(starts: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(place < counts[:, None], first[:, None] + place, int(starts[-1]))
 
 
-def _dots(
-    values: Values,
-    h: str,
-    leaf: str,
-    functions: NDArray[np.intp],
-    weights: NDArray[Any],
-    units: NDArray[Any],
-) -> str:
+def _dots(values: Values, node: ir.LeafAffine, h: str, leaf: str, functions: NDArray[np.intp]) -> str:
     """Double [rows, most functions]: each function of the row's leaf, without bias."""
+    weights, units = values.tables[node.weights], values.tables[node.units]
     if functions.max() == len(weights):  # some leaf has fewer: a function that is zero
         weights, units = np.vstack([weights, np.zeros_like(weights[:1])]), np.append(units, 1.0)
     size = max(1, PORTION // weights.shape[1])
