@@ -144,14 +144,8 @@ def _short_chains(coefficients: list[str]) -> list[tuple[str, str]]:
 
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     """Literals of one number type."""
-    plain = {
-        "zero": 0.0,
-        "half": 0.5,
-        "one": 1.0,
-        "two": 2.0,
-        "raised": 16.0,
-        "two_log2e": 2 * math.log2(math.e),
-    }
+    plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "raised": 16.0}
+    plain["two_log2e"] = 2 * math.log2(math.e)
     values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
     polynomials = EXP2_COEFFICIENTS, EXP2_FROM_NEAREST, EXP2_FROM_FLOOR
     for key, polynomial in zip(("coefficients", "from_nearest", "from_floor"), polynomials, strict=True):

@@ -34,7 +34,8 @@ def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
     values = Values(Graph(), program, precision)
     build_needed(values, [output.value for output in program.outputs])
     _outputs(program, values)
-    model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
+    element, facts = element_of(values.number), metadata(program, precision)
+    model = values.graph.model(name, element, program.n_features, facts)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
 
@@ -60,17 +61,17 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
 
 def _outputs(program: Program, values: Values) -> None:
     """Public names for the program's outputs; scores are rounded to the input's type."""
-    graph = values.graph
+    graph, element = values.graph, element_of(values.number)
     for output in program.outputs:
         value = values.names[output.value]
         if output.name == "label":
             _label_output(program, values, value)
         elif output.name in ("scores", "probabilities"):
             width = values.types[output.value].width
-            graph.output(output.name, values.narrow(value), values.element, width)
+            graph.output(output.name, values.narrow(value), element, width)
         else:
             name = PUBLIC_NAMES.get(output.name, output.name)
-            graph.output(name, values.column(values.narrow(value)), values.element, None)
+            graph.output(name, values.column(values.narrow(value)), element, None)
 
 
 def _label_output(program: Program, values: Values, index: str) -> None:
@@ -87,17 +88,11 @@ def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
         return np.array([_utf8(str(value)) for value in labels.values], dtype=object)
     if labels.kind == "bool":
         return np.array(labels.values, np.bool_)
-    return _float_table(labels, number) if labels.kind == "float" else _integer_table(labels)
-
-
-def _float_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
-    exact = np.array(labels.values, DOUBLE)
-    with np.errstate(over="ignore"):
-        rounded = exact.astype(number)
-    return rounded if (rounded == exact).all() else exact
-
-
-def _integer_table(labels: Labels) -> NDArray[Any]:
+    if labels.kind == "float":
+        exact = np.array(labels.values, DOUBLE)
+        with np.errstate(over="ignore"):
+            rounded = exact.astype(number)
+        return rounded if (rounded == exact).all() else exact
     for dtype in (np.int64, np.uint64):
         try:
             return np.array(labels.values, dtype)

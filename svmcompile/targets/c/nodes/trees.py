@@ -13,7 +13,6 @@ MOST_CODED = 256  # tests that stand in the code
 
 HasCentre = ir.PlaneRoute | ir.LeafAffine | ir.Products | ir.PlaneLists
 C = TypeVar("C", bound=HasCentre)
-P = TypeVar("P", bound=ir.PlaneRoute | ir.PlaneLists)
 R = TypeVar("R", bound=ir.AxisRoute | ir.PlaneRoute)
 
 
@@ -28,12 +27,6 @@ class Centred(CNode[C]):
 
     def scratch(self) -> int:
         return self.size * self.width if self.tables[self.node.centre].any() else 0
-
-
-class Planes(Centred[P]):
-    """The row is multiplied with one plane at a time."""
-
-    dots_with = "planes"
 
 
 class Route(CNode[R]):
@@ -86,9 +79,10 @@ class AxisRoute(Route[ir.AxisRoute]):
         return super().idle() | ({self.node.features} if self.is_coded else set())
 
 
-class PlaneRoute(Route[ir.PlaneRoute], Planes[ir.PlaneRoute]):
+class PlaneRoute(Route[ir.PlaneRoute], Centred[ir.PlaneRoute]):
     """Each test is a dot product."""
 
+    dots_with = "planes"
     parts = ("plane",)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -73,8 +72,10 @@ def _(node: ir.Guard, values: Values) -> str:
     unsure, rows = values.true_of(graph.op("Not", _sure(values, node, score)))
     part = values.of_rows(rows)
     build_needed(part, [node.exact])
-    transposed = graph.op("Transpose", unsure)
-    return graph.op("ScatterND", score, transposed, _narrow(part, node, values.type_of(score)))
+    places, exact = graph.op("Transpose", unsure), part.names[node.exact]
+    if values.types[node.exact].wide != values.types[node.score].wide:  # of one in double its sign alone
+        exact = values.cast(graph.op("Sign", exact), values.type_of(score))
+    return graph.op("ScatterND", score, places, exact)
 
 
 def settled(values: Values, name: str) -> str:
@@ -87,14 +88,6 @@ def settled(values: Values, name: str) -> str:
         return name
     score, exact = ir.operands(guard)
     return name if values.types[exact].wide == values.types[score].wide else exact
-
-
-def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
-    """The exact score in the number type of the other; of one in double its sign alone."""
-    exact = values.names[node.exact]
-    if values.types[node.exact].wide == values.types[node.score].wide:
-        return exact
-    return values.cast(values.graph.op("Sign", exact), number)
 
 
 def _sure(values: Values, node: ir.Guard, score: str) -> str:

@@ -69,14 +69,8 @@ class Order:
         own = values.row_dots(y, y)
         whole = graph.op("Mul", square, 1 + self.node.slack)
         self.left = graph.op("Max", graph.op("Sub", whole, own), 0.0)
-        terms = graph.op(
-            "Concat",
-            own,
-            self.left,
-            graph.op("Mul", own, self.left),
-            graph.op("Mul", self.left, self.left),
-            axis=1,
-        )
+        products = [graph.op("Mul", one, self.left) for one in (own, self.left)]
+        terms = graph.op("Concat", own, self.left, *products, axis=1)
         bound = self.of_leaf(tables[self.node.loose][self.order - 1])
         self.loose = self.faded(values.row_dots(terms, bound))
         return y
@@ -128,9 +122,8 @@ class Order:
         index = graph.op("Mul", values.names[node.leaf], values.index(cells))
         index = graph.op("Mul", graph.op("Add", index, cell), values.index(2))
         index = graph.op("Add", index, values.cast(graph.op("Less", score, zero), INDEX))
-        gap = graph.op(
-            "Mul", values.by(tables[node.gaps][self.order].ravel(), index), values.column(self.u)
-        )
+        gap = values.by(tables[node.gaps][self.order].ravel(), index)
+        gap = graph.op("Mul", gap, values.column(self.u))
         gap = graph.op("Add", gap, self.of_leaf(tables[node.margins][self.order]))
         if self.loose:
             gap = graph.op("Add", gap, values.column(self.loose))
