@@ -53,11 +53,11 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
     found = []
     for result in results(program, types, name):
         target = "" if result.alone else f", {item(result.target, result.width)}"
-        call = f"{name}_{result.function}({row}{target})"
-        batch = f"void {name}_{result.function}_batch({rows}, {result.many})"
+        function = f"{name}_{result.function}"
+        call, batch = f"{function}({row}{target})", f"void {function}_batch({rows}, {result.many})"
         each = f"{result.target}[i] = {call}" if result.alone else call
         found += [
-            Function(result.comment, result.declaration(name, row_array(program))),
+            Function(result.comment, result.declaration(function, row_array(program))),
             Function("The same for many rows.", batch, each),
         ]
     text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
@@ -91,11 +91,11 @@ class Result:
         """The parameter that a single result is written to; empty where it is returned."""
         return "" if self.alone else self.target
 
-    def declaration(self, name: str, row: str, suffix: str = "") -> str:
+    def declaration(self, function: str, row: str) -> str:
         kind, target = (
             (self.kind, "") if self.alone else ("void", f", {self.kind} {self.target}[{self.width}]")
         )
-        return f"{kind} {name}_{self.function}{suffix}({row}{target})"
+        return f"{kind} {function}({row}{target})"
 
 
 def results(program: Program, types: Types, name: str) -> list[Result]:
@@ -143,11 +143,11 @@ def row_array(program: Program) -> str:
 
 def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies of the single-row functions."""
-    row = row_array(program)
-    return [
-        body(program, types, symbols, result.value, result.declaration(name, row), result.written)
-        for result in results(program, types, name)
-    ]
+    bodies = []
+    for result in results(program, types, name):
+        declaration = result.declaration(f"{name}_{result.function}", row_array(program))
+        bodies.append(body(program, types, symbols, result.value, declaration, result.written))
+    return bodies
 
 
 def body(

@@ -72,16 +72,14 @@ def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     for result in (replace(main, target="labels"), *others):
         target, stem = result.target, "label" if result.value == main.value else result.target
         function = symbols(f"{stem} of sums", f"{stem}_of")
-        kind, written = (
-            (result.kind, "") if result.alone else ("void", f", {real} {target}[{result.width}]")
-        )
-        declaration = f"static {kind} {function}({given}{written})"
+        declaration = f"static {result.declaration(function, given)}"
         bodies.append(api.body(program, types, symbols, result.value, declaration, result.written, start))
         one, each = f"return {function}(sums)", f"{target}[{{row}}] = {function}({{sums}})"
         if not result.alone:
             one = f"{function}(sums, {target})"
             each = f"{function}({{sums}}, {target} + ({{row}}) * {result.width})"
-        goals.append(Goal(result.function, kind, written and result.many, result.many, one, each))
+        kind, parameter = (result.kind, "") if result.alone else ("void", result.many)
+        goals.append(Goal(result.function, kind, parameter, result.many, one, each))
     return bodies, goals
 
 
@@ -108,8 +106,6 @@ def sparse_functions(found: Tiled, name: str) -> list[Function]:
 
 def points(program: Program) -> list[int]:
     """The training points the kernel may be asked for; none where no caller is asked."""
-    if not api.takes_kernel(program):
-        return []
     given: list[Any] = [node for node in program.body if getattr(node, "shape", "") == "given"]
     tables = [program.tables[node.vectors] for node in given]
     return sorted({int(point) for table in tables for point in table.ravel()})
@@ -119,8 +115,9 @@ def kernel_functions(program: Program, types: Types, name: str) -> list[Function
     """What the header declares for callers with a kernel of their own."""
     query, found = "a query that only the caller's kernel knows", []
     for result in api.results(program, types, name):
-        declaration = result.declaration(name, api.row_parameters(program, name), "_with")
-        found.append(Function(f"{name}_{result.function} for {query}.", declaration))
+        function = f"{name}_{result.function}"
+        declaration = result.declaration(f"{function}_with", api.row_parameters(program, name))
+        found.append(Function(f"{function} for {query}.", declaration))
         query = "such a query"
     return found
 
@@ -129,11 +126,12 @@ def functions_with_kernel(program: Program, types: Types, name: str, symbols: Na
     """Bodies that ask the kernel, and those that look its values up in a row."""
     bodies = []
     for result in api.results(program, types, name):
-        asking = result.declaration(name, api.row_parameters(program, name), "_with")
+        function = f"{name}_{result.function}"
+        asking = result.declaration(f"{function}_with", api.row_parameters(program, name))
         bodies.append(api.body(program, types, symbols, result.value, asking, result.written))
         arguments = ", ".join(filter(None, [f"{name}_row_kernel, x", result.written]))
-        call = f"{name}_{result.function}_with({arguments})"
-        bodies.append(Body(result.declaration(name, row_array(program)), ["return " * result.alone + call]))
+        call = "return " * result.alone + f"{function}_with({arguments})"
+        bodies.append(Body(result.declaration(function, row_array(program)), [call]))
     return bodies
 
 
@@ -194,9 +192,8 @@ def fixed_banner(program: Program) -> list[str]:
         return []
     lines = [f"Decision values are within {told['error']:.3g} of the original's, for rows within range."]
     if "disagreement" in told:
-        lines.append(
-            f"{100 * told['disagreement']:.3g} % of {told['rows']} rows of data get another label."
-        )
+        share = f"{100 * told['disagreement']:.3g} %"
+        lines.append(f"{share} of {told['rows']} rows of data get another label.")
     if "low" in told:
         lines += _ranges(told["low"], told["high"])
     return lines
