@@ -13,17 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import leaf_layout
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.leaf_layout import (
-    Leaf,
-    empty_scores,
-    leaf_columns,
-    leaf_scores,
-    leaves,
-    own_weights,
-    running,
-)
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
@@ -36,7 +28,7 @@ MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs 
 @build.register
 def _(node: ir.LeafSums, values: Values) -> str:
     tables = values.tables
-    own = list(leaves(At(node, tables)))
+    own = list(leaf_layout.leaves(At(node, tables)))
     parts = [_part(node, leaf, tables) for leaf in own if leaf.vectors.stop > leaf.vectors.start]
     out = values.by(_constants(node, own, tables), values.names[node.leaf])
     if parts:
@@ -45,12 +37,14 @@ def _(node: ir.LeafSums, values: Values) -> str:
     return values.poisoned(values.names[node.x], values.types[node.x].width, out)
 
 
-def _constants(node: ir.LeafSums, own: list[Leaf], tables: Any) -> Array:
+def _constants(node: ir.LeafSums, own: list[leaf_layout.Leaf], tables: Any) -> Array:
     """By leaf, the scores as if it had no vectors."""
-    out = empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
+    out = leaf_layout.empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
     for leaf in own:
-        columns = leaf_columns(node.rule, leaf.members)
-        out[leaf.number, columns] = leaf_scores(node.rule, tables[node.bias][leaf.bias][None], leaf.members)
+        columns = leaf_layout.leaf_columns(node.rule, leaf.members)
+        out[leaf.number, columns] = leaf_layout.leaf_scores(
+            node.rule, tables[node.bias][leaf.bias][None], leaf.members
+        )
     return out
 
 
@@ -69,10 +63,10 @@ class _Part:
     start: Array  # [scores]
 
 
-def _part(node: ir.LeafSums, leaf: Leaf, tables: Any) -> _Part:
-    weights, bias = own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
-    start = empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
-    columns = leaf_columns(node.rule, leaf.members)
+def _part(node: ir.LeafSums, leaf: leaf_layout.Leaf, tables: Any) -> _Part:
+    weights, bias = leaf_layout.own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
+    start = leaf_layout.empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
+    columns = leaf_layout.leaf_columns(node.rule, leaf.members)
     start[columns] = 0.0
     signs = np.eye(len(columns))
     if node.rule == "vote":
@@ -178,7 +172,7 @@ class _Cutter:
     def rows(self, table: NDArray[Any], counts: NDArray[Any]) -> str:
         """As many rows as the part has."""
         values, graph = self.values, self.values.graph
-        ends, axis = running(counts), values.integers(0)
+        ends, axis = leaf_layout.running(counts), values.integers(0)
         first, last = (
             graph.op("Unsqueeze", values.by(at, self.number), axis) for at in (ends[:-1], ends[1:])
         )
