@@ -156,9 +156,8 @@ def _check_double(program: Program, soft_double: bool) -> None:
     if soft_double or not needs_double(file):
         return
     couples = any(node.in_double == "coupling" for node in file.nodes.values())
-    what = (
-        "the coupling of probabilities" if couples else f"the claim {origin.claim.value} of {origin.method}"
-    )
+    claim = f"the claim {origin.claim.value} of {origin.method}"
+    what = "the coupling of probabilities" if couples else claim
     raise EmitError(
         f"{what} rests on sums in double, which small processors compute in software: "
         "allow it with --soft-double (soft_double=True), or compile "

@@ -197,6 +197,11 @@ class Values:
         inside.graph = graph
         return inside
 
+    @property
+    def element(self) -> int:
+        """ONNX's code for the number type."""
+        return element_of(self.number)
+
     def rounded(self, array: Array) -> NDArray[Any]:
         """A table in the number type."""
         with np.errstate(over="ignore"):

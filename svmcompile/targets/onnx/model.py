@@ -34,8 +34,7 @@ def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
     values = Values(Graph(), program, precision)
     build_needed(values, [output.value for output in program.outputs])
     _outputs(program, values)
-    element, facts = element_of(values.number), metadata(program, precision)
-    model = values.graph.model(name, element, program.n_features, facts)
+    model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
 
@@ -61,7 +60,7 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
 
 def _outputs(program: Program, values: Values) -> None:
     """Public names for the program's outputs; scores are rounded to the input's type."""
-    graph, element = values.graph, element_of(values.number)
+    graph, element = values.graph, values.element
     for output in program.outputs:
         value = values.names[output.value]
         if output.name == "label":

@@ -151,10 +151,8 @@ class _Sum:
         if has:
             q, score = graph.ops("Split", both, values.integers(has, 1), outputs=2, axis=1)
             rest = graph.op("Sub", rows.own, graph.op("ReduceSumSquare", q, axes=(1,), keepdims=1))
-        residual, slack, margin = (
-            values.scalar(float(tables[name][stage]))
-            for name in (node.residuals, node.slacks, node.margins)
-        )
+        bounds = (node.residuals, node.slacks, node.margins)
+        residual, slack, margin = (values.scalar(tables[name][stage]) for name in bounds)
         slack = graph.op("Mul", slack, graph.op("Mul", rows.size, rows.size))
         left = graph.op("Add", graph.op("Max", rest, 0.0), slack)
         gap = graph.op("Mul", residual, graph.op("Sqrt", left))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir import leaf_layout
+from svmcompile.ir import leaf_layout as layout
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
@@ -28,7 +28,7 @@ MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs 
 @build.register
 def _(node: ir.LeafSums, values: Values) -> str:
     tables = values.tables
-    own = list(leaf_layout.leaves(At(node, tables)))
+    own = list(layout.leaves(At(node, tables)))
     parts = [_part(node, leaf, tables) for leaf in own if leaf.vectors.stop > leaf.vectors.start]
     out = values.by(_constants(node, own, tables), values.names[node.leaf])
     if parts:
@@ -37,12 +37,12 @@ def _(node: ir.LeafSums, values: Values) -> str:
     return values.poisoned(values.names[node.x], values.types[node.x].width, out)
 
 
-def _constants(node: ir.LeafSums, own: list[leaf_layout.Leaf], tables: Any) -> Array:
+def _constants(node: ir.LeafSums, own: list[layout.Leaf], tables: Any) -> Array:
     """By leaf, the scores as if it had no vectors."""
-    out = leaf_layout.empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
+    out = layout.empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
     for leaf in own:
-        columns = leaf_layout.leaf_columns(node.rule, leaf.members)
-        out[leaf.number, columns] = leaf_layout.leaf_scores(
+        columns = layout.leaf_columns(node.rule, leaf.members)
+        out[leaf.number, columns] = layout.leaf_scores(
             node.rule, tables[node.bias][leaf.bias][None], leaf.members
         )
     return out
@@ -63,10 +63,10 @@ class _Part:
     start: Array  # [scores]
 
 
-def _part(node: ir.LeafSums, leaf: leaf_layout.Leaf, tables: Any) -> _Part:
-    weights, bias = leaf_layout.own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
-    start = leaf_layout.empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
-    columns = leaf_layout.leaf_columns(node.rule, leaf.members)
+def _part(node: ir.LeafSums, leaf: layout.Leaf, tables: Any) -> _Part:
+    weights, bias = layout.own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
+    start = layout.empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
+    columns = layout.leaf_columns(node.rule, leaf.members)
     start[columns] = 0.0
     signs = np.eye(len(columns))
     if node.rule == "vote":
@@ -172,7 +172,7 @@ class _Cutter:
     def rows(self, table: NDArray[Any], counts: NDArray[Any]) -> str:
         """As many rows as the part has."""
         values, graph = self.values, self.values.graph
-        ends, axis = leaf_layout.running(counts), values.integers(0)
+        ends, axis = layout.running(counts), values.integers(0)
         first, last = (
             graph.op("Unsqueeze", values.by(at, self.number), axis) for at in (ends[:-1], ends[1:])
         )
