@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kinds import Floats
+from svmcompile.ir.node import need
 
 UNSURE = -1  # the label of rows that must be settled in another way
 Numbers = NDArray[Any]  # float64 or complex128
@@ -26,6 +26,17 @@ SWEEPS = 100  # at most, or as many as there are classes
 def pair_indices(n_classes: int) -> list[tuple[int, int]]:
     """The pairs (i, j), i < j, in LIBSVM's order."""
     return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def class_counts(counts: tuple[int, ...]) -> None:
+    """Vectors of two classes or more."""
+    need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
+def pair_count(n_classes: int) -> int:
+    """How many pairs so many classes have."""
+    need(n_classes >= 2, "two or more classes needed")
+    return n_classes * (n_classes - 1) // 2
 
 
 def pair_table(n_classes: int) -> NDArray[np.int64]:
@@ -69,20 +80,25 @@ def pair_weights(weights: Array, counts: tuple[int, ...]) -> Array:
     return dense
 
 
-def pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+def pair_sums(values: NDArray[Any], weights: NDArray[Any], counts: tuple[int, ...]) -> NDArray[Any]:
     """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
     partial = [values[:, group] @ weights[group] for group in class_slices(counts)]
     pairs = pair_indices(len(counts))
     return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
 
 
-def vote(pairs: Floats, n_classes: int) -> NDArray[np.intp]:
-    """The class with most votes, the first of several."""
+def count_votes(pairs: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
+    """Votes [rows, classes]: a pair above zero counts for its first class, else for its second."""
     votes = np.zeros((len(pairs), n_classes), dtype=np.int64)
     for column, (i, j) in enumerate(pair_indices(n_classes)):
         votes[:, i] += pairs[:, column] > 0
         votes[:, j] += ~(pairs[:, column] > 0)
-    return np.asarray(np.argmax(votes, axis=1))
+    return votes
+
+
+def vote(pairs: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+    """The class with most votes, the first of several."""
+    return np.asarray(np.argmax(count_votes(pairs, n_classes), axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +163,9 @@ def _vote(
     label: NDArray[np.int64],
 ) -> None:
     """Settle all pairs of some rows."""
-    votes = np.zeros((len(rows), len(pairs)), dtype=np.int64)
-    for i, j in pair_indices(len(pairs)):
-        first = signs[rows, pairs[i, j]] > 0
-        votes[:, i] += first
-        votes[:, j] += ~first
     sure = (signs[rows] != 0).all(axis=1)
     met[rows] = True
-    label[rows] = np.where(sure, votes.argmax(axis=1), UNSURE)
+    label[rows] = np.where(sure, vote(signs[rows], len(pairs)), UNSURE)
 
 
 def sweeps_of(n_classes: int) -> int:

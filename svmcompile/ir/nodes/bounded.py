@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,20 +22,7 @@ from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    features,
-    need,
-    not_below_zero,
-    operands,
-    shape_flops,
-    shapes,
-    sound_kernel,
-)
+from svmcompile.ir.node import KERNEL_SHAPES, At, Node, Result, Work, dims, need, operands, shape_flops
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 
 
@@ -43,13 +30,12 @@ from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 class Widen(Node):
     """out = x in double, whatever the program's number type; so is all that is computed from it."""
 
-    level: ClassVar = Level.BOTH
     widens: ClassVar = True
     out: Value
     x: Value
 
     def result(self, at: At) -> Type:
-        return Type(Kind.FEATURES, features(at))
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x.astype(np.float64)
@@ -78,24 +64,24 @@ class BoundedSum(Node):
     program's input for `exact` there.
     """
 
-    level: ClassVar = Level.BOTH
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "estimates")
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    vectors: Table  # [n, d], the basis first; in blocks [blocks, d, lanes]
-    weights: Table  # [n]
-    bias: Table  # [1]
-    ends: IndexTable  # [stages], rising; in blocks whole ones
-    coordinates: Table  # [r (r + 1) / 2]; in blocks [lanes^2 b (b + 1) / 2] for b of them; a zero for none
-    projection: Table  # [r]; in blocks [b * lanes], a zero for none
-    estimates: Table  # [sum of the ends beyond r], stage by stage; a zero where there are none
-    residuals: Table  # [stages]
-    slacks: Table  # [stages]
-    margins: Table  # [stages]
-    rounding: Table  # [2]
+    vectors: Table = field(metadata=dims("n d"))  # the basis first; in blocks [blocks, d, lanes]
+    weights: Table = field(metadata=dims("n"))
+    bias: Table = field(metadata=dims("1"))
+    ends: IndexTable = field(metadata=dims("stages"))  # rising; in blocks whole ones
+    # r (r + 1) / 2; in blocks lanes^2 b (b + 1) / 2 for b of them; a zero for none
+    coordinates: Table = field(metadata=dims("triangle"))
+    projection: Table = field(metadata=dims("r"))  # in blocks [b * lanes], a zero for none
+    estimates: Table = field(metadata=dims("beyond"))  # as many as the ends beyond r say; a zero for none
+    residuals: Table = field(metadata=dims("stages", "bound"))
+    slacks: Table = field(metadata=dims("stages", "bound"))
+    margins: Table = field(metadata=dims("stages", "bound"))
+    rounding: Table = field(metadata=dims("2", "bound"))
     reach: float
     tolerance: float
     kernel: Kernel
@@ -110,27 +96,15 @@ class BoundedSum(Node):
             self._check_blocks(at)
             at = self.plain(at)
         sound_bounds(at)
-        is_score = (exact.kind, exact.width) == (Kind.SCORES, 1)
-        need(is_score or (blocks and self.tolerance >= 0), f"%{self.exact} is not one score")
-        n, d = len(at.vectors), features(at)
+        fit = exact == Type(Kind.SCORES, 1) or (blocks and self.tolerance >= 0)
+        need(fit, f"%{self.exact} is not one score")
+        n = len(at.vectors)
         ends, r = at.ends.astype(np.int64), len(at.projection)
         need(n > 0 and len(ends) > 0, "vectors or stages are missing")
-        rising = ends[0] > 0 and ends[-1] <= n and (np.diff(ends) > 0).all()
-        need(bool(rising), "the ends of stages do not rise")
+        at.fit(triangle=max(1, r * (r + 1) // 2), beyond=max(1, int(ends[ends > r].sum())))
+        rises = ends[-1] <= n and (np.diff(ends, prepend=0) > 0).all()
+        need(bool(rises), "the ends of stages do not rise")
         need(r <= ends[-1], "more coordinates than values")
-        beyond = int(ends[ends > r].sum())
-        shapes(
-            at,
-            vectors=(n, d),
-            weights=(n,),
-            bias=(1,),
-            coordinates=(max(1, r * (r + 1) // 2),),
-            estimates=(max(1, beyond),),
-            residuals=ends.shape,
-            slacks=ends.shape,
-            margins=ends.shape,
-            rounding=(2,),
-        )
         need(not math.isnan(self.tolerance), "the tolerance makes no sense")
         return Type(Kind.SCORES, 1)
 
@@ -164,7 +138,7 @@ class BoundedSum(Node):
         return score[:, None].astype(x.dtype)
 
     def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(self.plain(at), rows and self.plain(rows))
+        return bounded_work(self.plain(at), spent(self.plain(rows)) if rows else None)
 
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of rows develop."""
@@ -197,15 +171,13 @@ class BoundedSum(Node):
         return self.tolerance < 0
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        found = self.stages(at, at.x.value)
+        value, found = self.value(at), self.stages(at, at.x.value)
         sure = found.first_sure(self.tolerance) >= 0
         if self.tolerance < 0:
             return value, np.where(sure[:, None], 0.0, at.exact.error), False
         # Two estimates within the tolerance of the sum are within twice as much of each other.
-        last = found.errors[:, -1] + a.u * np.abs(value[:, 0])
-        error = 2 * self.tolerance + last
-        return value, np.asarray(error)[:, None], False
+        last = found.errors[:, -1:] + a.u * np.abs(value)
+        return value, 2 * self.tolerance + last, False
 
 
 def block_level(at: At) -> Level:
@@ -214,32 +186,28 @@ def block_level(at: At) -> Level:
 
 
 def sound_bounds(at: At) -> None:
-    """The kernel has bounds, and no bound is below zero."""
+    """The kernel has bounds."""
     kernel, reach = at.kernel, at.reach
-    sound_kernel(kernel)
     need(kernel.kind in ("rbf", "poly"), f"a {kernel.kind} kernel has no bounded sum")
     need(kernel.gamma >= 0 and kernel.coef0 >= 0, "the kernel is not positive definite")
     need(math.isfinite(reach) and reach >= 0, "the reach makes no sense")
-    not_below_zero(at, "residuals", "slacks", "margins", "rounding")
 
 
-def bounded_work(at: At, rows: At | None) -> Work:
-    """The work of a node that stops when it is sure."""
-    if rows is None:
-        met, others = map(float, at.node.most_spent(at))
-    else:
-        cost = spent(rows)
-        met, others = float(cost.values.mean()), float(cost.flops.mean())
+def bounded_work(at: At, cost: Spent | None) -> Work:
+    """The work of a node that stops when it is sure, from what each row costs."""
+    met, others = map(
+        float, at.node.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
+    )
     per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
     return Work(met, met * per_value + others)
 
 
-def spent(rows: At) -> Spent:
+def spent(rows: At, values_per_row: int = 0) -> Spent:
     """What each row costs in a node that stops when it is sure, part by part."""
     read = {name: rows.read[name] for name in operands(rows.node) if name in rows.read}
     parts = [
         rows.node.spent(At(rows.node, rows.tables, {name: value[part] for name, value in read.items()}))
-        for part in chunks(len(rows.x), len(rows.vectors))
+        for part in chunks(len(rows.x), values_per_row or len(rows.vectors))
     ]
     columns = zip(*((part.values, part.flops, part.unsure) for part in parts), strict=True)
     return Spent(*(np.concatenate(column) for column in columns))
