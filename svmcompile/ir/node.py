@@ -214,7 +214,8 @@ class At:
             same = len(tokens) == table.ndim
             found = zip(tokens, table.shape if same else [None] * len(tokens), strict=True)
             shape = tuple(self._size(token, size, known) for token, size in found)
-        need(not shape or table.shape == shape, f"{field} @{name} is {table.shape}, expected {shape}")
+        expected = str(shape).replace("'", "")
+        need(not shape or table.shape == shape, f"{field} @{name} is {table.shape}, expected {expected}")
         if "float32" in declared.get("facts", ()):
             _check_float32(name, table)
         if "bound" in declared.get("facts", ()):

@@ -108,11 +108,12 @@ class Pick(Node):
 
     out: Value
     x: Value
-    columns: IndexTable = field(metadata=dims("m"))
+    columns: IndexTable = field(metadata=dims("picks"))
 
     def result(self, at: At) -> Type:
         given = _numbers(at, "x")
-        need(at.columns.ndim == 1 and at.columns.size > 0, "no columns are picked")
+        at.fit()
+        need(at.columns.size > 0, "no columns are picked")
         within(at.columns, given.width, "a column")
         return Type(given.kind, len(at.columns))
 
@@ -166,10 +167,11 @@ class Powers(Node):
 
     out: Value
     x: Value
-    factors: IndexTable = field(metadata=dims("m degree"))
+    factors: IndexTable = field(metadata=dims("products degree"))
 
     def result(self, at: At) -> Type:
-        need(at.factors.ndim == 2 and at.factors.size > 0, "no products are asked for")
+        at.fit()
+        need(at.factors.size > 0, "no products are asked for")
         within(at.factors, at.d + 1, "a factor")
         return Type(Kind.FEATURES, len(at.factors))
 

@@ -144,7 +144,8 @@ class Density(Node):
 
     def result(self, at: At) -> Type:
         need(at.score == Type(Kind.SCORES, 1), "needs one score")
-        need(at.marks.ndim == 1 and at.marks.size > 0, "no marks")
+        at.fit()
+        need(at.marks.size > 0, "no marks")
         need(bool((np.diff(at.marks) >= 0).all()), "marks do not rise")
         return Type(Kind.PROBABILITIES, 2)
 

@@ -103,7 +103,7 @@ class TaylorSum(Node):
         absent = [] if own else ["axes", "middles", "loose"]
         absent += ["squares", "cubes"][max(orders - 1, 0) :]
         pyramid = r * (r + 1) * (r + 2) // 6
-        at.fit(triangle=r * (r + 1) // 2, pyramid=pyramid, **dict.fromkeys(absent, (1,)))
+        at.fit(orders=orders, triangle=r * (r + 1) // 2, pyramid=pyramid, **dict.fromkeys(absent, (1,)))
         need(bool((at.steps > 0).all()), "steps are not above zero")
         return Type(Kind.SCORES, 1)
 
@@ -149,7 +149,7 @@ class TiledTaylor(LaidOut):
     offset: Table = field(metadata=dims("P"))
     planes: Table
     thresholds: Table  # one per plane and what fills up
-    children: IndexTable = field(metadata=dims("planes 2"))
+    children: IndexTable  # [planes, 2]
     sides: IndexTable  # [fours of planes, 16], sets of leaves as bits; a zero where there are none
     centres: Table = field(metadata=dims("leaves P"))
     constants: Table
