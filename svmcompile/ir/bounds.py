@@ -85,14 +85,13 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test."""
     stated = program.origin.details["fixed"]
     error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
-    found = np.full((len(rows), _width(program)), np.inf)
     value = program.output("scores") or program.output("value")
+    found = np.full((len(rows), infer_types(program)[value].width if value else 0), np.inf)
     node = maker(program, value)
     near = np.zeros(len(rows), dtype=bool)
     if node:
         read = interpret_values(program, rows, {node.out, *ir.operands(node)} - {program.input.name})
-        known = node.whole_error(At(node, program.tables, read), error)
-        if known:
+        if known := node.whole_error(At(node, program.tables, read), error):
             found[:], near = known
     found[outside] = np.inf
     return Bounds(found, near | outside, np.zeros((len(rows), 0)))
@@ -102,13 +101,6 @@ def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
     return bool(program.input.number) or all(node.quantises for node in readers)
-
-
-def _width(program: Program) -> int:
-    from svmcompile.ir.check import infer_types
-
-    value = program.output("scores") or program.output("value")
-    return infer_types(program)[value].width if value else 0
 
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.node import At, need
 from svmcompile.ir.nodes import Kind, Level, Node, Type
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import OutputName, Program
 from svmcompile.ir.whole_numbers import INT32, fits
 
 MAX_NAME = 40
@@ -100,13 +100,8 @@ def _check_input(program: Program, problems: list[str]) -> None:
 
 
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
-    wanted = {
-        "label": Kind.LABEL,
-        "scores": Kind.SCORES,
-        "value": Kind.SCORES,
-        "samples": Kind.SCORES,
-        "probabilities": Kind.PROBABILITIES,
-    }
+    wanted = dict.fromkeys(get_args(OutputName), Kind.SCORES)
+    wanted |= {"label": Kind.LABEL, "probabilities": Kind.PROBABILITIES}
     for output in program.outputs:
         if output.name not in wanted:
             problems.append(f"unknown output {output.name!r}")

@@ -69,13 +69,8 @@ def predict(program: Program, data: Any) -> NDArray[Any]:
 
 def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
     """Scores in the original's shape."""
-    if program.output("scores") is None:
-        raise UnsupportedError(
-            "this program has no decision function; "
-            + ("use predict" if program.labels else "a regressor's value comes from predict")
-        )
-    rows = as_rows(data, program.n_features, program.input.feature_names)
-    scores = interpret(program, rows)["scores"].astype(np.float64)
+    instead = "use predict" if program.labels else "a regressor's value comes from predict"
+    scores = _output(program, data, "scores", f"decision function; {instead}")
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 

@@ -55,13 +55,8 @@ class Kernel:
 
     def text(self) -> str:
         """Stable form for listings: `rbf(gamma=0.25)`."""
-        fields = {
-            "linear": (),
-            "poly": ("gamma", "coef0", "degree"),
-            "rbf": ("gamma",),
-            "sigmoid": ("gamma", "coef0"),
-            "precomputed": (),
-        }[self.kind]
+        known = {"poly": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+        fields = known.get(self.kind, ())
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
@@ -105,12 +100,7 @@ def shaped(at: At, x: Floats, t: Any) -> Floats:
 
 
 def summing_error(
-    kernel: Array,
-    error: Array,
-    over: Callable[[Array], Array],
-    sums: NDArray[Any],
-    bias: NDArray[Any],
-    a: Arithmetic,
+    kernel: Array, error: Array, over: Callable[[Array], Array], sums: Any, bias: Any, a: Arithmetic
 ) -> Array:
     """The error of weighted sums of kernel values that are off by `error`.
 

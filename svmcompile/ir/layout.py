@@ -92,15 +92,10 @@ def cube_size(width: int, lanes: int) -> int:
     return sum((width - first) * ROWS * size for first, size in fours(width, lanes))
 
 
-def packed_squares(table: NDArray[Any], width: int, lanes: int) -> NDArray[Any]:
-    return np.concatenate([table[:, lie] for _, lie in square_rows(width, lanes)], axis=1)
-
-
-def packed_cubes(table: NDArray[Any], width: int, lanes: int) -> NDArray[Any]:
-    packed = np.zeros((len(table), width * (width + 1) * (width + 2) // 6), dtype=table.dtype)
-    for place, lie in cube_rows(width, lanes):
-        packed[:, place] = table[:, lie]
-    return packed
+def pack(table: NDArray[Any], rows: Iterator[tuple[slice, slice]]) -> NDArray[Any]:
+    """The columns of a table without what fills up, from where they lie to where they lie packed."""
+    parts = sorted((packed.start, lie.start, lie.stop) for packed, lie in rows)
+    return np.concatenate([table[:, start:stop] for _, start, stop in parts], axis=1)
 
 
 def sides_of(children: NDArray[Any]) -> NDArray[np.uint32]:
@@ -152,9 +147,7 @@ def pyramid_size(width: int, lanes: int) -> int:
 
 def triangle_places(size: int, lanes: int) -> NDArray[np.intp]:
     """Where the numbers of a lower triangle lie that has its rows filled up to whole lanes."""
-    lengths = [row + -row % lanes for row in range(1, size + 1)]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return np.concatenate([starts[row] + np.arange(row + 1) for row in range(size)])
+    return np.concatenate([np.arange(lie.start, lie.stop) for _, lie in triangle_rows(size, lanes)])
 
 
 def _move(part: slice, by: int) -> slice:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import packed_values
 from svmcompile.ir.kinds import Floats
+from svmcompile.ir.layout import rows_of
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import count_votes, pair_sums
 from svmcompile.ir.whole_numbers import Wholes, whole
@@ -136,9 +137,9 @@ def own_weights(leaf: Leaf, weights: NDArray[Any]) -> NDArray[Any]:
 def packed_sums(at: At, x: Floats, leaf: int) -> Floats:
     """The sums of one leaf, bias included, in double."""
     layout, starts, firsts = packed_layout(at), whole(at.starts), at.firsts
-    _, d, lanes = at.vectors.shape
+    lanes = at.vectors.shape[2]
     places = slice(starts[leaf] * lanes, starts[leaf + 1] * lanes)
-    vectors = at.vectors[starts[leaf] : starts[leaf + 1]].transpose(0, 2, 1).reshape(-1, d)
+    vectors = rows_of(at.vectors[starts[leaf] : starts[leaf + 1]])
     offsets = at.offsets[places] if at.shape == "exp2" else at.offsets
     values = packed_values(at, x, vectors, offsets)
     ends = whole(at.ends)[firsts[leaf] : firsts[leaf + 1]]

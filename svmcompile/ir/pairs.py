@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kinds import Flags, Wholes
 from svmcompile.ir.node import need
 
 UNSURE = -1  # the label of rows that must be settled in another way
@@ -111,12 +112,9 @@ class Match:
 
 def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int) -> Match:
     """Settle votes; signs [rows, pairs] are 1 for the first of a pair, -1 for the second, 0 if unsure."""
-    rows = len(guess)
-    pairs = pair_table(n_classes)
-    label, champion = np.full(rows, UNSURE), guess.copy()
-    met = np.zeros(signs.shape, dtype=bool)
-    beaten = np.zeros((rows, n_classes), dtype=bool)
-    active = np.arange(rows)
+    label, champion, pairs = np.full(len(guess), UNSURE), guess.copy(), pair_table(n_classes)
+    met, beaten = np.zeros(signs.shape, dtype=bool), np.zeros((len(guess), n_classes), dtype=bool)
+    active = np.arange(len(guess))
     while len(active):
         following, unsure = _defend(active, champion, signs, pairs, met, beaten)
         won = (following < 0) & ~unsure
@@ -124,20 +122,19 @@ def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int
         next_one = ~won & ~unsure
         active, following = active[next_one], following[next_one]
         again = beaten[active, following]
-        _vote(active[again], signs, pairs, met, label)
+        # A class that has been beaten would become champion: all pairs are settled, and vote.
+        rows = active[again]
+        met[rows] = True
+        sure = (signs[rows] != 0).all(axis=1)
+        label[rows] = np.where(sure, vote(signs[rows], n_classes), UNSURE)
         active, following = active[~again], following[~again]
         champion[active] = following
     return Match(label, met)
 
 
 def _defend(
-    active: NDArray[np.int64],
-    champion: NDArray[np.int64],
-    signs: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    met: NDArray[np.bool_],
-    beaten: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    active: Wholes, champion: Wholes, signs: Wholes, pairs: Wholes, met: Flags, beaten: Flags
+) -> tuple[Wholes, Flags]:
     """Who beats the champion of each row (-1 for nobody), and rows where a pair is unsure."""
     winner = np.full(len(active), -1)
     unsure = np.zeros(len(active), dtype=bool)
@@ -148,24 +145,11 @@ def _defend(
         sign = np.where(own < rival, 1, -1) * signs[active, pair]
         met[active[meets], pair[meets]] = True
         unsure |= meets & (sign == 0)
-        winner[meets & (sign < 0)] = rival
-        beaten[active[meets & (sign > 0)], rival] = True
         lost = meets & (sign < 0)
+        winner[lost] = rival
+        beaten[active[meets & (sign > 0)], rival] = True
         beaten[active[lost], own[lost]] = True
     return winner, unsure
-
-
-def _vote(
-    rows: NDArray[np.int64],
-    signs: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    met: NDArray[np.bool_],
-    label: NDArray[np.int64],
-) -> None:
-    """Settle all pairs of some rows."""
-    sure = (signs[rows] != 0).all(axis=1)
-    met[rows] = True
-    label[rows] = np.where(sure, vote(signs[rows], len(pairs)), UNSURE)
 
 
 def sweeps_of(n_classes: int) -> int:

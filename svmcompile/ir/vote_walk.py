@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kinds import Flags, Wholes
 from svmcompile.ir.layout import filled_up, rows_of, triangle_places
 from svmcompile.ir.node import TABLES, At, field_kinds, need, within
 from svmcompile.ir.pairs import UNSURE, pair_count, pair_indices, pair_table, vote
 from svmcompile.ir.polynomials import quadratic
-from svmcompile.ir.stages import Spent
-from svmcompile.ir.whole_numbers import Wholes
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +25,8 @@ class Settled:
     tests: Wholes  # [rows], on ways to centres
     tried: Wholes  # [rows, 2]: champions whose pairs were looked at in either order
     pairs: Wholes  # [rows, 2]: pairs that order 2 had to look at, and pairs left after it
-    direct: Bools  # [rows, pairs]
-    values: Bools  # [rows, classes] whose kernel values were met
+    direct: Flags  # [rows, pairs]
+    values: Flags  # [rows, classes] whose kernel values were met
 
 
 def in_rows(at: At) -> dict[str, NDArray[Any]]:
@@ -108,7 +105,7 @@ class Votes:
     def _remember(self, rows: Wholes, own: int, others: Wholes, won: int) -> None:
         self.signs[rows, self.pair[own, others]] = won * np.where(own < others, 1, -1)
 
-    def _directly(self, rows: Wholes, own: int, others: Wholes, scores: Array, open_: Bools) -> Wholes:
+    def _directly(self, rows: Wholes, own: int, others: Wholes, scores: Array, open_: Flags) -> Wholes:
         """The same for rows with open pairs: these go to their direct sums, the least score first."""
         following = np.full(len(rows), self.k)
         order = np.where(open_, scores, np.inf).argsort(axis=1, kind="stable")
@@ -218,16 +215,6 @@ def _signs(scores: Array, gaps: Array) -> Wholes:
     return (scores > gaps[:, 0]).astype(np.int64) - (-scores > gaps[:, 1]).astype(np.int64)
 
 
-def vote_work(at: At, x: NDArray[Any]) -> Spent:
-    """What each row costs."""
-    met, counts = Votes(at, x).settled(), np.array(at.counts)
-    prices = vote_flops(at)
-    flops: Any = prices.guess + prices.centre * met.champions + prices.test * met.tests
-    flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
-    flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
-    return Spent((met.values @ counts).astype(np.float64), flops, met.label == UNSURE)
-
-
 @dataclass(frozen=True, slots=True)
 class VoteFlops:
     """Flops of the parts of a vote."""
@@ -249,14 +236,6 @@ def vote_flops(at: At) -> VoteFlops:
     turn = products + (2 * at.rank * (d + 1) + 3 if at.rank else 0)
     direct = np.array([4 * (at.counts[i] + at.counts[j]) for i, j in pair_indices(k)])
     return VoteFlops(2 * d * k, 2 * d, 3 * d + 18, (k - 1) * (2 * d + 6), turn, 2 * products + 12, direct)
-
-
-def most_vote_work(at: At) -> tuple[int, int]:
-    """Kernel values and flops of a row that meets everything."""
-    prices, k = vote_flops(at), len(at.counts)
-    tests = len(at.children) if at.planes.ndim > 1 else 0
-    champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
-    return sum(at.counts), int(prices.guess + k * champion + tests * prices.test + prices.direct.sum())
 
 
 def sound_vote(at: At, k: int, d: int) -> None:

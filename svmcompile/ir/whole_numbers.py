@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.kinds import Kind, Type
+from svmcompile.ir.kinds import Wholes as Wholes
 from svmcompile.ir.node import SHAPE_FLOPS, At, need
 from svmcompile.ir.pairs import pair_sums
 
-Wholes = NDArray[np.int64]
 UNIT_BITS = 15  # of the numbers that powers are made of
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1

@@ -11,6 +11,7 @@ an estimate that is sure stays sure in every backend and number type.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -44,8 +45,41 @@ class Widen(Node):
         return at.x.value, at.x.error, False
 
 
+class Adaptive(Node):
+    """A node that meets vectors until it is sure."""
+
+    __slots__ = ()
+    is_adaptive: ClassVar = True
+
+    def plain(self, at: At) -> At:
+        """The same, not in blocks."""
+        return at
+
+    def values_per_row(self, rows: At) -> int:
+        """Numbers that must be held for each row at a time."""
+        return len(rows.vectors)
+
+    @abstractmethod
+    def spent(self, rows: At) -> Spent:
+        """What each row costs."""
+
+    @abstractmethod
+    def most_spent(self, at: At) -> tuple[int, int]:
+        """Kernel values and flops of a row that meets everything."""
+
+    def work(self, at: At, rows: At | None) -> Work:
+        at, cost = self.plain(at), spent(self.plain(rows)) if rows else None
+        parts = self.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
+        met, others = map(float, parts)
+        per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
+        return Work(met, met * per_value + others)
+
+    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
+        return spent(self.plain(rows)).unsure
+
+
 @dataclass(frozen=True, slots=True)
-class BoundedSum(Node):
+class BoundedSum(Adaptive):
     """One kernel sum, known no better than needed: an estimate, as soon as the bound on its error allows.
 
     k_i = kernel(x, vectors[i]), in order. After the first c = ends[s] of them, with q = T k over the
@@ -66,7 +100,6 @@ class BoundedSum(Node):
 
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "estimates")
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
@@ -88,7 +121,7 @@ class BoundedSum(Node):
     rank: int = 0  # in blocks: coordinates, without what fills up the last one
 
     def stands_on(self, at: At) -> Level:
-        return block_level(at)
+        return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
 
     def result(self, at: At) -> Type:
         blocks, exact = at.vectors.ndim == 3, at.exact
@@ -117,7 +150,6 @@ class BoundedSum(Node):
         need(len(at.projection) == max(1, size), "the projection does not fit")
 
     def plain(self, at: At) -> At:
-        """The same, not in blocks."""
         if at.vectors.ndim < 3:
             return at
         rank, lanes = self.rank, at.vectors.shape[2]
@@ -137,22 +169,17 @@ class BoundedSum(Node):
             score = np.where(first < 0, at.exact[:, 0], score)
         return score[:, None].astype(x.dtype)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(self.plain(at), spent(self.plain(rows)) if rows else None)
-
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of rows develop."""
         return stages(self.plain(at), x)
 
     def spent(self, rows: At) -> Spent:
-        """What each row costs."""
         stage = stages(rows, rows.x)
         first = stage.first_sure(self.tolerance)
         unsure = (first < 0) & (self.tolerance < 0)
         return Spent(stage.ends[first].astype(np.float64), self._flops(rows)[first], unsure)
 
     def most_spent(self, at: At) -> tuple[int, int]:
-        """Kernel values and flops of a row that meets everything."""
         return len(at.vectors), int(self._flops(at).max())
 
     def _flops(self, at: At) -> Array:
@@ -163,9 +190,6 @@ class BoundedSum(Node):
         estimates = np.where(ends > r, 2 * ends, 2 * np.diff(np.minimum(ends, r), prepend=0))
         upto = coordinates + np.cumsum(estimates + CHECK_FLOPS)
         return np.append(upto, upto[-1] + 4 * len(at.weights)).astype(np.float64)
-
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(self.plain(rows)).unsure
 
     def gives_sign(self, types: Mapping[str, Type]) -> bool:
         return self.tolerance < 0
@@ -180,11 +204,6 @@ class BoundedSum(Node):
         return value, 2 * self.tolerance + last, False
 
 
-def block_level(at: At) -> Level:
-    """Blocks are for machine programs, which hold nothing else."""
-    return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
-
-
 def sound_bounds(at: At) -> None:
     """The kernel has bounds."""
     kernel, reach = at.kernel, at.reach
@@ -193,21 +212,12 @@ def sound_bounds(at: At) -> None:
     need(math.isfinite(reach) and reach >= 0, "the reach makes no sense")
 
 
-def bounded_work(at: At, cost: Spent | None) -> Work:
-    """The work of a node that stops when it is sure, from what each row costs."""
-    met, others = map(
-        float, at.node.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
-    )
-    per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
-    return Work(met, met * per_value + others)
-
-
-def spent(rows: At, values_per_row: int = 0) -> Spent:
+def spent(rows: At) -> Spent:
     """What each row costs in a node that stops when it is sure, part by part."""
     read = {name: rows.read[name] for name in operands(rows.node) if name in rows.read}
     parts = [
         rows.node.spent(At(rows.node, rows.tables, {name: value[part] for name, value in read.items()}))
-        for part in chunks(len(rows.x), values_per_row or len(rows.vectors))
+        for part in chunks(len(rows.x), rows.node.values_per_row(rows))
     ]
     columns = zip(*((part.values, part.flops, part.unsure) for part in parts), strict=True)
     return Spent(*(np.concatenate(column) for column in columns))

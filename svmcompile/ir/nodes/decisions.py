@@ -87,6 +87,7 @@ class Guard(Node):
     """
 
     guards: ClassVar = True
+    flops: ClassVar = 2
     takes_whole: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
@@ -110,9 +111,6 @@ class Guard(Node):
     def run(self, at: At) -> NDArray[Any]:
         sure = margins(at.score, self.rule) >= self.width
         return np.where(sure[:, None], at.score, at.exact)
-
-    def work(self, at: At, rows: At | None) -> Work:
-        return Work(0, 2 * at.score.width)
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         return np.asarray(~(margins(rows.score, self.rule) >= self.width))

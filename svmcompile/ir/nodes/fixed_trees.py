@@ -11,19 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import leaf_layout as layout
 from svmcompile.ir import whole_numbers as wn
 from svmcompile.ir.kinds import IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
-from svmcompile.ir.leaf_layout import (
-    Leaf,
-    columns_of,
-    empty_scores,
-    leaf_columns,
-    leaf_scores,
-    leaves,
-    own_weights,
-    running,
-    sums_of,
-)
+from svmcompile.ir.leaf_layout import Leaf, columns_of, sums_of
 from svmcompile.ir.node import At, Node, Work, dims, mean_or_most, need, within
 from svmcompile.ir.nodes.leaves import sound_leaves
 from svmcompile.ir.nodes.paths import fit_path
@@ -160,7 +151,8 @@ class FixedLeafSums(Node):
 
     def result(self, at: At) -> Type:
         n, classes = sound_leaves(at)
-        places, firsts = running(n * columns_of(self.rule, classes)), running(sums_of(self.rule, classes))
+        places = layout.running(n * columns_of(self.rule, classes))
+        firsts = layout.running(sums_of(self.rule, classes))
         need(np.array_equal(whole(at.places), places), "places of weights do not fit")
         need(np.array_equal(whole(at.bias_firsts), firsts), "biases do not fit")
         need(at.weights.size >= places[-1] and at.bias.size >= firsts[-1], "weights are missing")
@@ -170,12 +162,12 @@ class FixedLeafSums(Node):
         return wn.summed_scores(at, 1 if self.rule == "sum" else self.classes, largest, "a weighted sum")
 
     def run(self, at: At) -> NDArray[Any]:
-        out = empty_scores(self.rule, self.classes, len(at.x), np.int64, lowest=LOWEST)
+        out = layout.empty_scores(self.rule, self.classes, len(at.x), np.int64, lowest=LOWEST)
         kernel = wn.fixed_kernel(at, at.x.astype(np.int64))
-        for leaf in leaves(at):
+        for leaf in layout.leaves(at):
             rows = np.flatnonzero(at.leaf == leaf.number)
-            scores = leaf_scores(self.rule, _leaf_sums(at, leaf, kernel[rows]), leaf.members)
-            out[np.ix_(rows, leaf_columns(self.rule, leaf.members))] = scores
+            scores = layout.leaf_scores(self.rule, _leaf_sums(at, leaf, kernel[rows]), leaf.members)
+            out[np.ix_(rows, layout.leaf_columns(self.rule, leaf.members))] = scores
         return out
 
     def work(self, at: At, rows: At | None) -> Work:
@@ -219,5 +211,5 @@ def _leaf_sums(at: At, leaf: Leaf, kernel: Wholes) -> Wholes:
     if not leaf.has_sums:
         return np.repeat(bias[None], len(kernel), axis=0)
     counts = leaf.counts if at.rule == "vote" else ()
-    sums = wn.weighted(kernel[:, leaf.vectors], own_weights(leaf, whole(at.weights)), counts)
+    sums = wn.weighted(kernel[:, leaf.vectors], layout.own_weights(leaf, whole(at.weights)), counts)
     return wn.rounded_shift(sums, at.shift) + bias

@@ -15,22 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import leaf_layout as layout
 from svmcompile.ir.arithmetic import Arithmetic, Array, Bounded
 from svmcompile.ir.kernel import Kernel, kernel_errors, poisoned, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
-from svmcompile.ir.leaf_layout import (
-    Leaf,
-    columns_of,
-    empty_scores,
-    leaf_columns,
-    leaf_scores,
-    leaf_sums,
-    leaves,
-    own_weights,
-    packed_layout,
-    packed_sums,
-    sums_of,
-)
+from svmcompile.ir.leaf_layout import Leaf, columns_of, sums_of
 from svmcompile.ir.node import (
     KERNEL_SHAPES,
     At,
@@ -118,14 +107,15 @@ class LeafSums(SumsOfLeaves):
 
     def run(self, at: At) -> NDArray[Any]:
         x, fallen = at.x, at.leaf
-        out = empty_scores(self.rule, self.classes, len(x), x.dtype)
-        for leaf in leaves(at):
+        out = layout.empty_scores(self.rule, self.classes, len(x), x.dtype)
+        for leaf in layout.leaves(at):
             rows = np.flatnonzero(fallen == leaf.number)
             if len(rows):
                 values = self.kernel.values(x[rows], at.vectors[leaf.vectors])
-                sums = leaf_sums(self.rule, values, own_weights(leaf, at.weights), leaf.counts)
-                found = leaf_scores(self.rule, sums + at.bias[leaf.bias], leaf.members)
-                out[np.ix_(rows, leaf_columns(self.rule, leaf.members))] = found
+                weights = layout.own_weights(leaf, at.weights)
+                sums = layout.leaf_sums(self.rule, values, weights, leaf.counts)
+                found = layout.leaf_scores(self.rule, sums + at.bias[leaf.bias], leaf.members)
+                out[np.ix_(rows, layout.leaf_columns(self.rule, leaf.members))] = found
         return poisoned(x, out)
 
     def error(self, at: At, a: Arithmetic) -> Result:
@@ -133,7 +123,7 @@ class LeafSums(SumsOfLeaves):
         x, fallen = at.x, at.leaf.value
         error = np.zeros(value.shape)
         unstable = np.zeros(len(value), dtype=bool)
-        for leaf in leaves(at):
+        for leaf in layout.leaves(at):
             rows = np.flatnonzero(fallen == leaf.number)
             if len(rows) and (leaf.has_sums or self.rule == "sum"):
                 part = Bounded(x.value[rows], x.error[rows], x.unstable[rows])
@@ -141,7 +131,7 @@ class LeafSums(SumsOfLeaves):
                 if self.rule == "vote":
                     unstable[rows] = ~(np.abs(sums) > errors).all(axis=1)
                 else:
-                    error[np.ix_(rows, leaf_columns(self.rule, leaf.members))] = errors
+                    error[np.ix_(rows, layout.leaf_columns(self.rule, leaf.members))] = errors
         return value, error, unstable
 
 
@@ -185,27 +175,27 @@ class PackedLeaves(SumsOfLeaves):
         rising(starts, int(starts[-1]), "blocks")
         need(bool(starts[-1] <= blocks), "leaves have more blocks than there are")
         _ends(at, classes, np.diff(starts) * lanes)
-        layout = packed_layout(at)
-        need(np.array_equal(whole(at.places), layout.places), "places of weights do not fit")
-        need(np.array_equal(whole(at.bias_firsts), layout.bias_firsts), "biases do not fit")
-        held = blocks * lanes if self.rule == "sum" else int(layout.places[-1]) + lanes
+        packed = layout.packed_layout(at)
+        need(np.array_equal(whole(at.places), packed.places), "places of weights do not fit")
+        need(np.array_equal(whole(at.bias_firsts), packed.bias_firsts), "biases do not fit")
+        held = blocks * lanes if self.rule == "sum" else int(packed.places[-1]) + lanes
         need(at.weights.size >= held, "weights are missing")
-        need(at.bias.size >= layout.bias_firsts[-1], "biases are missing")
+        need(at.bias.size >= packed.bias_firsts[-1], "biases are missing")
         return _scores(at)
 
     def leaf_vectors(self, at: At) -> Wholes:
-        return packed_layout(at).vectors
+        return layout.packed_layout(at).vectors
 
     def run(self, at: At) -> NDArray[Any]:
         x, fallen = at.x, at.leaf
-        out = empty_scores(self.rule, self.classes, len(x), x.dtype)
+        out = layout.empty_scores(self.rule, self.classes, len(x), x.dtype)
         firsts, members = whole(at.firsts), whole(at.members)
         for leaf in range(len(firsts) - 1):
             rows = np.flatnonzero(fallen == leaf)
             if len(rows):
                 own = members[firsts[leaf] : firsts[leaf + 1]]
-                found = leaf_scores(self.rule, packed_sums(at, x[rows], leaf), own)
-                out[np.ix_(rows, leaf_columns(self.rule, own))] = found.astype(x.dtype)
+                found = layout.leaf_scores(self.rule, layout.packed_sums(at, x[rows], leaf), own)
+                out[np.ix_(rows, layout.leaf_columns(self.rule, own))] = found.astype(x.dtype)
         return poisoned(x, out)
 
 
@@ -257,11 +247,11 @@ def _ends(at: At, classes: Wholes, room: Wholes) -> None:
 def _sums(at: At, leaf: Leaf, x: Bounded, a: Arithmetic) -> tuple[Floats, Array]:
     """The sums of a leaf and bounds on their errors."""
     vectors, bias = at.vectors[leaf.vectors], at.bias[leaf.bias]
-    weights = own_weights(leaf, at.weights)
+    weights = layout.own_weights(leaf, at.weights)
     kernel, errors = kernel_errors(at.kernel, x, vectors, a)
-    sums = leaf_sums(at.rule, kernel, weights, leaf.counts) + bias
+    sums = layout.leaf_sums(at.rule, kernel, weights, leaf.counts) + bias
 
     def over(sizes: Array) -> Array:
-        return np.asarray(leaf_sums(at.rule, sizes, np.abs(weights), leaf.counts), dtype=np.float64)
+        return layout.leaf_sums(at.rule, sizes, np.abs(weights), leaf.counts).astype(np.float64)
 
     return sums, summing_error(kernel, errors, over, sums, bias, a)

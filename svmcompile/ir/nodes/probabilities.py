@@ -190,6 +190,7 @@ class Complement(Node):
 class Shares(Node):
     """Each of `groups` runs of columns divided by its sum; `empty` everywhere where that is zero."""
 
+    flops: ClassVar = 2
     out: Value
     chances: Value
     groups: int
@@ -205,9 +206,6 @@ class Shares(Node):
         total = parts.sum(axis=2, keepdims=True)
         empty = parts.dtype.type(self.empty)
         return np.asarray(np.where(total != 0, parts / total, empty).reshape(p.shape))
-
-    def work(self, at: At, rows: At | None) -> Work:
-        return Work(0, 2 * at.chances.width)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         """p / s moves by (e + (p / s) sum of e) / s; where rounding can make s zero there is no bound."""

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import layout
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
-from svmcompile.ir.layout import (
-    LAST,
-    column_lanes,
-    cube_size,
-    filled_up,
-    grouped_size,
-    packed_cubes,
-    packed_squares,
-    pyramid_rows,
-    pyramid_size,
-    rows_of,
-    sides_of,
-    square_size,
-    triangle_rows,
-)
 from svmcompile.ir.node import At, LaidOut, Node, Result, Work, dims, need, standing_for, value_at
 from svmcompile.ir.nodes.features import Scale
 from svmcompile.ir.nodes.trees import OneLeaf, PlaneRoute
@@ -173,16 +158,16 @@ class TiledTaylor(LaidOut):
     def result(self, at: At) -> Type:
         d, lanes, leaves = at.d, self.lanes, len(at.centres)
         need(lanes > 0 and 0 <= self.rank <= d, "lanes or axes make no sense")
-        full, width = filled_up(d, lanes), self.rank or d
-        squares = (leaves, square_size(width, lanes)) if self.gates else (1,)
-        cubes = (leaves, cube_size(width, lanes)) if len(self.gates) > 1 else (1,)
+        full, width = layout.filled_up(d, lanes), self.rank or d
+        squares = (leaves, layout.square_size(width, lanes)) if self.gates else (1,)
+        cubes = (leaves, layout.cube_size(width, lanes)) if len(self.gates) > 1 else (1,)
         at.fit(P=full, leaves=leaves, squares=squares, cubes=cubes)
         axes = at.axes.shape
         need(not self.rank or (axes[0], axes[2:]) == (leaves, (full,)), "axes are not filled up")
         plain = self.unpack(at)
         need(plain.leaf == Type(Kind.INDEX, leaves), "leaves and planes do not fit")
         if at.planes.ndim == 3:
-            need(np.array_equal(at.sides, sides_of(at.children)), "sides do not fit")
+            need(np.array_equal(at.sides, layout.sides_of(at.children)), "sides do not fit")
         return TaylorSum.result(plain.node, plain)
 
     def unpack(self, at: At) -> At:
@@ -216,9 +201,9 @@ class TiledTaylor(LaidOut):
         if self.rank:
             made[self.axes] = at.axes[:, : self.rank, :d]
         if len(self.gates) > 0:
-            made[self.squares] = packed_squares(at.squares, width, self.lanes)
+            made[self.squares] = layout.pack(at.squares, layout.square_rows(width, self.lanes))
         if len(self.gates) > 1:
-            made[self.cubes] = packed_cubes(at.cubes, width, self.lanes)
+            made[self.cubes] = layout.pack(at.cubes, layout.cube_rows(width, self.lanes))
         made[self.planes] = self._planes(at, d)
         made[self.thresholds] = at.thresholds[: len(at.children)]
         return made
@@ -226,7 +211,7 @@ class TiledTaylor(LaidOut):
     def _planes(self, at: At, d: int) -> NDArray[Any]:
         planes = at.planes
         if planes.ndim == 3:
-            return rows_of(planes)[: len(at.children)]
+            return layout.rows_of(planes)[: len(at.children)]
         return np.asarray(planes[:, :d] if planes.ndim == 2 else planes)
 
 
@@ -265,9 +250,9 @@ class PickedTaylor(LaidOut):
     def result(self, at: At) -> Type:
         need(self.lanes > 0 and 0 <= self.rank <= at.d, "lanes or axes make no sense")
         need(bool(self.rank) == bool(self.gates), "axes are for orders from 2 on")
-        full = filled_up(self.rank + LAST, column_lanes(self.lanes))
-        squares = (1, grouped_size(self.rank, self.lanes)) if self.gates else (1,)
-        cubes = (1, pyramid_size(self.rank, self.lanes)) if len(self.gates) > 1 else (1,)
+        full = layout.filled_up(self.rank + layout.LAST, layout.column_lanes(self.lanes))
+        squares = (1, layout.grouped_size(self.rank, self.lanes)) if self.gates else (1,)
+        cubes = (1, layout.pyramid_size(self.rank, self.lanes)) if len(self.gates) > 1 else (1,)
         at.fit(L=full, squares=squares, cubes=cubes)
         plain = self.unpack(at)
         return TaylorSum.result(plain.node, plain)
@@ -278,16 +263,12 @@ class PickedTaylor(LaidOut):
         made[axes] = columns[:, : self.rank].T[None] if self.rank else np.zeros(1)
         made[centres], made[slopes] = columns[:, self.rank][None], columns[:, self.rank + 1][None]
         if len(self.gates) > 0:
-            made[self.squares] = _packed(at.squares, triangle_rows(self.rank, self.lanes))
+            made[self.squares] = layout.pack(at.squares, layout.triangle_rows(self.rank, self.lanes))
         if len(self.gates) > 1:
-            made[self.cubes] = _packed(at.cubes, pyramid_rows(self.rank, self.lanes))
+            made[self.cubes] = layout.pack(at.cubes, layout.pyramid_rows(self.rank, self.lanes))
         names = {"leaf": leaf, "centres": centres, "slopes": slopes, "axes": axes}
         taylor, one = standing_for(TaylorSum, self, **names, sparse=True, fades=True), OneLeaf(leaf, self.x)
         return At(taylor, made, {**at.read, leaf: value_at(At(one, made, at.read))})
-
-
-def _packed(table: NDArray[Any], rows: Iterator[tuple[slice, slice]]) -> NDArray[Any]:
-    return np.concatenate([table[:, lie] for _, lie in rows], axis=1)
 
 
 def _settled_last(rows: At) -> NDArray[np.intp]:

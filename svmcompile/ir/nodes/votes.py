@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
+from svmcompile.ir.kinds import Flags, IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import At, Node, Result, Work, dims, need, within
-from svmcompile.ir.nodes.bounded import block_level, bounded_work, sound_bounds, spent
+from svmcompile.ir.node import At, Result, dims, need, within
+from svmcompile.ir.nodes.bounded import Adaptive, sound_bounds
 from svmcompile.ir.pairs import UNSURE, Match, champions, class_counts, pair_count, pair_indices
 from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
-from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
+from svmcompile.ir.vote_walk import Votes, sound_vote, vote_flops
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedVote(Node):
+class BoundedVote(Adaptive):
     """LIBSVM's vote, from as few pairs as decide it, each known no better than its sign needs.
 
     The class with the largest guess is the champion. It meets the others in their order, except those
@@ -38,7 +38,6 @@ class BoundedVote(Node):
 
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "projections", "picks")
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     guess: Value  # [k]
@@ -61,7 +60,7 @@ class BoundedVote(Node):
     kernel: Kernel
 
     def stands_on(self, at: At) -> Level:
-        return block_level(at)
+        return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
 
     def result(self, at: At) -> Type:
         if at.vectors.ndim == 3:
@@ -94,7 +93,6 @@ class BoundedVote(Node):
         need(fits, "the basis does not fit")
 
     def plain(self, at: At) -> At:
-        """The same, not in blocks."""
         if at.vectors.ndim < 3:
             return at
         plain = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
@@ -111,16 +109,12 @@ class BoundedVote(Node):
         label = match_of(self.plain(at), at.x, at.guess).label
         return np.where(label == UNSURE, at.exact, label)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(self.plain(at), spent(self.plain(rows)) if rows else None)
-
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of one pair develop."""
         classes, at = pair_indices(len(self.counts))[pair], self.plain(at)
         return pair_stages(at, pair, classes, PairTables(at, x))
 
     def spent(self, rows: At) -> Spent:
-        """What each row costs."""
         match = match_of(rows, rows.x, rows.guess)
         known = PairTables(rows, rows.x)
         seen = np.zeros(known.values.shape, dtype=bool)
@@ -132,21 +126,17 @@ class BoundedVote(Node):
         return Spent(seen.sum(axis=1).astype(np.float64), flops, match.label == UNSURE)
 
     def most_spent(self, at: At) -> tuple[int, int]:
-        """Kernel values and flops of a row that meets everything."""
         total = sum(4 * (self.counts[i] + self.counts[j]) for i, j in pair_indices(len(self.counts)))
         basis = np.asarray(np.diff(at.starts.astype(np.int64)), dtype=np.int64)
         checks = CHECK_FLOPS * -(-basis // self.block)
         return len(at.vectors), int(total + (basis * (basis + 3) + checks).sum())
-
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(self.plain(rows)).unsure
 
     def error(self, at: At, a: Arithmetic) -> Result:
         return self.sure_value(at)
 
 
 @dataclass(frozen=True, slots=True)
-class TaylorVote(Node):
+class TaylorVote(Adaptive):
     """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
 
     Pairs may be differences of the sums of a one-vs-rest machine, of which the largest wins: so does its
@@ -184,7 +174,6 @@ class TaylorVote(Node):
     """
 
     certificate: ClassVar = "vote"
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy  # a label
@@ -235,19 +224,22 @@ class TaylorVote(Node):
         label = Votes(at, at.x).settled().label
         return np.where(label == UNSURE, at.exact, label)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(at, spent(rows, rows.slopes[0].size) if rows else None)
+    def values_per_row(self, rows: At) -> int:
+        return rows.slopes[0].size
 
     def spent(self, rows: At) -> Spent:
-        """What each row costs."""
-        return vote_work(rows, rows.x)
+        met, prices = Votes(rows, rows.x).settled(), vote_flops(rows)
+        flops: Any = prices.guess + prices.centre * met.champions + prices.test * met.tests
+        flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
+        flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
+        return Spent((met.values @ np.array(self.counts)).astype(np.float64), flops, met.label == UNSURE)
 
     def most_spent(self, at: At) -> tuple[int, int]:
-        """Kernel values and flops of a row that meets everything."""
-        return most_vote_work(at)
-
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(rows, rows.slopes[0].size).unsure
+        prices, k = vote_flops(at), len(self.counts)
+        tests = len(at.children) if at.planes.ndim > 1 else 0
+        champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
+        others = tests * prices.test + prices.direct.sum()
+        return sum(self.counts), int(prices.guess + k * champion + others)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         return self.sure_value(at)
@@ -275,12 +267,7 @@ def match_of(at: At, x: NDArray[Any], guess: NDArray[Any]) -> Match:
 
 
 def _mark(
-    known: PairTables,
-    pair: int,
-    classes: tuple[int, int],
-    found: Stages,
-    met: NDArray[np.bool_],
-    seen: NDArray[np.bool_],
+    known: PairTables, pair: int, classes: tuple[int, int], found: Stages, met: Flags, seen: Flags
 ) -> Array:
     """Mark the vectors a pair meets in each row; the flops of the pair."""
     first = found.first_sure(-1.0)
