@@ -41,10 +41,9 @@ class Scale(Node):
         return (at.x - at.shift) * at.factor + at.offset
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, factor = at.x, np.abs(at.factor)
+        value, x = self.value(at), at.x
+        factor, offset = np.abs(at.factor), np.abs(at.offset)
         product = np.abs(x.value - at.shift) * factor
-        offset = np.abs(at.offset)
         error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
         return value, error + a.tiny * (np.abs(x.value - at.shift) + 3), False
 
@@ -148,11 +147,9 @@ class Normalize(Node):
         return np.asarray((at.x / size[:, None]).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, d = at.x, value.shape[1]
-        size, moved = _norms(x.value, self.norm), _norms(x.error, self.norm)
-        in_double = (d + 6) * ARITHMETIC["f64"].u
-        moved = moved + in_double * size
+        value, x = self.value(at), at.x
+        size, in_double = _norms(x.value, self.norm), (value.shape[1] + 6) * ARITHMETIC["f64"].u
+        moved = _norms(x.error, self.norm) + in_double * size
         small = size < self.least
         divisor = np.where(small, 1.0, np.maximum(size - moved, 0.0))[:, None]
         error = (x.error + np.abs(value) * np.where(small, 0.0, moved)[:, None]) / divisor

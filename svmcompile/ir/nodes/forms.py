@@ -37,8 +37,7 @@ class Affine(Node):
         return Work(0, d + 2 * m * d)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, weights = at.x, np.abs(at.weights).T
+        value, x, weights = self.value(at), at.x, np.abs(at.weights).T
         h = np.abs(x.value - at.centre)
         d = h.shape[1]
         sums = x.error @ weights + a.u * (d + 4) * (h @ weights)

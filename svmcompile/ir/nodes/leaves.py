@@ -119,12 +119,10 @@ class LeafSums(SumsOfLeaves):
         return poisoned(x, out)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, fallen = at.x, at.leaf.value
-        error = np.zeros(value.shape)
-        unstable = np.zeros(len(value), dtype=bool)
+        value, x = self.value(at), at.x
+        error, unstable = np.zeros(value.shape), np.zeros(len(value), dtype=bool)
         for leaf in layout.leaves(at):
-            rows = np.flatnonzero(fallen == leaf.number)
+            rows = np.flatnonzero(at.leaf.value == leaf.number)
             if len(rows) and (leaf.has_sums or self.rule == "sum"):
                 part = Bounded(x.value[rows], x.error[rows], x.unstable[rows])
                 sums, errors = _sums(at, leaf, part, a)
