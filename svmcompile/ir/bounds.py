@@ -21,8 +21,7 @@ was made of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,7 @@ SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leave
 AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
 
     A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
@@ -58,8 +56,7 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
     sizes = [max(table.shape) for name, table in program.tables.items() if name not in flat]
     every = chunks(len(rows), max([*sizes, program.n_features]))
     parts = [_chunk(program, rows[part], number) for part in every]
-    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
-    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
+    return Bounds(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from svmcompile.ir.node import At
 
 KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
-SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
+SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 LEAST, MOST = 0.001, 0.999  # of an inlier, below and above all marks
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 

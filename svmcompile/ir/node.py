@@ -195,7 +195,7 @@ class At:
         Sizes are given by name, shapes that hang on more by field. A name that is not given has the size
         that it has where it first stands; `d`, `m` and `leaves` are known.
         """
-        known = {name: size for name, size in sizes.items() if isinstance(size, int)}
+        known = {name: size for name, size in sizes.items() if not isinstance(size, tuple)}
         for one in fields(self.node):
             if one.name == "kernel":
                 _check_kernel(self.kernel)

@@ -219,5 +219,4 @@ def spent(rows: At) -> Spent:
         rows.node.spent(At(rows.node, rows.tables, {name: value[part] for name, value in read.items()}))
         for part in chunks(len(rows.x), rows.node.values_per_row(rows))
     ]
-    columns = zip(*((part.values, part.flops, part.unsure) for part in parts), strict=True)
-    return Spent(*(np.concatenate(column) for column in columns))
+    return Spent(*map(np.concatenate, zip(*parts, strict=True)))
