@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
 from svmcompile.ir.arithmetic import Array as Array
-from svmcompile.ir.kinds import Floats
+from svmcompile.ir.kinds import Floats, Shape
 
 if TYPE_CHECKING:
     from svmcompile.ir.node import At
 
 KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
+KERNEL_SHAPES: dict[str, Shape] = {
+    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
+}  # fmt: skip
 SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 LEAST, MOST = 0.001, 0.999  # of an inlier, below and above all marks
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
@@ -52,6 +55,11 @@ class Kernel:
             return dots
         dots = self.gamma * dots + self.coef0
         return power(dots, self.degree) if self.kind == "poly" else np.tanh(dots)
+
+    @property
+    def shape(self) -> Shape:
+        """The function that makes a kernel value of its argument."""
+        return KERNEL_SHAPES[self.kind]
 
     def text(self) -> str:
         """Stable form for listings: `rbf(gamma=0.25)`."""

@@ -33,9 +33,6 @@ Values = Mapping[str, NDArray[Any]]
 Fact = Literal["float32", "bound"]
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
 SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 MAX_DEGREE = 1 << 16
 
@@ -305,7 +302,7 @@ def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) ->
     """Flops of n kernel values in d dimensions, each entering some sums."""
     if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
         return n * 2 * weights_per_vector
-    return n * (2 * d + shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree) + 2 * weights_per_vector)
+    return n * (2 * d + shape_flops(kernel.shape, kernel.degree) + 2 * weights_per_vector)
 
 
 def shape_flops(shape: str, degree: int) -> int:

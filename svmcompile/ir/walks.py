@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kinds import Flags, Floats, Indices
 from svmcompile.ir.layout import rows_of
-from svmcompile.ir.node import At, need
+from svmcompile.ir.node import At, links_of, need
 from svmcompile.ir.pairs import classes_of, favour, pair_number
 
 Test = Callable[[Indices, Indices], NDArray[np.bool_]]  # (rows, the node of each) -> goes right?
@@ -196,13 +196,12 @@ def most_tests(at: At) -> int:
     return int(most[0, -1])
 
 
-def sound_path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
+def sound_path(at: At) -> None:
     """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
-    leaves = len(starts) - 1
+    links, leaves = links_of(at), len(at.starts) - 1
     ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]
     need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
-    levels = node_depths(links)
-    before = picks.astype(np.int64)
-    need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
+    levels, picks = node_depths(links), at.picks.astype(np.int64)
+    need(bool(((picks < len(at.vectors)) & (~picks < levels)).all()), "a node picks what is not there")
     met = leaf_depths(links)[:leaves]
-    need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")
+    need(bool((np.diff(at.starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")

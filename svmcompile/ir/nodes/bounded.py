@@ -23,7 +23,7 @@ from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import KERNEL_SHAPES, At, Node, Result, Work, dims, need, operands, shape_flops
+from svmcompile.ir.node import At, Node, Result, Work, dims, need, operands, shape_flops
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 
 
@@ -71,7 +71,7 @@ class Adaptive(Node):
         at, cost = self.plain(at), spent(self.plain(rows)) if rows else None
         parts = self.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
         met, others = map(float, parts)
-        per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
+        per_value = 2 * at.x.width + shape_flops(at.kernel.shape, at.kernel.degree)
         return Work(met, met * per_value + others)
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:

@@ -20,19 +20,7 @@ from svmcompile.ir.arithmetic import Arithmetic, Array, Bounded
 from svmcompile.ir.kernel import Kernel, kernel_errors, poisoned, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
 from svmcompile.ir.leaf_layout import Leaf, columns_of, sums_of
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    dims,
-    mean_or_most,
-    need,
-    rising,
-    shape_flops,
-    within,
-)
+from svmcompile.ir.node import At, Node, Result, Work, dims, mean_or_most, need, rising, shape_flops, within
 from svmcompile.ir.whole_numbers import Wholes, whole
 
 MOST_CLASSES = 1 << 15  # pairs of them are counted in 32 bits
@@ -96,7 +84,7 @@ class LeafSums(SumsOfLeaves):
 
     @property
     def shape(self) -> str:
-        return KERNEL_SHAPES[self.kernel.kind]
+        return self.kernel.shape
 
     @property
     def degree(self) -> int:

@@ -12,18 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks, kernel_errors, packed_values, poisoned
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    dims,
-    links_of,
-    need,
-    rising,
-    shape_flops,
-)
+from svmcompile.ir.node import At, Node, Result, Work, dims, need, rising, shape_flops
 from svmcompile.ir.walks import Paths, leaf_depths, path_evaluations, path_sums, paths, sound_path
 
 
@@ -85,7 +74,7 @@ class PathSum(KernelPath):
 
     @property
     def shape(self) -> str:
-        return KERNEL_SHAPES[self.kernel.kind]
+        return self.kernel.shape
 
     @property
     def degree(self) -> int:
@@ -152,7 +141,7 @@ def fit_path(at: At, width: int, **shapes: tuple[int, ...]) -> int:
     leaves, scores = at.bias.shape
     at.fit(d=width, nodes=len(at.children), leaves=leaves, scores=scores, **shapes)
     rising(at.starts, len(at.weights), "coefficients")
-    sound_path(links_of(at), at.picks, at.starts, len(at.vectors))
+    sound_path(at)
     return int(scores)
 
 
