@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 import tokenize
 import zipfile
@@ -142,9 +143,7 @@ def _array(content: bytes) -> NDArray[Any]:
     shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
     if fortran or dtype.str not in TABLE_TYPES:
         raise ValueError(f"table of type {dtype}")
-    count = 1
-    for size in shape:
-        count *= size
+    count = math.prod(shape)
     if count * dtype.itemsize != len(content) - stream.tell():
         raise ValueError("a table does not have the size it claims")
     return np.asarray(np.frombuffer(content, dtype, count, stream.tell()).reshape(shape))

@@ -99,11 +99,9 @@ class Votes:
         if len(at):
             following[at] = self._directly(rows[at], own, others, scores[at], state[at] == 0)
         beaten = np.flatnonzero((following >= 0) & (following < self.k))
-        self._remember(rows[beaten], own, following[beaten], -1)
+        winners = following[beaten]
+        self.signs[rows[beaten], self.pair[own, winners]] = np.where(own < winners, -1, 1)
         return following
-
-    def _remember(self, rows: Wholes, own: int, others: Wholes, won: int) -> None:
-        self.signs[rows, self.pair[own, others]] = won * np.where(own < others, 1, -1)
 
     def _directly(self, rows: Wholes, own: int, others: Wholes, scores: Array, open_: Flags) -> Wholes:
         """The same for rows with open pairs: these go to their direct sums, the least score first."""

@@ -86,7 +86,7 @@ class TaylorSum(Node):
         need(self.fades or not self.sparse, "sparse rows are for sums that fade")
         r = at.axes.shape[1] if own else at.d
         absent = [] if own else ["axes", "middles", "loose"]
-        absent += ["squares", "cubes"][max(orders - 1, 0) :]
+        absent += ["squares", "cubes"][orders - 1 :]
         pyramid = r * (r + 1) * (r + 2) // 6
         at.fit(orders=orders, triangle=r * (r + 1) // 2, pyramid=pyramid, **dict.fromkeys(absent, (1,)))
         need(bool((at.steps > 0).all()), "steps are not above zero")
