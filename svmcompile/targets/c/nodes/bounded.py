@@ -95,7 +95,7 @@ class Bounded(CNode[B]):
     """Sums that stop as soon as they are sure; tables lie for plain code or for vector instructions."""
 
     in_double = "claim"
-    in_vectors = reads_two_tables = True
+    in_vectors = reads_two_tables = seldom_unsure = True
     host_template = ""
 
     @property
