@@ -24,7 +24,6 @@ MOST_SUMS = 4  # that are added to without waiting for each other
 CHUNK = 1024  # rows
 FEW = 3  # rows that go one by one in a batch, too
 MOST_BESIDE = 48  # features of rows that lie side by side in a batch
-TILES = 2  # vectors of such rows that coefficients are multiplied with
 GROUP_BYTES = 5 * 64  # of rows whose sums lie side by side
 ROOM = 16  # in lists, for a whole vector behind the last number
 PERMUTED = 16  # numbers that fit a vector, from which one instruction takes those of several rows
@@ -53,7 +52,7 @@ def taylor_tile(node: ir.TiledTaylor, program: Program, d: int) -> int:
     if not lies_beside(node, program, d):
         return GROUP_BYTES
     most = max(isa.bytes for isa in INSTRUCTION_SETS)
-    tile = TILES * most * (filled_up(filled_up(d, node.lanes), ROWS) + 4)
+    tile = most * (filled_up(filled_up(d, node.lanes), ROWS) + 4)
     first = most * d * (3 if len(program.tables[node.centres]) > 1 else 1)
     return max(tile, first)
 
@@ -76,6 +75,11 @@ def tiled_context(
         "factor": bool((tables[node.factor] != 1).any()),
         "offset": bool(tables[node.offset].any()),
     }
+    sets = [
+        _lanes(isa, node, program, number, d) | _vectors(isa, node, program, d, number, function)
+        for isa in _instruction_sets(node, number, helper, name, beside)
+    ]
+    alike = len({(isa["bytes"], isa["plane_bytes"]) for isa in sets if isa["alone"]}) == 1
     size = 4 if number == "f32" else 8
     return {
         "numbers": NUMBERS[number],
@@ -101,10 +105,8 @@ def tiled_context(
         "nan": "0.0f / 0.0f" if number == "f32" else "0.0 / 0.0",
         "base": vector_names(INSTRUCTION_SETS[-1], size, helper, name)["p"],
         "stores": routed == "walk" or (routed == "sides" and any(scaled.values())),
-        "isas": [
-            _lanes(isa, node, program, number, d) | _vectors(isa, node, program, d, number, function)
-            for isa in _instruction_sets(node, number, helper, name, beside)
-        ],
+        "alike": alike,  # one row by itself has the same code whatever the instruction set
+        "isas": [isa | {"one": sets[-1]["name"] if alike else isa["name"]} for isa in sets],
     }
 
 
@@ -134,8 +136,6 @@ def _lanes(
         "rows_v": isa["v"],
         "rows_u": isa["u"],
         "rows_i": isa["i"],
-        "tiles": TILES,
-        "tile_rows": TILES * isa["lanes"],
         "by_fours": size == 4 and bool(isa["guard"]) and d >= ROWS,
         "permutes": permutes and 1 < leaves <= PERMUTED,
         "permutes_gaps": permutes and cells <= PERMUTED and (leaves == 1 or len(node.gates) > 0),
@@ -162,7 +162,6 @@ def _vectors(
         "q": narrow["p"],
         "v": narrow["v"],
         "w": f"{function}_{isa['name']}_w",
-        "w_bits": f"{function}_{isa['name']}_bits",
         "plane_bytes": plane_bytes,
         "plane_lanes": plane_bytes // size,
         "plane_vectors": planes.shape[0] * beside * size // plane_bytes if planes.ndim == 3 else 0,
