@@ -90,7 +90,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
     program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded)
-    tables, nodes = _tables(file), file.nodes.values()
+    tables, nodes = _tables(file, profile == "host"), file.nodes.values()
     around = tiled(file)
     asked = points(program)
     quantised = quantised_functions(file)
@@ -246,9 +246,9 @@ def _integer(value: int, kind: str) -> str:
     return str(value) if value in INT32 else f"INT64_C({value})"
 
 
-def _table_text(table: NDArray[Any], bulk: bool) -> str:
+def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
     if bulk:
-        return literals.octets(table)
+        return literals.octets(table, literals.HOST_LINE_BYTES if is_host else literals.LINE_BYTES)
     if table.dtype.kind in "iu":
         return literals.wrap([str(value) for value in table.ravel().tolist()])
     return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, _number(table))
@@ -264,7 +264,7 @@ def _c_type(table: NDArray[Any]) -> str:
     return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
 
 
-def _tables(file: CFile) -> list[dict[str, Any]]:
+def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
     for name in emitted_tables(program):
         if name in file.folded:
@@ -283,7 +283,7 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
                 "bytes": table.nbytes,
                 "bulk": bulk,
                 "type": _c_type(table),
-                "text": _table_text(table, bulk),
+                "text": _table_text(table, bulk, is_host),
             }
         )
     return tables
