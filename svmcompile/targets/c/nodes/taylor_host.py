@@ -129,7 +129,7 @@ def _lanes(
 ) -> dict[str, Any]:
     """Vectors with a number from each of several rows."""
     size, (_, leaves, cells, _) = BYTES[number], program.tables[node.gaps].shape
-    permutes = size == 4 and bool(isa["guard"])  # one instruction takes numbers of a vector for several rows
+    in_one = size == 4 and bool(isa["guard"])  # instruction, numbers of a vector for several rows
     return {
         "row_bytes": isa["bytes"],
         "row_lanes": isa["lanes"],
@@ -137,8 +137,8 @@ def _lanes(
         "rows_u": isa["u"],
         "rows_i": isa["i"],
         "by_fours": size == 4 and bool(isa["guard"]) and d >= ROWS,
-        "permutes": permutes and 1 < leaves <= isa["lanes"],
-        "permutes_gaps": isa["lanes"] == PERMUTED and cells <= PERMUTED and (leaves == 1 or len(node.gates) > 0),
+        "permutes": in_one and 1 < leaves <= isa["lanes"],
+        "permutes_gaps": isa["lanes"] == PERMUTED >= cells and (leaves == 1 or len(node.gates) > 0),
     }
 
 
