@@ -21,7 +21,7 @@ MIN_ROW = 4  # rows at least this wide start on a line of their own
 IN_STRING = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in range(256)
 ]
-LINE_BYTES = 64
+LINE_BYTES, HOST_LINE_BYTES = 64, 28  # of a string literal; host code keeps to 120 columns
 WHOLE = ("u8", "i8", "i16", "i32")  # number types without fractions
 # 2^f = 1 + f (c1 + f (c2 + ...)) on [-1/2, 1/2], least worst relative error.
 EXP2_COEFFICIENTS: dict[Number, tuple[float, ...]] = {
@@ -104,10 +104,10 @@ def decimals(table: NDArray[Any], number: str) -> str:
     return ",\n".join(wrap(real(value, number) for value in row) for row in rows)
 
 
-def octets(table: NDArray[Any]) -> str:
-    """A table as string literals of its little-endian bytes, one per line."""
+def octets(table: NDArray[Any], step: int = LINE_BYTES) -> str:
+    """A table as string literals of its little-endian bytes, `step` per line."""
     content = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<")).tobytes()
-    lines = (content[at : at + LINE_BYTES] for at in range(0, len(content), LINE_BYTES))
+    lines = (content[at : at + step] for at in range(0, len(content), step))
     return "\n".join('"' + "".join(map(IN_STRING.__getitem__, line)) + '"' for line in lines)
 
 

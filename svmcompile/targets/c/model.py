@@ -81,7 +81,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
     program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded)
-    tables, nodes = _tables(file), file.nodes.values()
+    tables, nodes = _tables(file, profile == "host"), file.nodes.values()
     around = extra.tiled(file)
     asked = extra.points(program)
     quantised = extra.quantised_functions(file)
@@ -235,17 +235,17 @@ def _integer(value: int, kind: str) -> str:
     return str(value) if value in INT32 else f"INT64_C({value})"
 
 
-def _table_text(table: NDArray[Any], bulk: bool) -> str:
+def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
     """Of half precision, the integers that hold its bits."""
     if bulk:
-        return literals.octets(table)
+        return literals.octets(table, literals.HOST_LINE_BYTES if is_host else literals.LINE_BYTES)
     numbers = table.ravel().view(np.uint16) if table.dtype == np.float16 else table.ravel()
     if numbers.dtype.kind in "iu":
         return literals.wrap(map(str, numbers.tolist()))
     return literals.decimals(table, "f32" if table.dtype == np.float32 else "f64")
 
 
-def _tables(file: CFile) -> list[dict[str, Any]]:
+def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
     for name in emitted_tables(program):
         if name in file.folded:
@@ -264,7 +264,7 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
                 "bytes": table.nbytes,
                 "bulk": bulk,
                 "type": TABLE_TYPES.get(str(table.dtype), f"{table.dtype}_t"),
-                "text": _table_text(table, bulk),
+                "text": _table_text(table, bulk, is_host),
             }
         )
     return tables
