@@ -1,11 +1,11 @@
-"""What `--method auto` takes on many sets, beside the best of all candidates, and whether its promise holds.
+"""What `--method auto` takes on many sets, beside the best of all candidates; whether its promises hold.
 
     SVMCOMPILE_DATA=FOLDER python examples/auto.py [--sets NAME ...] [--budget 2m] [-o out/auto]
 
-Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with, and
-some to report on; the rest are held back from everything and tell the agreement that was reached. Regret is the
-time of what auto took over that of the best candidate under the same limit when all of them are built. Without
-SVMCOMPILE_DATA the sets are those that scikit-learn brings or makes.
+Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with,
+and some to report on; the rest are held back from everything and tell the agreement that was reached.
+Regret is the time of what auto took over that of the best candidate under the same limit when all of
+them are built. Without SVMCOMPILE_DATA the sets are those that scikit-learn brings or makes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from papers.common import dense, load
 from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -77,6 +77,9 @@ def made(features: int, classes: int, seed: int) -> Set:
 
 def stored(name: str) -> Callable[[], Set]:
     def read() -> Set:
+        sys.path.insert(0, str(Path(__file__).parent / "papers"))
+        from common import dense, load
+
         data = load(name)
         parts = [(data["X"], data["y"])] + ([(data["X_test"], data["y_test"])] if "X_test" in data else [])
         return np.concatenate([dense(X) for X, _ in parts]), np.concatenate([y for _, y in parts])
@@ -157,16 +160,22 @@ def table(lines: list[Line]) -> str:
     """The lines, and what they show together."""
     head = "| set | limit | auto takes | reached on rows held back | time over the best's | seconds |"
     cells = [
-        f"| {one.name} | {one.limit} | {one.taken} | {one.reached:.4f} | {one.regret:.2f} | {one.seconds:.0f} |"
+        f"| {one.name} | {one.limit} | {one.taken} | {one.reached:.4f} | {one.regret:.2f} "
+        f"| {one.seconds:.0f} |"
         for one in lines
     ]
     kept, regrets = sum(one.kept for one in lines), [one.regret for one in lines]
-    last = f"promise kept in {kept} of {len(lines)} cases; regret {np.median(regrets):.2f} in the median, {max(regrets):.2f} at most"
+    last = (
+        f"promise kept in {kept} of {len(lines)} cases; "
+        f"regret {np.median(regrets):.2f} in the median, {max(regrets):.2f} at most"
+    )
     return "\n".join([head, "|---|---|---|---|---|---|", *cells, "", last])
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--sets", nargs="*", help="only these")
     words.add_argument("--budget", default="2m", help="of each search by auto")
     words.add_argument("-o", "--output", type=Path, default=Path("out/auto"))
@@ -177,7 +186,10 @@ def main() -> None:
             continue
         for line in Case.of(name, read).lines(given.budget, given.output):
             lines.append(line)
-            print(f"{line.name}: {line.limit}: {line.taken}, {line.reached:.4f}, {line.regret:.2f}", flush=True)
+            print(
+                f"{line.name}: {line.limit}: {line.taken}, {line.reached:.4f}, {line.regret:.2f}",
+                flush=True,
+            )
         (given.output / "auto.json").write_text(json.dumps([replace(one).__repr__() for one in lines]))
     print(table(lines))
 

@@ -1,7 +1,7 @@
-"""The API: a model in, a program, its files, and what is known of them out.
+"""The API: takes a model, gives a program, its files, and a report on them.
 
-A model is opened once, accelerated by a method and optimised: a program. To emit it is to prepare it for
-numbers and profile, to lower it once for each file of C, and to report on what came out.
+`compile` opens a model, accelerates it by a method and optimises it: a program. `emit` prepares that for
+number type and profile, lowers it once for each C file, and reports on what came out.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def compile(  # the name users know; the builtin is not needed here
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
-    `options` are the method's own; `svmcompile methods` lists them. `method="auto"` tries all methods on
-    parts of X and takes the best under your limits: same_labels, agreement, accuracy_loss, latency,
-    max_bytes and others (docs/auto.md); `emit` then uses the form that was chosen. `n_features`
-    is for LIBSVM files, which do not store it. `most_probable` gives the label of
-    the largest probability, as LIBSVM's predict does with -b 1. `measure` builds the C of the method, of
-    its variants and of the exact sum, and keeps what is quickest on rows of X. A `DTSVMClassifier` and a
-    stored program (.svmc) are compiled already.
+    `X` are rows like those to come, which some methods need. `options` are the method's own; `svmcompile
+    methods` lists them. `method="auto"` tries the methods on parts of X and takes the best under your
+    limits: same_labels, agreement, accuracy_loss, latency, max_bytes and others (docs/auto.md).
+    `n_features` is for LIBSVM files, which do not store it. `most_probable` gives the label of the largest
+    probability, as LIBSVM's svm-predict -b 1 does. `measure` builds the C of the method, of its variants
+    and of the exact sum, and keeps the quickest on rows of X. A `DTSVMClassifier` and a stored program
+    (.svmc) are compiled already.
     """
     model = open_model(
         source, trust_pickle=trust_pickle, n_features=n_features, most_probable=most_probable
@@ -98,21 +98,21 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
 ) -> Files:
-    """The files of a program, as {file name: content}, for one target or several.
+    """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
-    Precision is "f32" and profile "host" unless you or method "auto" have chosen others. The profile
-    matters for C: "host" is fast on processors with vector instructions and needs GCC
-    or clang, "portable" is plain C99, "device" is for microcontrollers: no double, unless `soft_double`
-    allows what a claim rests on, and as little stack as can be.
+    `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
+    for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
+    C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
+    where a claim needs it.
     C stores support vectors by feature, without their zeros, where that pays (never for devices);
     `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
     precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
-    With the original `model` the report tells the agreement of the emitted code on rows `X`, and its
-    accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are rows
-    like those to come: they tell the page of target wasm the range of each feature. A `kit` (arduino,
-    platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout of that
-    system, under KIT/NAME/.
-    Precisions q15 and q7 need rows `X` or `ranges`, and take rows as they are `given`; see `quantise`.
+    If you give the original `model`, the report states the agreement of the emitted code on rows `X` and
+    its accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are
+    rows like those to come: the page of target wasm takes the range of each feature from them. A `kit`
+    (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout
+    of that system, under KIT/NAME/.
+    Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     """
     auto = program.origin.details.get("auto", {}) if precision is profile is tables is None else {}
     return emit_files(
@@ -124,11 +124,11 @@ def emit(
 
 
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
-    """A compiled model from an output folder, ready to predict.
+    """Load a compiled model from an output folder, ready to predict.
 
-    C is built with the C compiler at hand (once: a cache is keyed by content)
-    and runs in `n_jobs` threads; ONNX runs in onnxruntime where that is
-    installed, in one thread; WebAssembly in wasmtime, in one thread.
+    C is built with the C compiler at hand (once: the result is cached by content)
+    and runs in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the
+    slow reference of onnx), WebAssembly in wasmtime, each in one thread.
     """
     stem, program = find_program(folder, name)
     here = targets_in(Path(folder), stem)
@@ -149,7 +149,7 @@ def verify(
     name: str | None = None,
     trust_pickle: bool = False,
 ) -> Any:
-    """Original, interpreter and every emitted form side by side on the rows; a `Report`."""
+    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`."""
     from svmcompile.flow.evaluation import compare_forms
 
     stem, program = find_program(folder, name)
@@ -171,10 +171,10 @@ def check_certificate(
     every_leaf: bool = False,
     trust_pickle: bool = False,
 ) -> Any:
-    """Confirm or refute, in many digits, what Taylor polynomials promise; a `CertificateReport`.
+    """Check in many digits what the polynomials of `certified` promise; gives a `CertificateReport`.
 
-    The sum meant is that of the model, or without one the program's own in double. `every_leaf` checks the
-    polynomials about all centres, not only the one a row is taken to. Needs the extra `proof`.
+    They are compared with the sum of the model, or without one with the program's own in double. With
+    `every_leaf` it checks those about all centres, not only the row's own. Needs the extra `proof`.
     """
     from svmcompile.verification.certificate import check_rows
 

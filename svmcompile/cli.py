@@ -13,21 +13,25 @@ import typer
 from svmcompile.commands import options
 from svmcompile.errors import SvmCompileError
 
+# A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
+NAMES = (
+    "compile",
+    "explore",
+    "train",
+    "convert",
+    "inspect",
+    "verify",
+    "predict",
+    "bench",
+    "methods",
+    "demo",
+)
 COMMANDS: dict[str, type[options.Options]] = {
-    "compile": options.CompileOptions,
-    "explore": options.ExploreOptions,
-    "train": options.TrainOptions,
-    "convert": options.ConvertOptions,
-    "inspect": options.InspectOptions,
-    "verify": options.VerifyOptions,
-    "predict": options.PredictOptions,
-    "bench": options.BenchOptions,
-    "methods": options.MethodsOptions,
-    "demo": options.DemoOptions,
+    name: getattr(options, f"{name.capitalize()}Options") for name in NAMES
 }
 app = typer.Typer(
     name="svmcompile",
-    help="Compile trained support vector machines to standalone C and ONNX.",
+    help="Compile trained support vector machines to standalone C, ONNX and WebAssembly.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -59,7 +63,7 @@ def _version(wanted: bool) -> None:
 def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Compile trained support vector machines to standalone C and ONNX."""
+    """Compile trained support vector machines to standalone C, ONNX and WebAssembly."""
 
 
 def _add(name: str, kind: type[options.Options]) -> None:

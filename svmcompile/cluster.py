@@ -72,11 +72,7 @@ class Shipped:
 
     path: Path
     label: str | None
-    name: str
-    source: str
-    header: str
-    labels: Labels | None
-    feature_names: tuple[str, ...]
+    model: tuple[str, str, str, Labels | None, tuple[str, ...]]  # name, source, header, labels, features
     n_features: int
     with_scores: bool
 
@@ -90,22 +86,12 @@ def predict_partitions(
     stem, program = find_program(folder, name)
     if scores and program.output("scores") is None:
         raise OptionError("--scores: this model has no decision function")
-    source, header = read_c(folder, stem)
+    model = (stem, *read_c(folder, stem), program.labels, program.input.feature_names)
     files = [file.resolve() for file in partition_files(data)]
-    tasks = [
-        Shipped(
-            file, label, stem, source, header, program.labels, program.input.feature_names,
-            program.n_features, scores,
-        )
-        for file in files
-    ]  # fmt: skip
+    tasks = [Shipped(file, label, model, program.n_features, scores) for file in files]
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
     done = 0
-    with (
-        connected(where),
-        steps("scoring", len(files)) as advance,
-        PredictionWriter(output, kind) as sink,
-    ):
+    with connected(where), steps("scoring", len(files)) as advance, PredictionWriter(output, kind) as sink:
         for values, found in Parallel(return_as="generator")(delayed(score)(task) for task in tasks):
             sink.write(values, found)
             done += len(values)
@@ -115,10 +101,8 @@ def predict_partitions(
 
 def score(task: Shipped) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """What a worker does: labels (or values) of one file, and scores where they are wanted."""
-    model = _built(task.name, task.source, task.header, task.labels, task.feature_names)
-    chunks = iter_data(
-        task.path, label=task.label, n_features=task.n_features, feature_names=task.feature_names
-    )
+    model, names = _build(*task.model), task.model[-1]
+    chunks = iter_data(task.path, label=task.label, n_features=task.n_features, feature_names=names)
     found = [
         (model.predict(chunk.X), model.decision_function(chunk.X) if task.with_scores else None)
         for chunk in chunks
@@ -129,7 +113,7 @@ def score(task: Shipped) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
 
 
 @lru_cache(maxsize=4)
-def _built(
+def _build(
     name: str, source: str, header: str, labels: Labels | None, feature_names: tuple[str, ...]
 ) -> Any:
     from svmcompile.runtime.c import CModel

@@ -1,8 +1,11 @@
-"""What README, CHANGES, docs and docstrings name is there: files, folders and modules."""
+"""What README, CHANGES, docs and docstrings name is there, links hold, and the README's examples run."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from svmcompile.ir import arithmetic
+from svmcompile.runtime.toolchain import find_compiler
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +28,8 @@ ROOMS = "|".join(path.name for path in (ROOT / "svmcompile").iterdir() if (path 
 PLACE = re.compile(rf"(?<![\w/.<])(?:svmcompile|templates|tests|examples|docs|{ROOMS})/[\w./<>-]*[\w>]")
 FILE = re.compile(r"`([\w./-]+\.(?:py|j2|md))`")
 MODULE = re.compile(r"\bsvmcompile(?:\.[A-Za-z_]\w*)+")
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)")
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def is_there(name: str) -> bool:
@@ -32,6 +37,18 @@ def is_there(name: str) -> bool:
     parts = re.split(r"<[^>]*>", name.rstrip("/"))
     end = re.compile("/" + r"[\w-]+".join(map(re.escape, parts)) + r"(\.j2)?$")
     return any(end.search(path) for path in FILES)
+
+
+def anchors(page: Path) -> set[str]:
+    """What its headings are called in links, as GitHub calls them."""
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def leads_somewhere(page: Path, link: str, anchor: str) -> bool:
+    """Is there such a file, and such a heading in it?"""
+    there = page.parent / link if link else page
+    return there.exists() and (not anchor or anchor in anchors(there))
 
 
 def is_importable(name: str) -> bool:
@@ -48,7 +65,8 @@ def test_pages_name_what_is_there(page: Path) -> None:
     named = {*PLACE.findall(text), *FILE.findall(text)} - {"README.md", "CHANGES.md"}
     assert [name for name in sorted(named) if not is_there(name)] == []
     assert [name for name in sorted({*MODULE.findall(text)}) if not is_importable(name)] == []
-    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+    links = LINK.findall(FENCED.sub("", text))
+    assert [link for link in links if not leads_somewhere(page, *link)] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -59,6 +77,10 @@ def test_modules_name_files_that_are_there(path: Path) -> None:
 def test_what_is_gone_is_missed() -> None:
     assert is_there("svmcompile/ir/nodes/<family>.py") and is_there("templates/kits/zephyr")
     assert not is_there("svmcompile/ir/rules.py") and not is_there("ir/nodes.py")
+    page = ROOT / "README.md"
+    assert leads_somewhere(page, "docs/supported.md", "untrusted-files")
+    assert not leads_somewhere(page, "docs/supported.md", "no-such-heading")
+    assert not leads_somewhere(page, "docs/no-such-page.md", "")
     assert is_importable("svmcompile.api.emit") and not is_importable("svmcompile.pipeline.compile")
 
 
@@ -73,3 +95,57 @@ def test_the_architecture_page_tells_what_the_code_says() -> None:
     assert [name for name in ROOMS.split("|") if f"| `{name}` |" not in page] == []
     for name in ("BLOCK", "SEGMENT", "LONG"):
         assert f"| `{name}` | {getattr(arithmetic, name)} |" in page
+
+
+def script(path: Path, *words: str) -> None:
+    """A command of that name, which calls another."""
+    path.write_text(f'#!/bin/sh\nexec {" ".join(words)} "$@"\n')
+    path.chmod(0o755)
+
+
+@pytest.mark.compile
+@pytest.mark.skipif(os.name != "posix", reason="the README's commands are for a shell")
+def test_the_readme_works_in_an_empty_folder(tmp_path: Path) -> None:
+    """Its blocks in order: Python and shell are run, C is saved, and built with warnings as errors."""
+    commands, folder = tmp_path / "commands", tmp_path / "empty"
+    commands.mkdir()
+    folder.mkdir()
+    script(commands / "svmcompile", sys.executable, "-m", "svmcompile")
+    script(commands / "cc", *find_compiler(), "-Wall", "-Wextra", "-Werror")
+    place = {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    printed = ""
+    for language, code in FENCED.findall((ROOT / "README.md").read_text(encoding="utf-8")):
+        if language == "c":
+            (folder / "flower.c").write_text(code)
+            continue
+        shell = [sys.executable, "-c"] if language == "python" else ["sh", "-e", "-c"]
+        done = subprocess.run(
+            [*shell, code], cwd=folder, env={**os.environ, **place}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        printed += done.stdout
+    assert "labels that differ: 0\n" in printed
+    assert "holds" in printed and printed.endswith("class 2\n")
+
+
+def table(page: Path, heading: str) -> list[list[str]]:
+    """The cells of the first table whose heading begins so."""
+    text = page.read_text(encoding="utf-8")
+    lines = text[text.index(heading) :].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "---" not in line]
+
+
+def test_the_readme_tells_what_was_measured() -> None:
+    """Its two small tables are drawn from those of docs/measured.md."""
+    readme, measured = ROOT / "README.md", ROOT / "docs/measured.md"
+    digits = {
+        (row[0], *row[3:4], *row[5:]) for row in table(measured, "| method | target |") if row[1] != "ONNX"
+    }
+    assert {tuple(row) for row in table(readme, "| method | same labels |")} <= digits
+    titles, *models = table(measured, "| model | our C, us per row |")
+    (_, *peers), *lines = table(readme, "| | scikit-learn |")
+    for at, line in enumerate(lines):  # one row per call, then batches
+        for peer, cell in zip(peers, line[1:], strict=True):
+            ratios = [model[titles.index(peer)] for model in models]
+            ratios = sorted((one.split(" / ")[at] for one in ratios if one != "-"), key=float)
+            assert cell == f"{ratios[0]} to {ratios[-1]}", f"{peer}, {line[0]}"

@@ -32,8 +32,8 @@ from common import dense, split, table
 import svmcompile as sc
 from svmcompile import lower
 from svmcompile.accelerate.bounds.choose import Instead
-from svmcompile.accelerate.certified import choose, fallback, method, options, plan
-from svmcompile.accelerate.certified.fallback import bounds
+from svmcompile.accelerate.certified import choose, fallback, method, options
+from svmcompile.accelerate.certified.fallback import bounds, most_jets
 from svmcompile.accelerate.certified.votes import votes
 from svmcompile.accelerate.certified.votes.choose import Chooser
 from svmcompile.accelerate.certified.votes.pairs import Pairs
@@ -124,13 +124,13 @@ def give(value: Any) -> Callable[..., Any]:
 
 
 def one_jet(d: int, room: int) -> int:
-    return min(1, fallback.most_jets(d, room))
+    return min(1, most_jets(d, room))
 
 
 TWO_CLASSES = (
     Variant("order 3", lambda one: choice(one).get("order") == 3, patched(RbfSum, most_order=2)),
     Variant("centres", lambda one: choice(one).get("leaves", 1) > 1, options={"leaves": 1}),
-    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(method, choose_gates=give(()))),
+    Variant("gates", lambda one: any(choice(one).get("gates", ())), patched(choose, choose_gates=give(()))),
     Variant(
         "axes",
         lambda one: choice(one).get("rank", 0) > 0,
@@ -138,12 +138,12 @@ TWO_CLASSES = (
     ),
     Variant("sums of squares", lambda one: bool(choice(one)), patched(spectra, _sharpen=give(None))),
     Variant("picks", lambda one: choice(one).get("sparse", False), patched(choose, _sparse_forms=give([]))),
-    Variant("early", lambda one: "early_rank" in choice(one), patched(method, early_front=give(None))),
+    Variant("early", lambda one: "early_rank" in choice(one), patched(choose, early_front=give(None))),
     Variant("guarded", has(ir.Guard), patched(method, guarded_cost=give(math.inf))),
-    Variant("direct", stage("the sum"), patched(plan, direct=bounds)),
-    Variant("anytime", stage("its bounds"), patched(plan, bounds=give(Instead("switched off")))),
+    Variant("direct", stage("the sum"), patched(fallback, direct=bounds)),
+    Variant("anytime", stage("its bounds"), patched(fallback, bounds=give(Instead("switched off")))),
     Variant("jets", has(ir.JetSum), patched(options, WITHOUT_JETS=TUNES)),
-    Variant("blocks", has(ir.JetSum), patched(plan, most_jets=one_jet)),
+    Variant("blocks", has(ir.JetSum), patched(fallback, most_jets=one_jet)),
 )
 LAYOUTS = (
     Variant("vectors", side_by_side, patched(lower, tile_taylor=give(None)), layout=True),
@@ -158,7 +158,7 @@ SEVERAL_CLASSES = (
     Variant("order 2", lambda one: choice(one).get("order") == 2, options={"order": 1}),
     Variant("centres", lambda one: choice(one).get("centres", 1) > 1, options={"leaves": 1}),
     Variant("axes", lambda one: choice(one).get("rank", 0) > 0, options={"rank": 0}),
-    Variant("sharper", has(ir.TaylorVote), patched(Chooser, _sharpened=lambda _, one: one)),
+    Variant("sharper", has(ir.TaylorVote), patched(Chooser, _sharpen=lambda _, one: one)),
     Variant("zeros", has(ir.TaylorVote), patched(Pairs, sparse=False)),
     Variant("anytime", has(ir.BoundedVote), patched(votes, _anytime=give(None))),
 )

@@ -37,7 +37,6 @@ from svmcompile.accelerate.dtsvm.training import (
     Tried,
     fitted,
     leaf_rule,
-    plan_of,
     scaling_of,
     thetas,
     tree_search,
@@ -72,7 +71,7 @@ def measure(name: str, options: TrainOptions, seed: int, limit: float) -> dict[s
     plain, _ = tree_search(rows, data.n_classes, options, workers_of(options))
     search = TimedSearch(**{key: getattr(plain, key) for key in plain.__dataclass_fields__})
     grown = time.process_time() - begin
-    best, tried = search.best(thetas(options), plan_of(options))
+    best, tried = search.best(thetas(options), options)
     chosen = at_ceiling(data, best.theta, best.ceiling, options)
     result: dict[str, Any] = {"name": name, "mode": options.mode, "rows": len(data.X)}
     result |= {"C": best.theta.C, "gamma": best.theta.kernel.gamma, "ceiling": best.ceiling, **chosen}
@@ -96,7 +95,7 @@ def measure_rivals(name: str, options: TrainOptions, seed: int) -> dict[str, Any
     """Random groups and bagging, with the same grid."""
     data = sixths(name, seed)
     rule, grid = leaf_rule(options.mode, data.n_classes), thetas(options)
-    lots = random_groups(data, grid, rule, plan_of(options), options.iterations)
+    lots = random_groups(data, grid, rule, options, options.iterations)
     return {"rdsvm": asdict(lots), "bagging": asdict(bagging(data, grid, rule, options.iterations))}
 
 

@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from svmcompile.accelerate.dtsvm.leaves import LeafRule, Task, Theta, fit, predict
+from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.program import Scaling
-from svmcompile.accelerate.dtsvm.training import Plan, Rows, Search
+from svmcompile.accelerate.dtsvm.training import Rows, Search
 from svmcompile.accelerate.dtsvm.tree import Partition, rows_by_leaf
 from svmcompile.accelerate.dtsvm.work import Workers
 
@@ -54,7 +55,7 @@ def cart(data: Sixths) -> Result:
 
 
 def random_groups(
-    data: Sixths, thetas: Sequence[Theta], rule: LeafRule, plan: Plan, iterations: int
+    data: Sixths, thetas: Sequence[Theta], rule: LeafRule, plan: TrainOptions, iterations: int
 ) -> Result:
     """RDSVM: rows fall into groups by lot, those to classify too."""
     scaling, generator = Scaling.to_unit(data.X), np.random.default_rng(1)

@@ -1,11 +1,11 @@
-"""The whole peer comparison: trains, compiles and races seven models, then rewrites the README's table.
+"""The whole peer comparison: trains, compiles and races seven models, then rewrites docs/measured.md.
 
     python examples/peers/peers.py               all models
-    python examples/peers/peers.py digits a9a    some, without touching the README
+    python examples/peers/peers.py digits a9a    some, without touching the page
 
 Figures and charts go to out/peers/NAME/{bench.json, bench.svg}. Set
 SVMCOMPILE_DATA to a folder of real data (see peer_data.py); without it,
-generated data of the same shapes is used and the README is left alone.
+generated data of the same shapes is used and the page is left alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svmcompile.files import write_file
 from svmcompile.flow.emission import PROFILES
 
 OUTPUT = Path("out/peers")
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/measured.md"
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 PROFILE = "host" if "host" in PROFILES else "portable"
 
@@ -103,7 +103,7 @@ def _short(ratio: float) -> str:
 
 
 def report(results: Mapping[str, dict[str, Any]]) -> str:
-    """What stands between the README's markers."""
+    """What stands between the page's markers."""
     some = next(iter(results.values()))
     ours = {name: _of(result, "ours") for name, result in results.items()}
     text = TEXT.format(
@@ -130,11 +130,11 @@ def _of(result: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
 
 
 def rewrite(text: str, content: str) -> str:
-    """The README with new content between the markers."""
+    """The page with new content between the markers."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"the README has no {BEGIN} ... {END}")
+        raise SystemExit(f"{PAGE.name} has no {BEGIN} ... {END}")
     return f"{head}{BEGIN}\n{content}\n{END}{tail}"
 
 
@@ -148,7 +148,7 @@ def main(words: list[str]) -> None:
     content = report(results)
     print(content)
     if data_folder() is not None and not words:
-        write_file(README, rewrite(README.read_text(encoding="utf-8"), content))
+        write_file(PAGE, rewrite(PAGE.read_text(encoding="utf-8"), content))
 
 
 if __name__ == "__main__":

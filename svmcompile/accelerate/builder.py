@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.front import Front
 from svmcompile.model.head import Head, own_head
 from svmcompile.model.svm import SVM
+
+SOME_ROWS = 2000  # enough to measure the work per row
 
 
 class Builder:
@@ -33,6 +36,12 @@ class Builder:
         self.tables[name] = np.asarray(array, dtype=np.int32)
         return name
 
+    def hold(self, tables: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Tables under their names, as keywords for a node whose fields are called the same."""
+        for name, table in tables.items():
+            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        return {name: name for name in tables}
+
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
         """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
@@ -41,8 +50,7 @@ class Builder:
         """
         front = (front or self.svm.front).in_float32().reading(x, own)
         self.body.extend(front.nodes)
-        for name, table in front.tables.items():
-            (self.table if table.dtype.kind == "f" else self.indices)(name, table)
+        self.hold(front.tables)
         return front.out
 
     def exact_sums(self, out: str = "sums", own: str = "", x: str | None = None, row: str = "x") -> str:
@@ -83,8 +91,26 @@ class Builder:
         self.body.append(ir.Widen("wide_row", "x"))
         return self.exact_sums(out, "exact_", row="wide_row")
 
+    def row_and_exact(self, front: Front) -> tuple[str, str]:
+        """Nodes for the row that `front` prepares, and for what rows in doubt come to in double; two names.
+
+        The latter is the SVM's own sum, or the label of its own sums where there are several.
+        """
+        counts, exact = self.svm.counts, "exact"
+        if not counts and self.svm.n_sums == 1:
+            self.exact_in_double()
+        else:
+            sums, exact = self.exact_in_double("exact_sums"), "exact_label"
+            self.body.append(ir.Vote(exact, sums, len(counts)) if counts else ir.ArgMax(exact, sums))
+        return self.preprocess("bounded_", front=front), exact
+
+    def label_program(self, sums: str, method: str, notes: tuple[str, ...] = (), **origin: Any) -> Program:
+        """The program whose one output is the label: the head's of one sum, or without `sums` a node's."""
+        self.body.extend(head_nodes(self.svm, sums) if sums else [])
+        return self.program([Output("label", "label")], method, Claim.SAME_LABEL, notes, **origin)
+
     def finish(
-        self, sums: str, method: str, claim: Claim, notes: tuple[str, ...] = (), **origin: Any
+        self, sums: str, method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """Heads over the kernel sums, and the program."""
         head = head_of(self.svm).reading(sums)
@@ -93,18 +119,13 @@ class Builder:
         return self.program(head.outputs, method, claim, notes, **origin)
 
     def program(
-        self,
-        outputs: Sequence[Output],
-        method: str,
-        claim: Claim,
-        notes: tuple[str, ...] = (),
-        **origin: Any,
+        self, outputs: Sequence[Output], method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """The program of the nodes so far."""
         svm = self.svm
-        own = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
-        told = {key: value for key, value in own.items() if value is not None}
-        origin["details"] = {**told, **origin.get("details", {})}
+        facts = {"noise_scale": svm.noise_scale, "most_probable": svm.most_probable or None}
+        known = {key: value for key, value in facts.items() if value is not None}
+        origin["details"] = {**known, **origin.get("details", {})}
         return Program(
             input=Input(svm.n_features, "x", svm.feature_names),
             body=tuple(self.body),
@@ -122,6 +143,18 @@ class Builder:
                 **origin,
             ),
         )
+
+
+def remarked(program: Program, rows: NDArray[Any], notes: Sequence[str]) -> Program:
+    """The program with notes, one more where the exact sum takes less work on rows like these."""
+    cost = program.cost(rows[:: -(-len(rows) // SOME_ROWS)])
+    notes = [*program.origin.notes, *notes]
+    if cost.mean_flops > cost.exact_flops:
+        notes.append(
+            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
+            f"this program takes {cost.mean_flops:,.0f}"
+        )
+    return program.replace(origin=replace(program.origin, notes=tuple(notes)))
 
 
 def head_of(svm: SVM) -> Head:

@@ -13,7 +13,7 @@ from svmcompile.model.svm import SVM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactOptions:
-    """Every support vector is met; same decision values as the original."""
+    """Evaluates every support vector; same decision values as the original."""
 
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:

@@ -6,7 +6,8 @@ Methods that train make one of labelled data alone. A new method is one module h
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
@@ -20,10 +21,10 @@ METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
     "anytime": "svmcompile.accelerate.anytime",
     "certified": "svmcompile.accelerate.certified",
-    "dtsvm": "svmcompile.accelerate.dtsvm",
-    "h1-tree": "svmcompile.accelerate.h1_tree",
-    "metric-tree": "svmcompile.accelerate.metric_tree",
-    "reduced-set": "svmcompile.accelerate.reduced_set.method",
+    "dtsvm": "svmcompile.accelerate.dtsvm.method",
+    "h1-tree": "svmcompile.accelerate.h1_tree.method",
+    "metric-tree": "svmcompile.accelerate.metric_tree.method",
+    "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 
@@ -92,31 +93,35 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     if chosen.needs_data and data is None:
         raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
     if chosen.needs_vectors and svm.kernel.kind == "precomputed":
-        able = ", ".join(other for other in METHODS if not method(other).needs_vectors)
         raise UnsupportedError(
             f"method {name!r} computes kernels of its own, which a precomputed kernel does not allow; "
-            f"methods that do without: {able}"
+            f"methods that do without: {_names(lambda other: not other.needs_vectors)}"
         )
     parsed = parse_options(name, chosen.options, options)
     return _with_options(chosen.run(_taken(svm, name, chosen), data, parsed), parsed)
 
 
+def _names(able: Callable[[Method], Any]) -> str:
+    """The methods that are able to do something, for errors."""
+    return ", ".join(name for name in METHODS if able(method(name)))
+
+
 def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
     """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
     if svm.parts and not (chosen.takes_parts or (chosen.takes_alike and svm.parts_are_alike)):
-        able = ", ".join(other for other in METHODS if method(other).takes_parts)
         more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""
         raise UnsupportedError(
             f"method {name!r} works on one kernel machine, and {svm.source.kind} holds "
-            f"{len(svm.parts)} with kernels or preprocessing of their own; use method {able}{more}"
+            f"{len(svm.parts)} with kernels or preprocessing of their own; "
+            f"use method {_names(lambda other: other.takes_parts)}{more}"
         )
     if chosen.takes_heads or not (svm.head or svm.has_probabilities):
         return svm if chosen.takes_heads else replace(svm, sample_offset=None)
     if svm.head or svm.most_probable:
-        able = ", ".join(other for other in METHODS if method(other).takes_heads)
         raise UnsupportedError(
             f"method {name!r} keeps labels that each sum or pair of sums decides, and {svm.source.kind} "
-            f"makes more of its sums; methods that keep all of them: {able}"
+            "makes more of its sums; methods that keep all of them: "
+            f"{_names(lambda other: other.takes_heads)}"
         )
     note = f"method {name} keeps no values that probabilities could be made of; they are left out"
     return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
@@ -126,7 +131,7 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
     """The program a method makes of labelled rows, without an SVM."""
     chosen = method(name)
     if chosen.train is None or chosen.train_options is None:
-        able = ", ".join(other for other in METHODS if method(other).train) or "none"
+        able = _names(lambda other: other.train) or "none"
         raise OptionError(f"method {name!r} needs a trained SVM; methods that train: {able}")
     if data.y is None:
         raise OptionError(
@@ -164,6 +169,38 @@ def parse_options(name: str, wanted: type, given: Mapping[str, Any]) -> Any:
         assert default is not MISSING, "every option has a default"
         values[key] = _convert(name, key, value, type(default))
     return wanted(**values)
+
+
+def check_options(
+    name: str,
+    options: Any,
+    known: Mapping[str, Sequence[str]] | None = None,
+    least: Mapping[str, float] | None = None,
+    within: Mapping[str, tuple[float, float]] | None = None,
+    shares: Sequence[str] = (),
+    infinite: Sequence[str] = (),
+) -> None:
+    """Refuse unknown texts, and numbers that are too small, out of range, no shares, or not finite.
+
+    Those named in `infinite` may be infinite, never NaN.
+    """
+    values = {field.name: getattr(options, field.name) for field in fields(options)}
+    for key, texts in (known or {}).items():
+        if values[key] not in texts:
+            raise OptionError(f"{name}: {key}={values[key]!r} is unknown; known: {', '.join(texts)}")
+    for key, low in (least or {}).items():
+        if not values[key] >= low:
+            raise OptionError(f"{name}: {key} must be at least {low}, got {values[key]}")
+    for key, (low, high) in (within or {}).items():
+        if not low <= values[key] <= high:
+            raise OptionError(f"{name}: {key} must lie within {low} and {high}, got {values[key]}")
+    for key in shares:
+        if not 0 < values[key] < 1:
+            raise OptionError(f"{name}: {key} must lie between 0 and 1, got {values[key]}")
+    for key, value in values.items():
+        refused = math.isnan if key in infinite else lambda number: not math.isfinite(number)
+        if isinstance(value, float) and refused(value):
+            raise OptionError(f"{name}: {key} is not a finite number")
 
 
 def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:

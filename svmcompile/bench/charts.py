@@ -41,13 +41,10 @@ class Drawing:
         self._add("circle", cx=x, cy=y, r=radius, fill=fill, **more)
 
     def text(self, x: float, y: float, words: str, fill: str, size: float = 12, **more: object) -> None:
-        self._shapes.append(
-            f"<text{_attributes({'x': x, 'y': y, 'fill': fill, 'font_size': size, **more})}>"
-            f"{escape(words)}</text>"
-        )
+        tag = _tag("text", x=x, y=y, fill=fill, font_size=size, **more)
+        self._shapes.append(f"{tag}>{escape(words)}</text>")
 
     def render(self) -> str:
-        """The file's text."""
         width, height = number(self.width), number(self.height)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -57,12 +54,12 @@ class Drawing:
         return "\n".join([head, f"<title>{escape(self._title)}</title>", paper, *self._shapes, "</svg>\n"])
 
     def _add(self, shape: str, **attributes: object) -> None:
-        self._shapes.append(f"<{shape}{_attributes(attributes)}/>")
+        self._shapes.append(f"{_tag(shape, **attributes)}/>")
 
 
-def _attributes(attributes: dict[str, object]) -> str:
-    """`font_size=12` becomes ` font-size="12"`; `class_` stands for `class`."""
-    parts = []
+def _tag(shape: str, **attributes: object) -> str:
+    """What a tag begins with: `font_size=12` becomes ` font-size="12"`; `class_` stands for `class`."""
+    parts = [f"<{shape}"]
     for name, value in attributes.items():
         words = number(value) if isinstance(value, (int, float)) else str(value)
         parts.append(f" {name.rstrip('_').replace('_', '-')}={quoteattr(words)}")
@@ -88,7 +85,6 @@ class LogScale:
         return self._start + (math.log10(value) - self.low) * self._unit
 
     def decades(self) -> list[float]:
-        """The powers of ten on the axis."""
         return [10.0**power for power in range(math.ceil(self.low), math.floor(self.high) + 1)]
 
 
@@ -103,16 +99,8 @@ def bar_chart(title: str, subtitle: str, contenders: Sequence[Mapping[str, Any]]
     for via, group, y in _positions(groups):
         drawing.text(MARGIN, y - 8, f"called from {via}", FAINT, 12, font_weight="600")
         for index, one in enumerate(group):
-            weight = "600" if one["ours"] else "400"
-            drawing.text(
-                LABELS - 12,
-                y + index * ROW + BAR - 3,
-                one["name"],
-                INK,
-                12.5,
-                text_anchor="end",
-                font_weight=weight,
-            )
+            style = {"text_anchor": "end", "font_weight": "600" if one["ours"] else "400"}
+            drawing.text(LABELS - 12, y + index * ROW + BAR - 3, one["name"], INK, 12.5, **style)
     panel = (WIDTH - LABELS - GAP - MARGIN) / 2
     _panel(drawing, groups, "us_single", "one row per call", LABELS, panel)
     _panel(drawing, groups, "us_batch", f"batches of {batch:,}", LABELS + panel + GAP, panel)
@@ -154,13 +142,10 @@ def _bar(
     drawing.text(x + length + 6, y + BAR - 3, short(value), INK, 12, font_weight=weight)
 
 
-def line_chart(
-    title: str,
-    subtitle: str,
-    x_title: str,
-    y_title: str,
-    series: Mapping[str, Sequence[tuple[float, float]]],
-) -> str:
+Series = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def line_chart(title: str, subtitle: str, x_title: str, y_title: str, series: Series) -> str:
     """Log-log lines, each named at its end; the first is ours."""
     drawing = Drawing(860, 500, title)
     left, right, top, bottom = 78.0, 640.0, 96.0, 446.0
@@ -188,9 +173,8 @@ def _line(
     drawing: Drawing, name: str, line: list[tuple[float, float]], index: int, name_y: float, right: float
 ) -> None:
     colour = SERIES[index % len(SERIES)]
-    drawing.path(
-        line, colour, stroke_width=3 if index == 0 else 1.75, stroke_linejoin="round", class_="series"
-    )
+    width = 3 if index == 0 else 1.75
+    drawing.path(line, colour, stroke_width=width, stroke_linejoin="round", class_="series")
     for x, y in line:
         drawing.circle(x, y, 3.5 if index == 0 else 2.5, colour)
     weight = "600" if index == 0 else "400"

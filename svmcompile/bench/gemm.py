@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.pairs import favour
 from svmcompile.model.svm import SVM, LabelRule
 
 Matrix = NDArray[np.float32]
@@ -40,7 +41,7 @@ def start(subject: Subject) -> PythonPeer:
 
 def _scores(svm: SVM) -> Callable[[Matrix], Matrix]:
     """All kernel sums of some rows."""
-    weights = sums_matrix(svm).astype(np.float32)
+    weights = np.ascontiguousarray(svm.weights_by_sum.T, np.float32)
     bias = svm.intercepts.astype(np.float32)
     kernel = _rbf(svm) if svm.kernel.kind == "rbf" else _dots(svm)
     return lambda rows: kernel(rows) @ weights + bias
@@ -84,25 +85,6 @@ def _dots(svm: SVM) -> Callable[[Matrix], Matrix]:
     return values
 
 
-def sums_matrix(svm: SVM) -> NDArray[np.float64]:
-    """Weights [vectors, sums]: LIBSVM's layout by class pairs, written out."""
-    if not svm.counts:
-        return np.asarray(svm.coefficients.T)
-    ends = np.cumsum(svm.counts)
-    parts = [slice(end - count, end) for end, count in zip(ends, svm.counts, strict=True)]
-    pairs = class_pairs(len(parts))
-    weights = np.zeros((svm.n_vectors, len(pairs)))
-    for column, (i, j) in enumerate(pairs):
-        weights[parts[i], column] = svm.coefficients[j - 1, parts[i]]
-        weights[parts[j], column] = svm.coefficients[i, parts[j]]
-    return weights
-
-
-def class_pairs(n_classes: int) -> list[tuple[int, int]]:
-    """All pairs i < j, in LIBSVM's order."""
-    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
-
-
 def _decision(svm: SVM) -> Callable[[Matrix], NDArray[Any]]:
     """From sums to answers, by the original's rule."""
     rule = svm.label_rule
@@ -114,10 +96,7 @@ def _decision(svm: SVM) -> Callable[[Matrix], NDArray[Any]]:
     if svm.counts and rule is not LabelRule.VOTE:
         raise LeftOut("is not written for break_ties")
     if rule is LabelRule.VOTE:
-        pairs = class_pairs(len(svm.counts))
-        votes = np.zeros((len(pairs), len(svm.counts)), dtype=np.float32)
-        for row, (i, j) in enumerate(pairs):
-            votes[row, i], votes[row, j] = 1, -1
+        votes = favour(len(svm.counts)).T.astype(np.float32)
         losses = -np.minimum(votes, 0).sum(axis=0)  # every pair that does not vote for i votes for j
         return lambda scores: names[np.argmax((scores > 0).astype(np.float32) @ votes + losses, axis=1)]
     if rule is LabelRule.ARGMAX:

@@ -1,5 +1,7 @@
 """scikit-learn-intelex, in a process of its own: it brings its own threads and maths library.
 
+That process runs this module: orders on standard input, one line of JSON each in return.
+
 It takes over a trained model of two classes; with more it has to train itself,
 which would be another model, so those are left out.
 """
@@ -11,14 +13,14 @@ import json
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
-from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.bench.result import LocalRunner
+from svmcompile.model.svm import LabelRule
 
 RULES = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)
 
@@ -31,14 +33,9 @@ def start(subject: Subject) -> PythonPeer:
     subject.machine()
     if svm.label_rule not in RULES or svm.n_sums != 1 or svm.labels is None:
         raise LeftOut("takes over trained models of two classes only")
-    _store(svm, subject, subject.work)
-    return PythonPeer("scikit-learn-intelex", WorkerRunner(subject), version("scikit-learn-intelex"))
-
-
-def _store(svm: SVM, subject: Subject, folder: Path) -> None:
     kernel = svm.kernel
     np.savez(
-        folder / "intelex.npz",
+        subject.work / "intelex.npz",
         vectors=svm.vectors,
         coefficients=svm.coefficients,
         intercepts=svm.intercepts,
@@ -47,6 +44,7 @@ def _store(svm: SVM, subject: Subject, folder: Path) -> None:
         rows=subject.prepared(),
         batch=np.array(subject.batch),
     )
+    return PythonPeer("scikit-learn-intelex", WorkerRunner(subject), version("scikit-learn-intelex"))
 
 
 class WorkerRunner:
@@ -55,7 +53,7 @@ class WorkerRunner:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "svmcompile.bench.intelex_worker", str(subject.work / "intelex.npz")],
+            [sys.executable, "-m", "svmcompile.bench.intelex", str(subject.work / "intelex.npz")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -88,3 +86,39 @@ class WorkerRunner:
         if not line:
             raise LeftOut("its worker ended early")
         return json.loads(line)
+
+
+def main(path: str) -> None:
+    """Answer `single N`, `batch`, `answers` and `single_answers N` until the input ends."""
+    with np.load(path) as stored:
+        model, rows, batch = _model(stored), stored["rows"], int(stored["batch"])
+    runner = LocalRunner(model.predict, rows, batch)
+    for line in sys.stdin:
+        order, *numbers = line.split()
+        result = np.asarray(getattr(runner, order)(*map(int, numbers)))
+        print(json.dumps(result.tolist()), flush=True)
+
+
+def _model(stored: Any) -> Any:
+    """Its classifier, with the trained numbers put in place of training; the classes are 0 and 1."""
+    import daal4py
+    from sklearnex.svm import SVC
+
+    daal4py.daalinit(1)  # one thread
+    gamma, coef0, degree = stored["parameters"].tolist()
+    vectors = stored["vectors"]
+    model = SVC(kernel=str(stored["kernel"]), gamma=gamma, coef0=coef0, degree=int(degree))
+    model.support_vectors_ = vectors
+    model.dual_coef_ = stored["coefficients"]
+    model.intercept_ = stored["intercepts"]
+    model.classes_ = np.array([0, 1])
+    model.n_features_in_ = vectors.shape[1]
+    model._gamma = gamma
+    model._sparse = False
+    model.class_weight_ = np.ones(2)
+    model._n_support = np.array([len(vectors), 0], dtype=np.int32)
+    return model
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

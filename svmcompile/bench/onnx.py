@@ -44,9 +44,8 @@ def start(subject: Subject) -> CPeer | PythonPeer:
     """The session itself, on float32 rows; from C if that is possible."""
     subject.machine()
     graph = _graph(subject)
-    return c_peer(TITLE, graph.SerializeToString(), graph.graph.output[0].name, subject) or _in_python(
-        graph.SerializeToString(), subject
-    )
+    content, output = graph.SerializeToString(), graph.graph.output[0].name
+    return c_peer(TITLE, content, output, subject) or _in_python(content, subject)
 
 
 def _in_python(graph: bytes, subject: Subject) -> PythonPeer:

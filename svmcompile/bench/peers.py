@@ -19,17 +19,14 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
-# Rivals called from Python: a function that makes a runner of a subject. ONNX Runtime is called
-# from C where its library can be opened.
-PYTHON_PEERS: dict[str, str] = {
+# A function that makes a peer of a subject, to be called from Python or from C. ONNX Runtime is called from
+# C where its library can be opened.
+PEERS = {
     "sklearn": "svmcompile.bench.sklearn:start",
     "sklearn-csr": "svmcompile.bench.sklearn:start_csr",
     "onnxruntime": "svmcompile.bench.onnx:start",
     "intelex": "svmcompile.bench.intelex:start",
     "numpy": "svmcompile.bench.gemm:start",
-}
-# Rivals called from C: a function that makes what the driver needs.
-C_PEERS: dict[str, str] = {
     "libsvm": "svmcompile.bench.libsvm:start",
     "m2cgen": "svmcompile.bench.m2cgen:start",
 }
@@ -67,20 +64,20 @@ class Absent:
     reason: str
 
 
-def chosen(against: tuple[str, ...] | None) -> tuple[str, ...]:
+def choose_peers(against: tuple[str, ...] | None) -> tuple[str, ...]:
     """The rivals asked for, all if none is named; an error for one that is not known."""
-    known = [name for name in (*PYTHON_PEERS, *C_PEERS) if name not in COMPANIONS]
+    known = [name for name in PEERS if name not in COMPANIONS]
     for name in against or ():
         if name not in known:
             raise OptionError(f"unknown peer {name!r}; known: {', '.join(known)}")
     wanted = set(known if against is None else against)
     wanted |= {name for name, other in COMPANIONS.items() if other in wanted}
-    return tuple(name for name in (*PYTHON_PEERS, *C_PEERS) if name in wanted)
+    return tuple(name for name in PEERS if name in wanted)
 
 
 def start(name: str, subject: Subject) -> Any:
     """A `PythonPeer` or a `CPeer`; or an `Absent` that says why there is none."""
-    module, function = (PYTHON_PEERS | C_PEERS)[name].split(":")
+    module, function = PEERS[name].split(":")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of other libraries, about each other

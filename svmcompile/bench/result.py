@@ -50,22 +50,13 @@ class Timed:
 
 def compare(timed: Sequence[Timed]) -> list[Contender]:
     """Ratios to the line `ours` of the same language."""
-    base = {one.via: one.times for one in timed if one.key == "ours"}
-    return [
-        Contender(
-            key=one.key,
-            name=one.name,
-            version=one.version,
-            via=one.via,
-            ours=one.key.startswith("ours"),
-            us_single=one.times.single * 1e6,
-            us_batch=one.times.batch * 1e6,
-            ratio_single=one.times.single / base[one.via].single,
-            ratio_batch=one.times.batch / base[one.via].batch,
-            labels_differing=one.labels_differing,
-        )
-        for one in timed
-    ]
+    base, found = {one.via: one.times for one in timed if one.key == "ours"}, []
+    for one in timed:
+        ours, single, batch = base[one.via], one.times.single, one.times.batch
+        figures = single * 1e6, batch * 1e6, single / ours.single, batch / ours.batch
+        who = one.key, one.name, one.version, one.via, one.key.startswith("ours")
+        found.append(Contender(*who, *figures, one.labels_differing))
+    return found
 
 
 def differing(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Any
+
 from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
 
@@ -9,8 +12,7 @@ from svmcompile.bench.result import LocalRunner
 def start(subject: Subject) -> PythonPeer:
     """predict on float64 rows, which it does not have to convert."""
     subject.machine()
-    runner = LocalRunner(subject.estimator.predict, subject.rows, subject.batch)  # type: ignore[union-attr]
-    return PythonPeer("scikit-learn", runner, _version())
+    return _peer("scikit-learn", subject, subject.rows)
 
 
 def start_csr(subject: Subject) -> PythonPeer:
@@ -19,12 +21,9 @@ def start_csr(subject: Subject) -> PythonPeer:
 
     if not getattr(subject.machine(), "_sparse", False):
         raise LeftOut("")  # a model of dense rows refuses sparse ones: nothing to tell
-    predict = subject.estimator.predict  # type: ignore[union-attr]
-    runner = LocalRunner(predict, csr_matrix(subject.rows), subject.batch)
-    return PythonPeer("scikit-learn, CSR rows", runner, _version())
+    return _peer("scikit-learn, CSR rows", subject, csr_matrix(subject.rows))
 
 
-def _version() -> str:
-    import sklearn
-
-    return str(sklearn.__version__)
+def _peer(title: str, subject: Subject, rows: Any) -> PythonPeer:
+    estimator: Any = subject.estimator
+    return PythonPeer(title, LocalRunner(estimator.predict, rows, subject.batch), version("scikit-learn"))

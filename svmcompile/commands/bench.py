@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from svmcompile import api, errors
 from svmcompile.bench.charts import bar_chart
-from svmcompile.bench.peers import Subject, chosen
+from svmcompile.bench.peers import Subject, choose_peers
 from svmcompile.commands.options import BenchOptions
 from svmcompile.commands.race import Race
 from svmcompile.data import read_data
@@ -35,7 +35,7 @@ THREADS = ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM", "GOTO"
 
 def run(options: BenchOptions) -> dict[str, Any]:
     """The figures; `bench.json` and `bench.svg` as well, if there is an output folder."""
-    chosen(options.peers)
+    choose_peers(options.peers)
     for name in ("batch", "repeats", "rows"):
         value = getattr(options, name)
         if value is not None and value < 1:
@@ -80,7 +80,7 @@ def measure(options: BenchOptions) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="svmcompile-bench-") as work:
         subject, reference, answers = _subject(options, stem, program, Path(work))
         contest = Race(options.folder, stem, subject, answers, options.repeats, options.as_json)
-        result = contest.run(chosen(options.peers))
+        result = contest.run(choose_peers(options.peers))
     return {"reference": reference, **result}
 
 

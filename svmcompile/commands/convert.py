@@ -18,13 +18,7 @@ from svmcompile.files import write_file
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.model.svm import SVM
 
-FORMATS = {
-    ".model": "libsvm",
-    ".skops": "skops",
-    ".joblib": "joblib",
-    ".pkl": "joblib",
-    ".pickle": "joblib",
-}
+FORMATS = {".model": "libsvm", ".skops": "skops"} | dict.fromkeys((".joblib", ".pkl", ".pickle"), "joblib")
 ROWS = 64
 
 

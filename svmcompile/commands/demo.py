@@ -20,6 +20,10 @@ from svmcompile.verification.differential import Backend, compare
 ROWS = 10_000
 TIMED_ROWS = 2_000
 REPEATS = 5
+COLUMNS = (
+    "method", "target", "precision", "agreement", "max_decision_error", "us_per_row", "times_faster",
+    "size",
+)  # fmt: skip
 TARGETS = ("c", "onnx")
 ALL_BUILDS = tuple((precision, target) for precision in PRECISIONS for target in TARGETS)
 BUILDS = tuple(("f32", target) for target in TARGETS)
@@ -39,7 +43,7 @@ def run(options: DemoOptions) -> dict[str, Any]:
         model, X, rows, labels = _train()
         advance(1)
         base = _seconds(model.predict, rows)
-        table = [_row("sklearn", "python", "f64", 1.0, 0.0, base, base, 0)]
+        table: list[tuple[Any, ...]] = [("sklearn", "python", "f64", 1.0, 0.0, base * 1e6, 1.0, 0)]
         ok = True
         for method, chosen, builds in METHODS:
             program = api.compile(model, method=method, X=X, **chosen)
@@ -49,20 +53,17 @@ def run(options: DemoOptions) -> dict[str, Any]:
                 advance(1)
             original = api.open_model(model).reference()
             report = compare("digits", program, original, [backend for backend, _ in built], rows, labels)
-            table += [
-                _row(
-                    method, one.backend, one.precision, one.agreement, one.max_decision_error,
-                    _seconds(backend.runner.predict, rows), base, size,
-                )
-                for one, (backend, size) in zip(report.comparisons, built, strict=True)
-            ]  # fmt: skip
+            for one, (backend, size) in zip(report.comparisons, built, strict=True):
+                seconds = _seconds(backend.runner.predict, rows)
+                figures = one.agreement, one.max_decision_error, seconds * 1e6, base / seconds, size
+                table.append((method, one.backend, one.precision, *figures))
             ok &= report.ok
             advance(1)
     return {
         "output": str(output),
         "rows": len(rows),
         "support_vectors": program.origin.n_support_vectors,
-        "table": table,
+        "table": [dict(zip(COLUMNS, row, strict=True)) for row in table],
         "ok": ok,
     }
 
@@ -104,19 +105,3 @@ def _seconds(predict: Callable[[Any], Any], rows: NDArray[Any]) -> float:
         predict(few)
         times.append(time.process_time() - start)
     return min(times) / len(few)
-
-
-def _row(
-    method: str, target: str, precision: str, agreement: float, error: float | None, seconds: float,
-    base: float, size: int,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "method": method,
-        "target": target,
-        "precision": precision,
-        "agreement": agreement,
-        "max_decision_error": error,
-        "us_per_row": seconds * 1e6,
-        "times_faster": base / seconds,
-        "size": size,
-    }

@@ -15,6 +15,7 @@ from svmcompile.commands.options import ExploreOptions
 from svmcompile.errors import SvmCompileError
 from svmcompile.flow.program import Opened
 from svmcompile.ir.program import Program
+from svmcompile.lower import lower
 
 
 def run(options: ExploreOptions) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _to_try(choice: Choice, model: Opened, rows: Rows) -> tuple[Program | None, 
         return None, None, None
     module = files["explore.wasm"]
     assert isinstance(module, bytes)
-    return program, module, X
+    return lower(program, winner["precision"]), module, X
 
 
 def _cluster(where: str | None) -> Any:

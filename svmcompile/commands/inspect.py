@@ -13,6 +13,11 @@ from svmcompile.flow.evaluation import find_program
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
+REPORTED = (
+    "target", "precision", "profile", "agreement", "accuracy", "max_decision_error",
+    "max_probability_error", "rows", "cost", "device", "vectors",
+)  # fmt: skip
+
 
 def run(options: InspectOptions) -> dict[str, Any]:
     """Facts about a model, a program with its listing, or a folder."""
@@ -33,21 +38,8 @@ def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
     sizes = {item.name: item.stat().st_size for item in sorted(folder.glob(f"{stem}.*"))}
     report = folder / f"{stem}.json"
     emitted = json.loads(report.read_text()) if report.exists() else {}
-    keys = (
-        "target",
-        "precision",
-        "profile",
-        "agreement",
-        "accuracy",
-        "max_decision_error",
-        "max_probability_error",
-        "rows",
-        "cost",
-        "device",
-        "vectors",
-    )
-    chosen = {key: emitted[key] for key in keys if key in emitted}
-    return {**program_facts(program), **chosen, "files": sizes}
+    figures = {key: emitted[key] for key in REPORTED if key in emitted}
+    return {**program_facts(program), **figures, "files": sizes}
 
 
 def program_facts(program: Program) -> dict[str, Any]:

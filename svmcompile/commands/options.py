@@ -61,22 +61,20 @@ class WishOptions:
         Option(help="auto: the model's label on this share of rows to come, say 0.995"),
     ] = None
     accuracy_loss: Annotated[
-        float | None, Option(help="auto: lose no more accuracy than this, for example 0.002; needs labels")
+        float | None, Option(help="auto: lose no more accuracy than this, such as 0.002; needs labels")
     ] = None
-    latency: Annotated[str | None, Option(help="auto: time of one row at most, for example 2us")] = None
+    latency: Annotated[str | None, Option(help="auto: time of one row at most, such as 2us")] = None
     batch_latency: Annotated[
-        str | None, Option(help="auto: time of a row in batches at most, for example 500ns")
+        str | None, Option(help="auto: time of a row in batches at most, such as 500ns")
     ] = None
-    max_bytes: Annotated[str | None, Option(help="auto: tables of at most this size, for example 20K")] = (
-        None
-    )
+    max_bytes: Annotated[str | None, Option(help="auto: tables of at most this size, such as 20K")] = None
     methods: Annotated[
-        str | None, Option(help="auto: methods to try, for example certified,reduced-set  [default: all]")
+        str | None, Option(help="auto: methods to try, such as certified,reduced-set  [default: all]")
     ] = None
     minimise: Annotated[
         str, Option(help="auto: time, batch-time, bytes; with --cpu also instructions, energy")
     ] = "time"
-    budget: Annotated[str, Option(help="auto: how long to search, for example 30s, 2m or 1h")] = "2m"
+    budget: Annotated[str, Option(help="auto: how long to search, such as 30s, 2m or 1h")] = "2m"
     confidence: Annotated[float, Option(help="auto: of what it promises about rows to come")] = 0.95
     tolerance: Annotated[
         float | None,
@@ -84,17 +82,17 @@ class WishOptions:
     ] = None
     seed: Annotated[int, Option(help="auto: of the split into fitting, choosing and reporting rows")] = 0
     jobs: Annotated[int, Option(help="auto: processes  [default: one per core]")] = 0
-    clock: Annotated[
-        str | None, Option(help="auto with --cpu: clock of the processor, for example 48MHz")
-    ] = None
+    clock: Annotated[str | None, Option(help="auto with --cpu: clock of the processor, such as 48MHz")] = (
+        None
+    )
     cpu: Annotated[
-        str | None, Option(help="tell the cost on it, for example cortex-m4f; profile device")
+        str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
     ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, for example 32K")] = None
-    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack")] = None
+    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
+    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
     energy: Annotated[
         float | None,
-        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: of a cycle)"),
+        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
     ] = None
     report_data: Annotated[
         Path | None, Option(help="auto: rows to report on  [default: a part of --data]")
@@ -103,7 +101,7 @@ class WishOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions(WishOptions):
-    """Compile a model: the main job."""
+    """Compile a model to C, ONNX or WebAssembly: the main job."""
 
     model: Model
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
@@ -111,7 +109,7 @@ class CompileOptions(WishOptions):
     set_: Annotated[
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
-    data: Annotated[Path | None, Option(help=FORMATS)] = None
+    data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     label: Label = None
     target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
     kit: Annotated[
@@ -129,35 +127,36 @@ class CompileOptions(WishOptions):
     ] = None
     pick: Annotated[int | None, Option(help="with --from: its number  [default: the one to take]")] = None
     precision: Annotated[
-        str | None, Option(help="f32, f64; in whole numbers q15, q7  [default: f32, or what auto chooses]")
+        str | None,
+        Option(help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]"),
     ] = None
     ranges: Annotated[
-        str | None, Option(help="q15, q7: LOW:HIGH of features, or a file of rows  [default: of --data]")
+        str | None, Option(help="q15, q7: LOW:HIGH of the features, or a file of rows  [default: --data]")
     ] = None
     given: Annotated[
-        str | None, Option("--input", help="q15, q7: rows of whole numbers, u8 or i16  [default: float]")
+        str | None, Option("--input", help="q15, q7: number type of rows, u8 or i16  [default: float]")
     ] = None
     profile: Annotated[
         str | None,
         Option(
-            help="host: vector instructions, GCC or clang; portable: plain C99; device: microcontrollers, "
-            "see --cpu  [default: host, device with kits for devices]"
+            help="host: vector instructions, for GCC and clang; portable: plain C99; device: for "
+            "microcontrollers, see --cpu  [default: host; device with kits for devices]"
         ),
     ] = None
     tables: Annotated[
-        str | None, Option(help="support vectors in C: dense, sparse  [default: by speed], or f16")
+        str | None, Option(help="support vectors in C: dense, sparse  [default: the faster], or f16")
     ] = None
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
     most_probable: Annotated[
-        bool, Option("--most-probable", help="labels by probability, as LIBSVM's predict -b 1")
+        bool, Option("--most-probable", help="give the most probable label, as svm-predict -b 1 does")
     ] = False
     trust_pickle: TrustPickle = False
     soft_double: Annotated[
-        bool, Option("--soft-double", help="profile device: double in software where a claim needs it")
+        bool, Option("--soft-double", help="device: allow software double where a claim needs it")
     ] = False
     measure: Annotated[
-        bool, Option("--measure", help="build the method's variants and keep what is quickest on --data")
+        bool, Option("--measure", help="build the method's variants and keep the quickest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
     as_json: Json = False
@@ -191,7 +190,7 @@ class ExploreOptions(WishOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
-    """Train a program on labelled data, without an SVM; `compile` makes C or ONNX of it."""
+    """Train a program on labelled data, without an SVM. `compile` turns it into C or ONNX."""
 
     data: DataFiles
     output: Annotated[Path, Option("-o", "--output", help=".svmc file")]
@@ -228,7 +227,7 @@ class InspectOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyOptions:
-    """Run original, interpreter, C, ONNX and WebAssembly side by side; exit 1 if a claim is broken."""
+    """Compare C, ONNX and WebAssembly with the original model; exit 1 if a claim is broken."""
 
     folder: Folder
     model: Annotated[Path, Option(help="the original model")]
@@ -237,7 +236,7 @@ class VerifyOptions:
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
-        bool, Option("--certificate", help="check Taylor certificates in many digits instead")
+        bool, Option("--certificate", help="check certificates of `certified` in many digits instead")
     ] = False
     as_json: Json = False
 
@@ -260,7 +259,7 @@ class PredictOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
-    """Time per row beside other ways to run the model, in C and through Python, one thread."""
+    """Time the model per row beside other ways to run it, from C and from Python, on one thread."""
 
     folder: Folder
     data: DataFile
@@ -270,7 +269,7 @@ class BenchOptions:
     ] = None
     rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
     batch: Annotated[int, Option(help="rows per call in batches")] = 2000
-    repeats: Annotated[int, Option(help="turns of each contender; the least time counts")] = 7
+    repeats: Annotated[int, Option(help="runs of each contender; the shortest counts")] = 7
     output: Annotated[Path | None, Option("-o", "--output", help="folder for bench.json and bench.svg")] = (
         None
     )
@@ -287,14 +286,14 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsOptions:
-    """List the methods with claim, needs, options and defaults."""
+    """List the methods with their claims, needs, options and defaults."""
 
     as_json: Json = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """Train a digits SVM, compile it to C and ONNX, verify, time it, print one table."""
+    """Train a digits SVM, compile it to C and ONNX, verify and time it, and print one table."""
 
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")] = Path("out/demo")
     as_json: Json = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +20,27 @@ from svmcompile.bench.probe import Limits, Work, measure_limits
 from svmcompile.bench.result import LocalRunner, Timed, compare, differing, race
 from svmcompile.errors import ToolchainError
 from svmcompile.flow.evaluation import read_c, read_file
-from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
-from svmcompile.targets.templating import template_folder
+from svmcompile.flow.measured import driver_compiler
+from svmcompile.runtime.toolchain import FLAGS, build_library
 
 CHECKED_SINGLES = 50  # rows whose answers from single calls through Python are compared too
-NO_PROGRAM_FLAGS = ("-shared",)
 OUR_GRAPH = "svmcompile ONNX"
 
 
+@dataclass
 class Race:
     """One folder's C code, and what it is compared with."""
 
-    def __init__(
-        self, folder: Path, name: str, subject: Subject, answers: NDArray[Any], repeats: int, quiet: bool
-    ) -> None:
-        self.folder = folder
-        self.name = name
-        self.subject = subject
-        self.expected = answers
-        self.repeats = repeats
-        self.quiet = quiet
-        self.absent: list[Absent] = []
-        self.compiler = Compiler(
-            find_compiler(),
-            tuple(flag for flag in FLAGS if flag not in NO_PROGRAM_FLAGS),
-            template_folder() / "bench",
-        )
+    folder: Path
+    name: str
+    subject: Subject
+    expected: NDArray[Any]  # answers
+    repeats: int
+    quiet: bool
+    absent: list[Absent] = field(default_factory=list)
+    compiler: Compiler = field(default_factory=driver_compiler)
 
     def run(self, rivals: tuple[str, ...]) -> dict[str, Any]:
-        """All figures, ready for JSON."""
         peers = self._start(rivals)
         if "onnxruntime" in rivals:
             peers |= self._our_graph()

@@ -10,18 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from svmcompile.commands.options import (
-    BenchOptions,
-    CompileOptions,
-    ConvertOptions,
-    DemoOptions,
-    ExploreOptions,
-    InspectOptions,
-    MethodsOptions,
-    PredictOptions,
-    TrainOptions,
-    VerifyOptions,
-)
+from svmcompile.commands import options as given
 
 Report = dict[str, Any]
 console = Console(highlight=False)
@@ -47,6 +36,11 @@ def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
+def _print_notes(report: Report) -> None:
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")
+
+
 def size(count: float) -> str:
     """Bytes for a person."""
     for unit in ("B", "KB", "MB"):
@@ -57,7 +51,6 @@ def size(count: float) -> str:
 
 
 def _device(table: Table, cost: dict[str, Any]) -> None:
-    """The cost on a device."""
     how = f"measured on {cost['rows']} rows" if cost["measured"] else "predicted, within a factor of two"
     table.add_row(f"on {cost['cpu']}", how)
     table.add_row("flash", f"{cost['flash_bytes']:,} B")
@@ -68,8 +61,7 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
         table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
 
 
-def compile(report: Report, options: CompileOptions) -> None:
-    """What `compile` made."""
+def compile(report: Report, options: given.CompileOptions) -> None:
     cost = report["cost"]
     if "choice" in report:
         _choice(report["choice"])
@@ -79,38 +71,31 @@ def compile(report: Report, options: CompileOptions) -> None:
     table.add_row("support vectors", str(report["n_support_vectors"]))
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f} (as trained: {cost['exact_flops']:,})")
     table.add_row("tables, scratch", f"{size(cost['table_bytes'])}, {size(cost['scratch_bytes'])}")
-    if report.get("vectors"):
-        table.add_row(
-            "vectors", f"{report['vectors']['storage']} table, {size(report['vectors']['bytes'])}"
-        )
+    if vectors := report.get("vectors"):
+        table.add_row("vectors", f"{vectors['storage']} table, {size(vectors['bytes'])}")
     for saved in report["passes"]:
         flops, tables = saved["flops"], saved["table_bytes"]
         if flops["after"] < flops["before"]:
-            table.add_row(
-                saved["name"],
-                f"{flops['before']:,} -> {flops['after']:,} flops, "
-                f"{size(tables['before'])} -> {size(tables['after'])} in float64",
-            )
+            less = f"{size(tables['before'])} -> {size(tables['after'])} in float64"
+            table.add_row(saved["name"], f"{flops['before']:,} -> {flops['after']:,} flops, {less}")
     _leaves(table, report["details"])
     _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
-    if report.get("max_decision_error") is not None:
-        table.add_row("worst decision error", f"{report['max_decision_error']:.3g}")
-    if report.get("max_probability_error") is not None:
-        table.add_row("worst error of probabilities", f"{report['max_probability_error']:.3g}")
-    if "accuracy" in report:
-        both = report["accuracy"]
+    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
+    for key, title in worst.items():
+        if (error := report.get(f"max_{key}_error")) is not None:
+            table.add_row(title, f"{error:.3g}")
+    if both := report.get("accuracy"):
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
         table.add_row(escape(str(options.output / name)), size(count))
     console.print(table)
-    for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+    _print_notes(report)
     if report.get("fitted_to_these_rows"):
         console.print("note: `svmcompile verify` with other rows tells how it does on those")
 
@@ -122,7 +107,7 @@ def _choice(record: Report) -> None:
         console.print(f"note: {escape(note)}")
 
 
-def explore(report: Report, options: ExploreOptions) -> None:
+def explore(report: Report, options: given.ExploreOptions) -> None:
     """What `explore` found: the sentence, and the candidates worth a look."""
     _choice(report)
     right = ("same label", "us/row", "us in batches", "tables", "flash", "instructions", "seconds")
@@ -174,32 +159,26 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
-def train(report: Report, options: TrainOptions) -> None:
-    """What `train` made."""
+def train(report: Report, options: given.TrainOptions) -> None:
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
     table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
-    table.add_row(
-        "accuracy", f"{report['accuracy']:.4f} of {report['accuracy_rows']:,} rows it was fitted to"
-    )
+    rows = f"{report['accuracy_rows']:,} rows it was fitted to"
+    table.add_row("accuracy", f"{report['accuracy']:.4f} of {rows}")
     for key, value in details.items():
         if isinstance(value, (bool, int, float, str)):
             table.add_row(key.replace("_", " "), f"{value:.5g}" if isinstance(value, float) else str(value))
-    table.add_row(
-        "kernels per row",
-        f"{cost['mean_kernel_evaluations']:,.1f}, at most {cost['max_kernel_evaluations']:,}",
-    )
+    most = f"at most {cost['max_kernel_evaluations']:,}"
+    table.add_row("kernels per row", f"{cost['mean_kernel_evaluations']:,.1f}, {most}")
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f}")
     table.add_row("tables", size(cost["table_bytes"]))
     table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
-    for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+    _print_notes(report)
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
 
 
-def inspect(report: Report, options: InspectOptions) -> None:
-    """What `inspect` found."""
+def inspect(report: Report, options: given.InspectOptions) -> None:
     listing = report.get("listing", "")
     models = report.get("models") or {"": {key: report[key] for key in report if key != "listing"}}
     for name, items in models.items():
@@ -221,32 +200,24 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def verify(report: Report, options: VerifyOptions) -> None:
+def verify(report: Report, options: given.VerifyOptions) -> None:
     """Every form beside the original. Near ties: rows whose label rounding alone may change."""
     if options.certificate:
         _certificates(report)
         return
     right = ("differ", "near ties", "error", "of bound", "accuracy")
-    title = (
-        f"{report['name']} against {report['reference']}, {report['rows']:,} rows, claim {report['claim']}"
-    )
-    table = _table(escape(title), "form", *right, "claim", right=right)
+    title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
+    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, "claim", right=right)
+    probabilities = []
     for one in report["comparisons"]:
-        table.add_row(
-            f"{one['backend']} {one['precision']}",
-            str(one["labels_differing"]),
-            str(one["rows_within_rounding"]),
-            _figure(one["max_decision_error"]),
-            _figure(one["max_error_over_bound"]),
-            "" if one["accuracy"] is None else f"{one['accuracy']:.4f}",
-            "; ".join(one["broken"]) or "holds",
-        )
+        form = f"{one['backend']} {one['precision']}"
+        counts = (str(one[key]) for key in ("labels_differing", "rows_within_rounding"))
+        errors = (_figure(one[key]) for key in ("max_decision_error", "max_error_over_bound"))
+        accuracy = "" if one["accuracy"] is None else f"{one['accuracy']:.4f}"
+        table.add_row(form, *counts, *errors, accuracy, "; ".join(one["broken"]) or "holds")
+        if one["max_probability_error"] is not None:
+            probabilities.append(f"{form} {_figure(one['max_probability_error'])}")
     console.print(table)
-    probabilities = [
-        f"{one['backend']} {one['precision']} {_figure(one['max_probability_error'])}"
-        for one in report["comparisons"]
-        if one["max_probability_error"] is not None
-    ]
     if probabilities:
         console.print(f"worst error of probabilities: {', '.join(probabilities)}")
     if report["accuracy_of_reference"] is not None:
@@ -274,25 +245,19 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
 
 
-def predict(report: Report, options: PredictOptions) -> None:
-    """How many rows were scored."""
+def predict(report: Report, options: given.PredictOptions) -> None:
     console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
 
 
-def methods(report: Report, options: MethodsOptions) -> None:
+def methods(report: Report, options: given.MethodsOptions) -> None:
     """The methods, generated from the code."""
     table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
     for one in report["methods"]:
         listed = _options(one["options"])
         if one["trains"]:
             listed += f"\ntraining: {_options(one['train_options'])}"
-        table.add_row(
-            one["name"],
-            one["claim"],
-            "yes" if one["needs_data"] else "no",
-            one["summary"],
-            listed,
-        )
+        needs = "yes" if one["needs_data"] else "no"
+        table.add_row(one["name"], one["claim"], needs, one["summary"], listed)
     console.print(table)
 
 
@@ -300,29 +265,21 @@ def _options(found: list[dict[str, Any]]) -> str:
     return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
 
 
-def demo(result: Report, options: DemoOptions) -> None:
-    """The one table `demo` ends in."""
+def demo(result: Report, options: given.DemoOptions) -> None:
     right = ("same", "error", "us/row", "faster", "size")
     title = f"digits, {result['support_vectors']} support vectors, {result['rows']:,} rows"
     table = _table(title, "method", "target", "type", *right, right=right)
     for row in result["table"]:
-        table.add_row(
-            row["method"],
-            row["target"],
-            row["precision"],
-            f"{row['agreement']:.1%}",
-            _figure(row["max_decision_error"]),
-            f"{row['us_per_row']:.2f}",
-            f"{row['times_faster']:.1f}x",
-            size(row["size"]) if row["size"] else "",
-        )
+        what = (row[key] for key in ("method", "target", "precision"))
+        same, error = f"{row['agreement']:.1%}", _figure(row["max_decision_error"])
+        speed = f"{row['us_per_row']:.2f}", f"{row['times_faster']:.1f}x"
+        table.add_row(*what, same, error, *speed, size(row["size"]) if row["size"] else "")
     console.print(table)
-    console.print(
-        f"files: {escape(result['output'])}; every claim holds: {'yes' if result['ok'] else 'NO'}"
-    )
+    holds = "yes" if result["ok"] else "NO"
+    console.print(f"files: {escape(result['output'])}; every claim holds: {holds}")
 
 
-def bench(result: Report, options: BenchOptions) -> None:
+def bench(result: Report, options: given.BenchOptions) -> None:
     """Times and ratios; ratios are to ours, called from the same language."""
     right = ("single", "batch", "x single", "x batch", "differ")
     title = (
@@ -333,23 +290,16 @@ def bench(result: Report, options: BenchOptions) -> None:
     )
     table = _table(escape(title), "contender", "from", *right, right=right)
     for one in result["contenders"]:
-        table.add_row(
-            escape(one["name"]),
-            one["via"],
-            f"{one['us_single']:.4g}",
-            f"{one['us_batch']:.4g}",
-            f"{one['ratio_single']:.3g}",
-            f"{one['ratio_batch']:.3g}",
-            str(one["labels_differing"]),
-            style="bold" if one["key"] == "ours" else "",
-        )
+        times = (f"{one[key]:.4g}" for key in ("us_single", "us_batch"))
+        ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
+        figures = (*times, *ratios, str(one["labels_differing"]))
+        table.add_row(escape(one["name"]), one["via"], *figures, style="bold" * (one["key"] == "ours"))
     console.print(table)
     for line in _limits(result):
         console.print(line)
     for one in result["left_out"]:
         console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
-    for note in result["notes"]:
-        console.print(f"note: {escape(note)}")
+    _print_notes(result)
     if options.output is not None:
         paths = (escape(str(options.output / name)) for name in ("bench.json", "bench.svg"))
         console.print(f"files: {', '.join(paths)}")
@@ -369,10 +319,8 @@ def _limits(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def convert(report: Report, options: ConvertOptions) -> None:
-    """What `convert` wrote."""
+def convert(report: Report, options: given.ConvertOptions) -> None:
     for name in report["files"]:
         path = options.output.parent / name
         console.print(f"{escape(str(path))}: {escape(report['source'])} as {report['format']}")
-    for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+    _print_notes(report)

@@ -1,7 +1,7 @@
 """The support table: every estimator of the registries is fitted, compiled, and asked what C and ONNX give.
 
-    python -m svmcompile.commands.support              prints the table
-    python -m svmcompile.commands.support README.md    puts it into a file, between its marks
+    python -m svmcompile.commands.support                      prints the table
+    python -m svmcompile.commands.support docs/supported.md    puts it into a file, between its marks
 
 Nothing in it is written by hand: a model stands in the table because it was compiled.
 """
@@ -12,7 +12,6 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -34,19 +33,9 @@ from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-VARIANTS: dict[str, dict[str, Any]] = {  # arguments that may give more
-    "SVC": {"probability": True},
-    "NuSVC": {"probability": True},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One model: its name, the functions in C for one row, and the outputs in ONNX."""
-
-    name: str
-    c: tuple[str, ...]
-    onnx: tuple[str, ...]
+WITH_MORE = ("SVC", "NuSVC")  # which may give more with probability=True
+Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
+Row = tuple[str, Gives]  # the name of a model, and what it gives
 
 
 def table() -> str:
@@ -65,43 +54,40 @@ def table() -> str:
 
 def _machines() -> Iterator[Row]:
     for name in MACHINES:
-        alone = _row(name, made(name))
-        yield alone
-        if name in VARIANTS:
-            arguments = ", ".join(f"{key}={value}" for key, value in VARIANTS[name].items())
-            variant = _row(f"{name}({arguments})", made(name).set_params(**VARIANTS[name]))
-            if (variant.c, variant.onnx) != (alone.c, alone.onnx):
-                yield variant
+        alone = _gives(make(name))
+        yield name, alone
+        if name in WITH_MORE:
+            more = _gives(make(name).set_params(probability=True))
+            if more != alone:
+                yield f"{name}(probability=True)", more
 
 
 def _wrappers() -> Iterator[Row]:
     """Each wrapper around an SVC, and around one that gives probabilities where that gives more."""
     for name in (*WRAPPERS, *HOLDERS):
-        inner = made("SVC").fit(*points())  # a FrozenEstimator holds a fitted one
-        alone = _row(name, made(name, inner))
-        yield alone
+        alone = _gives(make(name, make("SVC").fit(*points())))  # a FrozenEstimator holds a fitted one
+        yield name, alone
         if name in WRAPPERS:
-            inner = made("SVC").set_params(**VARIANTS["SVC"])
-            around = _row(f"{name}(SVC(probability=True))", made(name, inner))
-            if (around.c, around.onnx) != (alone.c, alone.onnx):
-                yield around
+            more = _gives(make(name, make("SVC").set_params(probability=True)))
+            if more != alone:
+                yield f"{name}(SVC(probability=True))", more
 
 
 def _transformers() -> Iterator[Row]:
     from sklearn.pipeline import make_pipeline
 
     for name in (*TRANSFORMERS, *COMBINED):
-        yield _row(name, make_pipeline(made(name), made("SVC")))
+        yield name, _gives(make_pipeline(make(name), make("SVC")))
 
 
-def made(name: str, inner: Any = None) -> Any:
+def make(name: str, inner: Any = None) -> Any:
     """An estimator that is not fitted yet; one around another is around `inner`, or a LinearSVC."""
     from sklearn.svm import LinearSVC
 
-    make, arguments = _known()[name], _arguments().get(name, {})
-    if "estimator" in signature(make).parameters:
+    kind, arguments = _known()[name], _arguments().get(name, {})
+    if "estimator" in signature(kind).parameters:
         arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
-    return make(**arguments)
+    return kind(**arguments)
 
 
 @cache
@@ -130,11 +116,7 @@ def _arguments() -> dict[str, dict[str, Any]]:
     }
 
 
-def _row(name: str, estimator: Any) -> Row:
-    return Row(name, *_gives(estimator))
-
-
-def _gives(estimator: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _gives(estimator: Any) -> Gives:
     """Functions in C and outputs in ONNX of an estimator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that training did not converge does not matter here
@@ -142,9 +124,8 @@ def _gives(estimator: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     try:
         program = compile(estimator)
     except UnsupportedError as error:
-        raise AssertionError(
-            f"{type(estimator).__name__} is registered but not compiled: {error}"
-        ) from error
+        name = type(estimator).__name__
+        raise AssertionError(f"{name} is registered but not compiled: {error}") from error
     header = str(emit(program, "c", "m", profile="portable")["m.h"])
     return tuple(ROW.findall(header)), _outputs(emit(program, "onnx", "m")["m.onnx"])
 
@@ -164,12 +145,11 @@ def _outputs(content: Any) -> tuple[str, ...]:
 def _markdown(title: str, rows: Iterator[Row]) -> str:
     """A table in which models that give the same share a line."""
     lines = [f"| {title} | C | ONNX |", "|---|---|---|"]
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for row in rows:
-        groups.setdefault((row.c, row.onnx), []).append(row.name)
-    lines += [
-        f"| {_listed(names)} | {_listed(c)} | {_listed(onnx)} |" for (c, onnx), names in groups.items()
-    ]
+    groups: dict[Gives, list[str]] = {}
+    for name, gives in rows:
+        groups.setdefault(gives, []).append(name)
+    for (c, onnx), names in groups.items():
+        lines.append(f"| {_listed(names)} | {_listed(c)} | {_listed(onnx)} |")
     return "\n".join(lines) + "\n"
 
 

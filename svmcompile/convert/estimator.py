@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.convert.libsvm import Layout, layout_of
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.nodes import Node
+from svmcompile.model.libsvm import Layout, layout_of
 from svmcompile.model.svm import SVM, LabelRule
 
 

@@ -15,25 +15,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from svmcompile.data.table import (
-    Columns,
-    Part,
-    Wanted,
-    check_label_length,
-    choose_columns,
-    column_index,
-    number,
-    reading,
-    rows_per_chunk,
-)
+from svmcompile.data import table
 from svmcompile.errors import OptionError, ReadError
 
 Row = tuple[int, list[str]]  # line number, fields
 
 
-def csv_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+def csv_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
     """The file, a chunk of lines at a time."""
-    with reading(path, csv.Error), path.open(newline="", encoding="utf-8-sig") as stream:
+    with table.reading(path, csv.Error), path.open(newline="", encoding="utf-8-sig") as stream:
         rows = _rows(stream)
         line, first = next(rows, (0, []))
         if not first:
@@ -42,23 +32,20 @@ def csv_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
         if not names:
             rows = chain([(line, first)], rows)
         columns = _columns(path, len(first), names, wanted)
-        step = rows_per_chunk(chunk_rows, len(first))
+        step = table.rows_per_chunk(chunk_rows, len(first))
         while part := _Chunk(path, len(first), names, columns).parse(islice(rows, step)):
             yield part
 
 
 def has_header(first: list[str], label: str | None) -> bool:
     """Is the first line one of names?"""
-    index = None if label is None or label in first else column_index(label)
+    index = None if label is None or label in first else table.column_index(label)
     if index is not None and -len(first) <= index < len(first):
         others = [field for at, field in enumerate(first) if at != index % len(first)]
         if all(map(_is_number, others)):
-            return not _is_number(first[index]) and _counts_up(others)
+            counts_up = len(others) > 1 and others == [str(at) for at in range(len(others))]
+            return not _is_number(first[index]) and counts_up
     return not all(map(_is_number, first))
-
-
-def _counts_up(fields: list[str]) -> bool:
-    return len(fields) > 1 and fields == [str(position) for position in range(len(fields))]
 
 
 def _rows(stream: Iterator[str]) -> Iterator[Row]:
@@ -69,18 +56,18 @@ def _rows(stream: Iterator[str]) -> Iterator[Row]:
             yield reader.line_num, fields
 
 
-def _columns(path: Path, width: int, names: tuple[str, ...], wanted: Wanted) -> Columns:
-    if wanted.label is not None and not names and column_index(wanted.label) is None:
+def _columns(path: Path, width: int, names: tuple[str, ...], wanted: table.Wanted) -> table.Columns:
+    if wanted.label is not None and not names and table.column_index(wanted.label) is None:
         raise OptionError(
             f"{path}: has no header line, so the label cannot be {wanted.label!r}; "
             f"give its index, 0 to {width - 1}"
         )
-    return choose_columns(path, width, names, wanted)
+    return table.choose_columns(path, width, names, wanted)
 
 
 def _is_number(text: str) -> bool:
     try:
-        number(text)
+        table.number(text)
     except ValueError:
         return False
     return True
@@ -89,12 +76,12 @@ def _is_number(text: str) -> bool:
 class _Chunk:
     """Turns lines of fields into numbers and labels."""
 
-    def __init__(self, path: Path, width: int, names: tuple[str, ...], columns: Columns) -> None:
+    def __init__(self, path: Path, width: int, names: tuple[str, ...], columns: table.Columns) -> None:
         self.path, self.width, self.names, self.columns = path, width, names, columns
         self.numbers = array("d")
         self.labels: list[str] = []
 
-    def parse(self, rows: Iterable[Row]) -> Part | None:
+    def parse(self, rows: Iterable[Row]) -> table.Part | None:
         """The rows as numbers, one at a time so that their text is never held; None if there are none."""
         for line, fields in rows:
             if len(fields) != self.width:
@@ -105,7 +92,7 @@ class _Chunk:
         if not self.numbers:
             return None
         matrix = np.frombuffer(self.numbers).reshape(-1, len(self.columns.features)).copy()
-        return Part(matrix, None if self.columns.label is None else self.labels, self.columns.names)
+        return table.Part(matrix, None if self.columns.label is None else self.labels, self.columns.names)
 
     def _add(self, line: int, fields: list[str]) -> None:
         features = [fields[column] for column in self.columns.features]
@@ -123,7 +110,7 @@ class _Chunk:
         where = f"{self.path}:{line}"
         if not label.strip():
             raise ReadError(f"{where}: {self._column(self.columns.label or 0)}: the label is empty")
-        return check_label_length(where, label)
+        return table.check_label_length(where, label)
 
     def _blame(self, line: int, fields: list[str]) -> NoReturn:
         """Raise for the first field that is not a number."""

@@ -17,18 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.table import (
-    Columns,
-    Data,
-    Part,
-    Wanted,
-    check_growth,
-    choose_columns,
-    float_matrix,
-    reading,
-    rows_per_chunk,
-    whole_numbers,
-)
+from svmcompile.data import table
 from svmcompile.errors import ReadError
 
 # what numpy's header parser and the zip module are known to raise on broken input
@@ -56,53 +45,55 @@ class Header:
 
 def count_npy(path: Path) -> int:
     """Rows of a `.npy` file, by its header."""
-    with reading(path, *FAULTS), path.open("rb") as stream:
+    with table.reading(path, *FAULTS), path.open("rb") as stream:
         return _matrix_header(str(path), stream, path.stat().st_size).shape[0]
 
 
 def count_npz(path: Path) -> int:
     """Rows of a `.npz` file, by the header of X."""
-    with reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
+    with table.reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
         info = _member(path, archive, "X")
         with archive.open(info) as stream:
             return _matrix_header(f"{path}: X", stream, info.file_size).shape[0]
 
 
-def npy_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+def npy_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
     """A `.npy` matrix by memory map; `--label` is the index of a column."""
-    with reading(path, *FAULTS):
+    with table.reading(path, *FAULTS):
         with path.open("rb") as stream:
             header = _matrix_header(str(path), stream, path.stat().st_size)
         rows, width = header.shape
-        columns = choose_columns(path, width, (), wanted)
+        columns = table.choose_columns(path, width, (), wanted)
         order = "F" if header.fortran else "C"
         stored = np.memmap(path, header.dtype, "r", header.offset, header.shape, order)  # type: ignore[call-overload]
-        step = rows_per_chunk(chunk_rows, width)
+        step = table.rows_per_chunk(chunk_rows, width)
         for start in range(0, rows, step):
             yield split_columns(np.array(stored[start : start + step], order="C"), columns)
 
 
-def read_npz(path: Path, wanted: Wanted) -> Data:
+def read_npz(path: Path, wanted: table.Wanted) -> table.Data:
     """X and, where there is one, y; `--label` names another array than y, or a column of X."""
-    with reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
+    with table.reading(path, *FAULTS), zipfile.ZipFile(path) as archive:
         X = _load(path, archive, "X")
         key = _label_key(archive, wanted)
         y = None if key is None else _load(path, archive, key)
         if y is not None and y.shape != X.shape[:1]:
             raise ReadError(f"{path}: {key} has shape {y.shape}, expected {X.shape[:1]} for X {X.shape}")
-        inside = wanted if key is None else Wanted(None, wanted.n_features, wanted.feature_names)
-        part = split_columns(X, choose_columns(path, X.shape[1], (), inside))
-        return Data(part.X, part.labels if y is None else y)  # type: ignore[arg-type]
+        inside = wanted if key is None else table.Wanted(None, wanted.n_features, wanted.feature_names)
+        part = split_columns(X, table.choose_columns(path, X.shape[1], (), inside))
+        return table.Data(part.X, part.labels if y is None else y)  # type: ignore[arg-type]
 
 
-def split_columns(rows: NDArray[Any], columns: Columns) -> Part:
+def split_columns(rows: NDArray[Any], columns: table.Columns) -> table.Part:
     """Features and label of a matrix."""
     if columns.label is None:
-        return Part(float_matrix(rows))
-    return Part(float_matrix(rows[:, list(columns.features)]), whole_numbers(rows[:, columns.label]))
+        return table.Part(table.float_matrix(rows))
+    return table.Part(
+        table.float_matrix(rows[:, list(columns.features)]), table.whole_numbers(rows[:, columns.label])
+    )
 
 
-def _label_key(archive: zipfile.ZipFile, wanted: Wanted) -> str | None:
+def _label_key(archive: zipfile.ZipFile, wanted: table.Wanted) -> str | None:
     """The array that holds the labels, or None if they are a column of X or absent."""
     key = wanted.label or LABELS
     return key if f"{key}.npy" in archive.namelist() else None
@@ -113,7 +104,7 @@ def _load(path: Path, archive: zipfile.ZipFile, key: str) -> NDArray[Any]:
     with archive.open(info) as stream:
         check_header = _matrix_header if key == "X" else _label_header
         header = check_header(f"{path}: {key}", stream, info.file_size)
-        check_growth(path, header.n_bytes)
+        table.check_growth(path, header.n_bytes)
         array = np.empty(math.prod(header.shape), header.dtype)
         _fill(stream, array.view(np.uint8).data)
         stream.read()  # to the end, so that the checksum is compared

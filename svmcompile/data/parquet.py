@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.table import (
-    Columns,
-    Part,
-    Wanted,
-    check_label_length,
-    choose_columns,
-    reading,
-    rows_per_chunk,
-)
+from svmcompile.data import table
 from svmcompile.errors import ReadError, ToolchainError
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, not a feature
@@ -27,25 +19,25 @@ PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, 
 def count_parquet(path: Path) -> int:
     """Rows of a `.parquet` file, by its footer."""
     arrow, parquet = import_arrow(path)
-    with reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+    with table.reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
         return int(file.metadata.num_rows)
 
 
-def parquet_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
     """The file, a batch of rows at a time."""
     arrow, parquet = import_arrow(path)
-    with reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+    with table.reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
         names = _names(path, schema.names)
-        columns = choose_columns(path, len(names), names, wanted)
+        columns = table.choose_columns(path, len(names), names, wanted)
         label = None if columns.label is None else names[columns.label]
         _check_types(path, schema, columns, label)
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
         read = [*columns.names, *([] if label is None else [label])]
-        step = rows_per_chunk(chunk_rows, len(names))
+        step = table.rows_per_chunk(chunk_rows, len(names))
         for batch in file.iter_batches(batch_size=step, columns=read):
             X = _matrix(batch, columns, np.float32 if single else np.float64)
-            yield Part(X, None if label is None else _labels(path, batch, label), columns.names)
+            yield table.Part(X, None if label is None else _labels(path, batch, label), columns.names)
 
 
 def import_arrow(path: Path) -> tuple[Any, Any]:
@@ -65,7 +57,7 @@ def _names(path: Path, stored: list[str]) -> tuple[str, ...]:
     return names
 
 
-def _check_types(path: Path, schema: Any, columns: Columns, label: str | None) -> None:
+def _check_types(path: Path, schema: Any, columns: table.Columns, label: str | None) -> None:
     from pyarrow import types
 
     for name in columns.names:
@@ -76,18 +68,12 @@ def _check_types(path: Path, schema: Any, columns: Columns, label: str | None) -
     if label is not None:
         kind = schema.field(label).type
         plain = kind.value_type if types.is_dictionary(kind) else kind
-        tests = (
-            types.is_integer,
-            types.is_floating,
-            types.is_boolean,
-            types.is_string,
-            types.is_large_string,
-        )
-        if not any(test(plain) for test in tests):
+        kinds = ("integer", "floating", "boolean", "string", "large_string")
+        if not any(getattr(types, f"is_{name}")(plain) for name in kinds):
             raise ReadError(f"{path}: label column {label!r} holds {kind}; labels must be numbers or text")
 
 
-def _matrix(batch: Any, columns: Columns, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+def _matrix(batch: Any, columns: table.Columns, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """The features side by side; a null becomes NaN."""
     matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
     for at, name in enumerate(columns.names):
@@ -106,5 +92,7 @@ def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
         column = column.dictionary_decode()
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     if values.dtype == object:
-        return np.array([check_label_length(str(path), text) for text in values.tolist()], dtype=np.str_)
+        return np.array(
+            [table.check_label_length(str(path), text) for text in values.tolist()], dtype=np.str_
+        )
     return np.array(values)  # to_numpy gives a read-only view where it can

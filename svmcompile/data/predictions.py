@@ -41,9 +41,8 @@ class CsvSink:
         texts = [_csv_fields(column) for column in columns.values()]
         # before Python 3.13 the csv module leaves a lone carriage return unquoted
         odd = any(isinstance(field, str) and "\r" in field for field in texts[0])
-        writer = csv.writer(
-            self.stream, lineterminator="\n", quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
-        )
+        quoting: Any = csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
+        writer = csv.writer(self.stream, lineterminator="\n", quoting=quoting)
         if not self.started:
             writer.writerow(columns)
             self.started = True
@@ -56,12 +55,15 @@ class CsvSink:
 class NpySink:
     """The values only, gathered in memory."""
 
+    with_scores = False
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.chunks: list[Chunk] = []
 
     def write(self, chunk: Chunk) -> None:
-        self.chunks.append({name: array.copy() for name, array in chunk.items() if name != SCORES})
+        kept = {name: array.copy() for name, array in chunk.items() if self.with_scores or name != SCORES}
+        self.chunks.append(kept)
 
     def close(self) -> None:
         with self.path.open("wb") as stream:
@@ -77,8 +79,7 @@ class NpySink:
 class NpzSink(NpySink):
     """Values and scores as arrays of their own, gathered in memory."""
 
-    def write(self, chunk: Chunk) -> None:
-        self.chunks.append({name: array.copy() for name, array in chunk.items()})
+    with_scores = True
 
     def close(self) -> None:
         with self.path.open("wb") as stream:
@@ -105,11 +106,8 @@ class ParquetSink:
             self.writer.close()
 
     def _column(self, array: NDArray[Any]) -> Any:
-        return (
-            self.arrow.array(array.tolist(), "string")
-            if array.dtype.kind == "U"
-            else self.arrow.array(array)
-        )
+        text = array.dtype.kind == "U"
+        return self.arrow.array(array.tolist(), "string") if text else self.arrow.array(array)
 
 
 def flat_columns(chunk: Chunk) -> dict[str, NDArray[Any]]:
@@ -163,9 +161,8 @@ class PredictionWriter:
             try:
                 self._sink.write(chunk)
             except UnicodeEncodeError as error:
-                raise EmitError(
-                    f"{self.path}: a label cannot be written as UTF-8: {error.reason}"
-                ) from None
+                reason = f"a label cannot be written as UTF-8: {error.reason}"
+                raise EmitError(f"{self.path}: {reason}") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

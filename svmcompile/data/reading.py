@@ -8,7 +8,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,29 +20,17 @@ from svmcompile.data.table import Data, Part, Wanted, as_data, join, reading, so
 from svmcompile.errors import OptionError, ReadError
 
 Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]
-SUFFIXES: dict[str, Format] = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".parquet": "parquet",
-}
+SUFFIXES: dict[str, Format] = {f".{name}": name for name in get_args(Format)} | {".svmlight": "libsvm"}
 KNOWN = ", ".join(SUFFIXES)
 SNIFFED = 1 << 16  # bytes looked at for the first line of a file with another suffix
-Parts = Callable[[Path, Wanted, int], Iterator[Part]]
 CHUNK_ROWS = 65536
-PARTS: dict[Format, Parts] = {
+PARTS: dict[Format, Callable[[Path, Wanted, int], Iterator[Part]]] = {
     "npy": npy_parts,
     "csv": csv_parts,
     "libsvm": libsvm_parts,
     "parquet": parquet_parts,
 }
-COUNTS: dict[Format, Callable[[Path], int]] = {
-    "npy": count_npy,
-    "npz": count_npz,
-    "parquet": count_parquet,
-}
+COUNTS: dict[Format, Callable[[Path], int]] = {"npy": count_npy, "npz": count_npz, "parquet": count_parquet}
 
 
 def detect(path: Path) -> Format:
@@ -85,12 +73,8 @@ def _by_first_line(path: Path, head: bytes) -> Format:
     """LIBSVM text is a label and `index:value` pairs; a comma makes it CSV."""
     lines = (line.split(b"#")[0] for line in head.splitlines())
     line = next((line for line in lines if line.strip()), b"")
-    tokens = line.split()
-    if (
-        len(tokens) > 1
-        and b":" not in tokens[0]
-        and all(b":" in token for token in tokens[1:-1] or tokens[1:])
-    ):
+    label, *pairs = line.split() or [b""]
+    if pairs and b":" not in label and all(b":" in pair for pair in pairs[:-1] or pairs):
         return "libsvm"
     if b"," in line and b"\0" not in head:
         return "csv"
@@ -133,19 +117,14 @@ def iter_data(
     if chunk_rows < 1:
         raise OptionError(f"chunk_rows must be at least 1, got {chunk_rows}")
     path, wanted = Path(path), Wanted(label, n_features, feature_names)
-    format = detect(path)
-    return _chunks(path, format, wanted, chunk_rows)
+    return _chunks(path, detect(path), wanted, chunk_rows)
 
 
 def _chunks(path: Path, format: Format, wanted: Wanted, chunk_rows: int) -> Iterator[Data]:
-    if format == "npz":
-        yield from _cut(read_npz(path, wanted), chunk_rows)
+    if format != "npz":
+        yield from map(as_data, some_rows(path, PARTS[format](path, wanted, chunk_rows)))
         return
-    for part in some_rows(path, PARTS[format](path, wanted, chunk_rows)):
-        yield as_data(part)
-
-
-def _cut(data: Data, chunk_rows: int) -> Iterator[Data]:
+    data = read_npz(path, wanted)
     for start in range(0, len(data.X), chunk_rows):
         rows = slice(start, start + chunk_rows)
         yield Data(data.X[rows], None if data.y is None else data.y[rows], data.feature_names)
@@ -174,11 +153,7 @@ def read_partitions(path: Path | str, *, label: str | None = None) -> Data:
     from joblib import Parallel, delayed
 
     files = [file.resolve() for file in partition_files(path)]
-    return joined(files, list(Parallel()(delayed(_read)(file, label) for file in files)))
-
-
-def _read(path: Path, label: str | None) -> Data:
-    return read_data(path, label=label)
+    return joined(files, list(Parallel()(delayed(read_data)(file, label=label) for file in files)))
 
 
 def joined(files: list[Path], parts: list[Data]) -> Data:

@@ -7,8 +7,6 @@ A tiny file must not cause a huge allocation, whatever its header claims, so:
 - a text label has at most MAX_LABEL characters, because numpy gives every label the longest one's room.
 
 A file's width and column names enter, with what the caller wants; column positions leave.
-
-Files are read through joblib, so the processes or the cluster that joblib is set up for read them.
 """
 
 from __future__ import annotations
@@ -162,7 +160,10 @@ def choose_columns(path: Path, width: int, names: tuple[str, ...], wanted: Wante
     if names and wanted.feature_names:
         features = _in_model_order(path, names, features, wanted)
     elif wanted.width is not None and len(features) != wanted.width:
-        raise ReadError(_misfit(path, len(features), wanted))
+        may_be_label = wanted.label is None and len(features) - 1 == wanted.width
+        hint = "; if one column holds the labels, name it with --label" if may_be_label else ""
+        count = f"has {len(features)} feature columns, the model has {wanted.width} features"
+        raise ReadError(f"{path}: {count}{hint}")
     return Columns(tuple(features), label, tuple(names[column] for column in features) if names else ())
 
 
@@ -196,22 +197,10 @@ def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wan
     problems += [f"unknown {_listed(unknown)}"] if unknown else []
     problems += [f"twice {_listed(twice)}"] if twice else []
     if problems:
-        hint = (
-            f"; if it holds the labels, add --label {unknown[0]}" if _may_be_label(unknown, wanted) else ""
-        )
+        may_be_label = len(unknown) == 1 and wanted.label is None
+        hint = f"; if it holds the labels, add --label {unknown[0]}" if may_be_label else ""
         raise ReadError(f"{path}: columns do not match the model's features: {', '.join(problems)}{hint}")
     return [features[present.index(name)] for name in wanted.feature_names]
-
-
-def _may_be_label(unknown: list[str], wanted: Wanted) -> bool:
-    return len(unknown) == 1 and wanted.label is None
-
-
-def _misfit(path: Path, width: int, wanted: Wanted) -> str:
-    message = f"{path}: has {width} feature columns, the model has {wanted.width} features"
-    if wanted.label is None and width - 1 == wanted.width:
-        message += "; if one column holds the labels, name it with --label"
-    return message
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

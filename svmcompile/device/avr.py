@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from svmcompile.device.build import link, read_image, run
 from svmcompile.device.cost import Cpu
-from svmcompile.device.emulate import RowFunction
+from svmcompile.device.emulate import TYPES, RowFunction
 from svmcompile.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -31,14 +31,7 @@ ROW_BYTES = 8192  # of rows in the memory of one run
 FLAGS = ("-std=gnu99", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
 LINE = "[0-9a-f]{{8}} [0-9a-f]{{4}} (?:[0-9a-f]+ ){{{width}}}"  # what the driver sends for a row
 CLOCK = 16_000_000
-C_TYPES = {
-    "f4": "float",
-    "f8": "double",
-    "i1": "int8_t",
-    "u1": "uint8_t",
-    "i2": "int16_t",
-    "u2": "uint16_t",
-}
+C_TYPES = {numpy_name[1:]: name for name, numpy_name in TYPES.items() if name != "int"}
 
 DRIVER = r"""
 #include <avr/interrupt.h>
@@ -123,12 +116,7 @@ def missing_tools() -> list[str]:
 
 
 def measure_avr(
-    cpu: Cpu,
-    function: RowFunction,
-    name: str,
-    files: Mapping[str, str],
-    rows: NDArray[Any],
-    optimise: str,
+    cpu: Cpu, function: RowFunction, name: str, files: Mapping[str, str], rows: NDArray[Any], optimise: str
 ) -> Measured:
     """One function on every row, in as many runs as the memory asks for."""
     from svmcompile.device.measure import Measured
@@ -203,8 +191,5 @@ def _driver(function: RowFunction, name: str, rows: NDArray[Any]) -> str:
 
 
 def _literal(value: float) -> str:
-    if value != value:
-        return '__builtin_nanf("")'
-    if value in (float("inf"), float("-inf")):
-        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
-    return f"{value!r}f"
+    odd = {"nan": '__builtin_nanf("")', "inf": "__builtin_inff()", "-inf": "-__builtin_inff()"}
+    return odd.get(repr(value), f"{value!r}f")

@@ -14,6 +14,7 @@ from pathlib import Path
 from svmcompile.device.cost import Cpu
 from svmcompile.errors import ToolchainError
 
+Sources = Mapping[str, str]
 # Where things lie: what is read only from TEXT on, what changes from RAM on.
 TEXT, RAM = 0x10000, 0x2000_0000
 SCRIPT = """EXTERN({roots})
@@ -42,11 +43,7 @@ def require(module: str, what: str) -> None:
 
 
 def build(
-    cpu: Cpu,
-    files: Mapping[str, str],
-    keep: Iterable[str],
-    optimise: str = "-O2",
-    flags: Iterable[str] = (),
+    cpu: Cpu, files: Sources, keep: Iterable[str], optimise: str = "-O2", flags: Iterable[str] = ()
 ) -> bytes:
     """Link every .c among the files; only what the functions `keep` need stays."""
     require("ziglang", "ziglang")
@@ -62,7 +59,7 @@ def build(
     return link(compiler, options, {**files, "device.ld": script})
 
 
-def link(compiler: list[str], options: list[str], files: Mapping[str, str]) -> bytes:
+def link(compiler: list[str], options: list[str], files: Sources) -> bytes:
     """One run of a compiler over all .c files, in a folder of its own."""
     sources = [file for file in files if file.endswith(".c")]
     with tempfile.TemporaryDirectory(prefix="svmcompile-device-") as temporary:

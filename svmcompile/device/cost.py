@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ FACTORS = {"": 1, "K": 1024, "M": 1024 * 1024}
 ROWS, ROWS_WITHOUT_FPU = 64, 8
 EMULATORS = {"arm": "unicorn", "riscv": "unicorn", "wasm": "wasmtime"}
 Family = Literal["arm", "riscv", "wasm", "avr"]
+AVR = ("-mmcu=atmega328p",)
+FIGURES = ("flash_bytes", "ram_bytes", "stack_bytes", "mean", "worst", "rows", "measured")
 DOUBLE = 3.0  # times as much as a float in software
 
 
@@ -52,15 +54,13 @@ class DeviceOptions:
             raise OptionError("--cpu is for code of the profiles device and portable; add --profile device")
         if picojoules is not None and not (math.isfinite(picojoules) and picojoules > 0):
             raise OptionError(f"--energy-per-instruction {picojoules} is not a number of picojoules")
-        return cls(find_cpu(cpu), _size_of(flash, "--flash"), _size_of(ram, "--ram"), picojoules)
+        return cls(find_cpu(cpu), read_size(flash, "--flash"), read_size(ram, "--ram"), picojoules)
 
 
-def _size_of(text: str | None, option: str) -> int | None:
-    return None if text is None else read_size(text, option)
-
-
-def read_size(text: str, option: str) -> int:
+def read_size(text: str | None, option: str) -> int | None:
     """Bytes: 32K is 32768, 2048 is 2048."""
+    if text is None:
+        return None
     found = SIZE.fullmatch(text.strip())
     if not found or float(found[1]) <= 0:
         raise OptionError(f"{option} {text!r} is no size; write for example 32K, 1M or 2048")
@@ -70,16 +70,14 @@ def read_size(text: str, option: str) -> int:
 def device_cost(
     files: Files, name: str, cpu: str | Cpu, rows: Any, picojoules: float | None = None
 ) -> dict[str, Any]:
-    """What NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
-    chosen = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
+    """Count what NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
+    cpu = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
     if f"{name}.c" not in files:
         raise OptionError("only C has a cost on a device; add target c")
     report = json.loads(files[f"{name}.json"])
-    if can_measure(chosen):
-        cost = _measured(files, name, chosen, rows, report["precision"])
-    else:
-        cost = _predicted(chosen, report)
-    cost |= {"cpu": chosen.name, "unit": chosen.unit, "row_bytes": 4 * report["n_features"]}
+    measured = can_measure(cpu)
+    cost = _measured(files, name, cpu, rows, report["precision"]) if measured else _predicted(cpu, report)
+    cost |= {"cpu": cpu.name, "unit": cpu.unit, "row_bytes": 4 * report["n_features"]}
     if picojoules is not None:
         known = {key: cost[key] for key in ("mean", "worst") if cost[key] is not None}
         cost["energy_nj"] = {key: count * picojoules / 1000 for key, count in known.items()}
@@ -105,31 +103,20 @@ def _measured(files: Files, name: str, cpu: Cpu, rows: Any, precision: str) -> d
     in_hardware = cpu.family == "wasm" or (cpu.hard_float and precision != "f64")
     most = ROWS if in_hardware else ROWS_WITHOUT_FPU
     found = measure(cpu, name, files, some_of(np.asarray(rows), most))
-    return {
-        "flash_bytes": found.flash,
-        "ram_bytes": found.ram,
-        "stack_bytes": found.stack,
-        "mean": found.mean,
-        "worst": found.worst,
-        "rows": len(found.counts),
-        "measured": True,
-    }
+    figures = found.flash, found.ram, found.stack, found.mean, found.worst, len(found.counts), True
+    return dict(zip(FIGURES, figures, strict=True))
 
 
 def _predicted(cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
-    from svmcompile.device.cost import predict
-
-    cost = report["cost"]
-    found = predict(cpu, cost["table_bytes"], cost["mean_flops"], report["precision"])
-    return {
-        "flash_bytes": found.flash,
-        "ram_bytes": 0,
-        "stack_bytes": cost.get("stack_bytes", cost["scratch_bytes"]),
-        "mean": found.mean,
-        "worst": None,  # which only a run tells
-        "rows": 0,
-        "measured": False,
-    }
+    """A guess, right within a factor of about two; the worst case only a run tells."""
+    cost, number, rates = report["cost"], report["precision"], cpu.rates
+    rate = rates.per_whole if number in ("q15", "q7") else rates.per_flop
+    if number == "f64":
+        soft = CPUS["cortex-m3" if cpu.family == "arm" else "rv32imac"].rates.per_flop
+        rate = DOUBLE * max(rate, rate if cpu.family == "wasm" else soft)
+    flash, stack = cost["table_bytes"] + rates.code, cost.get("stack_bytes", cost["scratch_bytes"])
+    figures = flash, 0, stack, rate * cost["mean_flops"], None, 0, False
+    return dict(zip(FIGURES, figures, strict=True))
 
 
 def some_of(rows: NDArray[Any], most: int) -> NDArray[Any]:
@@ -162,6 +149,14 @@ def with_cost(files: dict[str, str | bytes], name: str, cost: Mapping[str, Any])
     return {**files, f"{name}.json": json.dumps(report, indent=2, sort_keys=True) + "\n"}
 
 
+class Rates(NamedTuple):
+    """Figures of one processor, from measurements of exact models and trees."""
+
+    per_flop: float  # instructions (or cycles) for one operation in float
+    per_whole: float  # the same in whole numbers of 8 or 16 bits
+    code: int  # bytes of code beside the tables
+
+
 @dataclass(frozen=True, slots=True)
 class Cpu:
     """One processor: how the cross compiler and the emulator call it."""
@@ -169,19 +164,20 @@ class Cpu:
     name: str
     family: Family
     target: tuple[str, ...]  # options of the cross compiler
+    rates: Rates
     model: str = ""  # of the emulator
     hard_float: bool = False  # floats are computed, and returned, in registers of their own
     unit: str = "instructions"  # what is counted
 
 
-def _arm(name: str, core: str, model: str, hard_float: bool = False) -> Cpu:
-    abi = "eabihf" if hard_float else "eabi"
-    return Cpu(name, "arm", ("-target", f"thumb-freestanding-{abi}", f"-mcpu={core}"), model, hard_float)
+def _arm(name: str, core: str, model: str, rates: Rates, hard_float: bool = False) -> Cpu:
+    target = ("-target", f"thumb-freestanding-{'eabihf' if hard_float else 'eabi'}", f"-mcpu={core}")
+    return Cpu(name, "arm", target, rates, f"UC_CPU_ARM_CORTEX_{model}", hard_float)
 
 
-def _riscv(name: str, features: str, *more: str, hard_float: bool = False) -> Cpu:
+def _riscv(name: str, features: str, rates: Rates, *more: str, hard_float: bool = False) -> Cpu:
     target = ("-target", "riscv32-freestanding-none", f"-mcpu=generic_rv32{features}", *more)
-    return Cpu(name, "riscv", target, "", hard_float)
+    return Cpu(name, "riscv", target, rates, "", hard_float)
 
 
 def find_cpu(name: str) -> Cpu:
@@ -192,56 +188,18 @@ def find_cpu(name: str) -> Cpu:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Figures of one processor, from measurements of exact models and trees."""
-
-    per_flop: float  # instructions (or cycles) for one operation in float
-    per_whole: float  # the same in whole numbers of 8 or 16 bits
-    code: int  # bytes of code beside the tables
-
-
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """A guess, right within a factor of about two."""
-
-    flash: int
-    mean: float
-
-
-def predict(cpu: Cpu, table_bytes: int, mean_flops: float, number: str) -> Predicted:
-    """The cost of a program of so many bytes of tables and so many operations per row."""
-    rates = RATES[cpu.name]
-    rate = rates.per_whole if number in ("q15", "q7") else rates.per_flop
-    if number == "f64":
-        soft = RATES["cortex-m3" if cpu.family == "arm" else "rv32imac"].per_flop
-        rate = DOUBLE * max(rate, rate if cpu.family == "wasm" else soft)
-    return Predicted(table_bytes + rates.code, rate * mean_flops)
-
-
 # Without the features named after a plus sign the compiler takes neither core to have an FPU.
 CPUS: dict[str, Cpu] = {
     cpu.name: cpu
     for cpu in (
-        _arm("cortex-m0", "cortex_m0", "UC_CPU_ARM_CORTEX_M0"),
-        _arm("cortex-m0+", "cortex_m0plus", "UC_CPU_ARM_CORTEX_M0"),
-        _arm("cortex-m3", "cortex_m3", "UC_CPU_ARM_CORTEX_M3"),
-        _arm("cortex-m4f", "cortex_m4+vfp4d16sp", "UC_CPU_ARM_CORTEX_M4", hard_float=True),
-        _arm("cortex-m7", "cortex_m7+fp_armv8d16sp", "UC_CPU_ARM_CORTEX_M7", hard_float=True),
-        _riscv("rv32imac", "+m+a+c"),
-        _riscv("rv32imafc", "+m+a+c+f", "-mabi=ilp32f", hard_float=True),
-        Cpu("wasm32", "wasm", ("-target", "wasm32-freestanding")),
-        Cpu("atmega328p", "avr", ("-mmcu=atmega328p",), "atmega328p", unit="cycles"),
+        _arm("cortex-m0", "cortex_m0", "M0", Rates(80.0, 4.8, 2000)),
+        _arm("cortex-m0+", "cortex_m0plus", "M0", Rates(80.0, 4.8, 2000)),
+        _arm("cortex-m3", "cortex_m3", "M3", Rates(52.0, 3.0, 2000)),
+        _arm("cortex-m4f", "cortex_m4+vfp4d16sp", "M4", Rates(2.4, 1.5, 700), hard_float=True),
+        _arm("cortex-m7", "cortex_m7+fp_armv8d16sp", "M7", Rates(1.9, 1.5, 700), hard_float=True),
+        _riscv("rv32imac", "+m+a+c", Rates(60.0, 4.2, 2700)),
+        _riscv("rv32imafc", "+m+a+c+f", Rates(1.8, 4.2, 700), "-mabi=ilp32f", hard_float=True),
+        Cpu("wasm32", "wasm", ("-target", "wasm32-freestanding"), Rates(7.5, 9.0, 900)),
+        Cpu("atmega328p", "avr", AVR, Rates(130.0, 17.0, 2000), "atmega328p", unit="cycles"),
     )
-}
-RATES = {
-    "cortex-m0": Rates(80.0, 4.8, 2000),
-    "cortex-m0+": Rates(80.0, 4.8, 2000),
-    "cortex-m3": Rates(52.0, 3.0, 2000),
-    "cortex-m4f": Rates(2.4, 1.5, 700),
-    "cortex-m7": Rates(1.9, 1.5, 700),
-    "rv32imac": Rates(60.0, 4.2, 2700),
-    "rv32imafc": Rates(1.8, 4.2, 700),
-    "wasm32": Rates(7.5, 9.0, 900),
-    "atmega328p": Rates(130.0, 17.0, 2000),
 }

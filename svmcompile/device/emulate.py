@@ -76,9 +76,7 @@ class Core:
         if self._cpu.hard_float:
             machine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 0x6000)
         named = {"R0": "A0", "R1": "A1", "SP": "SP", "LR": "RA", "S0": "F10"}
-        self._registers = {
-            ours: getattr(riscv_const, f"UC_RISCV_REG_{name}") for ours, name in named.items()
-        }
+        self._registers = {key: getattr(riscv_const, f"UC_RISCV_REG_{name}") for key, name in named.items()}
         return machine
 
     def _load(self) -> None:
@@ -114,7 +112,6 @@ class Core:
         return found
 
     def call(self, function: RowFunction, row: NDArray[Any]) -> Call:
-        """One call with one row."""
         start = self._image.symbols.get(function.symbol)
         if start is None:
             raise ToolchainError(f"{function.symbol} is not in the image; keep it when it is built")
@@ -143,13 +140,10 @@ class Core:
             size = function.width * function.result.itemsize
             return np.frombuffer(bytes(self._machine.mem_read(self._out, size)), function.result)
         size = function.result.itemsize
-        is_float = function.result.kind == "f"
-        names = ("R0", "R1")
-        if is_float and self._cpu.hard_float and (size == 4 or self._cpu.family == "arm"):
-            names = ("S0", "S1")
-        words = [
-            self._machine.reg_read(self._registers[name]) & 0xFFFF_FFFF for name in names[: -(-size // 4)]
-        ]
+        in_own = self._cpu.hard_float and (size == 4 or self._cpu.family == "arm")
+        names = ("S0", "S1") if function.result.kind == "f" and in_own else ("R0", "R1")
+        read = self._machine.reg_read
+        words = [read(self._registers[name]) & 0xFFFF_FFFF for name in names[: -(-size // 4)]]
         content = b"".join(word.to_bytes(4, "little") for word in words)
         return np.frombuffer(content[:size], function.result)
 
@@ -188,14 +182,9 @@ def row_functions(name: str, header: str) -> dict[str, RowFunction]:
     found = {}
     pattern = re.compile(ROW_FUNCTION.format(name=re.escape(name)), re.MULTILINE)
     for returned, function, row, features, filled, width in pattern.findall(header):
-        found[function] = RowFunction(
-            f"{name}_{function}",
-            TYPES[row],
-            int(features),
-            "" if filled else TYPES[returned],
-            TYPES[filled] if filled else "",
-            int(width or 1),
-        )
+        result = ("", TYPES[filled]) if filled else (TYPES[returned], "")
+        symbol = f"{name}_{function}"
+        found[function] = RowFunction(symbol, TYPES[row], int(features), *result, int(width or 1))
     if "predict" not in found:
         raise ReadError(f"{name}.h declares no {name}_predict of one row; compile the model again")
     return found
@@ -213,9 +202,8 @@ class WasmCore:
         engine = wasmtime.Engine(config)
         self._store = wasmtime.Store(engine)
         self._store.set_fuel(FUEL)
-        self._exports = wasmtime.Instance(self._store, wasmtime.Module(engine, module), []).exports(
-            self._store
-        )
+        instance = wasmtime.Instance(self._store, wasmtime.Module(engine, module), [])
+        self._exports = instance.exports(self._store)
         self._memory: Any = self._exports["memory"]
         self._row = self._memory.data_len(self._store)
         self._memory.grow(self._store, 32)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.device.build import build, read_image
 from svmcompile.device.cost import Cpu
-from svmcompile.device.emulate import Call, Core, RowFunction, WasmCore, row_functions
+from svmcompile.device.emulate import Core, WasmCore, row_functions
 from svmcompile.errors import OptionError
 
 
@@ -58,28 +58,13 @@ def measure(
         return measure_avr(cpu, found, function, sources, rows, optimise)
     content = build(cpu, sources, [found.symbol], optimise, flags)
     if cpu.family == "wasm":
-        return _counted(cpu, function, found, WasmCore(content), rows, len(content), 0)
-    image = read_image(content)
-    return _counted(cpu, function, found, Core(cpu, image), rows, image.flash, image.ram)
-
-
-def _counted(
-    cpu: Cpu,
-    name: str,
-    function: RowFunction,
-    core: Core | WasmCore,
-    rows: NDArray[Any],
-    flash: int,
-    ram: int,
-) -> Measured:
-    calls: list[Call] = [core.call(function, row) for row in rows]
-    return Measured(
-        cpu.name,
-        name,
-        flash,
-        ram,
-        max((call.stack for call in calls), default=0),
-        np.array([call.instructions for call in calls], dtype=np.int64),
-        cpu.unit,
-        np.array([call.values for call in calls]).reshape(len(calls), -1),
-    )
+        core: Core | WasmCore = WasmCore(content)
+        flash, ram = len(content), 0
+    else:
+        image = read_image(content)
+        core, flash, ram = Core(cpu, image), image.flash, image.ram
+    calls = [core.call(found, row) for row in rows]
+    stack = max((call.stack for call in calls), default=0)
+    counts = np.array([call.instructions for call in calls], dtype=np.int64)
+    values = np.array([call.values for call in calls]).reshape(len(calls), -1)
+    return Measured(cpu.name, function, flash, ram, stack, counts, cpu.unit, values)

@@ -8,15 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from svmcompile.errors import EmitError, OptionError
-from svmcompile.files.atomic import (
-    as_bytes,
-    as_emit_error,
-    has_content,
-    locked,
-    parents_made,
-    real_path,
-    write_file,
-)
+from svmcompile.files import atomic
+from svmcompile.files.atomic import write_file
 from svmcompile.files.staging import CannotSwap, create_folder, recover, replace_each, swap_folder
 
 __all__ = ["write_file", "write_files"]
@@ -35,13 +28,13 @@ def write_files(files: Mapping[str, str | bytes], folder: Path) -> None:
     the system cannot swap folders. Then the files are replaced one by one, each in one step; an error
     still brings all old ones back, but a kill between two of them leaves both kinds.
     """
-    contents = {check_name(name): as_bytes(content) for name, content in files.items()}
-    with as_emit_error(folder):
-        target = real_path(folder)
+    contents = {check_name(name): atomic.as_bytes(content) for name, content in files.items()}
+    with atomic.as_emit_error(folder):
+        target = atomic.real_path(folder)
         if target.exists() and not target.is_dir():
             raise OptionError(f"{folder}: is a file; choose another folder")
         if contents:
-            with parents_made(target), locked(target.parent):
+            with atomic.parents_made(target), atomic.locked(target.parent):
                 _write_locked(contents, target)
 
 
@@ -57,7 +50,7 @@ def _write_locked(contents: Mapping[str, bytes], folder: Path) -> None:
     if not folder.exists():
         create_folder(contents, folder)
         return
-    changed = {name: data for name, data in contents.items() if not has_content(folder / name, data)}
+    changed = {name: data for name, data in contents.items() if not atomic.has_content(folder / name, data)}
     for name in changed:
         if (folder / name).is_dir():
             raise EmitError(f"{folder / name}: is a folder; remove it or choose another name")
@@ -66,11 +59,7 @@ def _write_locked(contents: Mapping[str, bytes], folder: Path) -> None:
     if len(changed) == 1:  # a single rename is all or nothing by itself
         replace_each(changed, folder)
     elif changed:
-        _swap_or_replace(changed, folder)
-
-
-def _swap_or_replace(changed: Mapping[str, bytes], folder: Path) -> None:
-    try:
-        swap_folder(changed, folder)
-    except CannotSwap:
-        replace_each(changed, folder)
+        try:
+            swap_folder(changed, folder)
+        except CannotSwap:
+            replace_each(changed, folder)

@@ -18,15 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from svmcompile.files.atomic import (
-    free_name,
-    is_stale,
-    keep_mode,
-    leftovers,
-    remove_file,
-    sync_folder,
-    write_synced,
-)
+from svmcompile.files import atomic
 
 MAX_ENTRIES = 1000  # a fuller folder is somebody's working folder, not an output folder
 Signature = tuple[int, int, int]
@@ -42,40 +34,36 @@ class CannotSwap(Exception):
 
 def create_folder(contents: Mapping[str, bytes], folder: Path) -> None:
     """A new folder with these files, all at once."""
-    stage = free_name(folder)
+    stage = atomic.free_name(folder)
     try:
         stage.mkdir()
         for name, data in contents.items():
-            write_synced(stage / name, data)
-        sync_folder(stage)
+            atomic.write_synced(stage / name, data)
+        atomic.sync_folder(stage)
         stage.rename(folder)
     finally:
         discard(stage)
-    sync_folder(folder.parent)
+    atomic.sync_folder(folder.parent)
 
 
 def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     """These files into an existing folder, all at once; `CannotSwap` where that is impossible."""
-    _check_swap(folder)
-    stage = free_name(folder)
-    try:
-        seen = _stage_others(changed, folder, stage)
-        for name, data in changed.items():
-            write_synced(stage / name, data)
-            keep_mode(folder / name, stage / name)
-        _swap(changed, seen, folder, stage)
-    finally:
-        discard(stage)
-    sync_folder(folder.parent)
-
-
-def _check_swap(folder: Path) -> None:
     try:
         allowed = may_swap(folder)
     except OSError as error:
         raise CannotSwap from error
     if not allowed:
         raise CannotSwap
+    stage = atomic.free_name(folder)
+    try:
+        seen = _stage_others(changed, folder, stage)
+        for name, data in changed.items():
+            atomic.write_synced(stage / name, data)
+            atomic.keep_mode(folder / name, stage / name)
+        _swap(changed, seen, folder, stage)
+    finally:
+        discard(stage)
+    atomic.sync_folder(folder.parent)
 
 
 def may_swap(folder: Path) -> bool:
@@ -146,7 +134,7 @@ def _adopt_folder(old: Path, new: Path) -> None:
 
 
 def _swap(changed: Mapping[str, bytes], seen: dict[str, Signature], folder: Path, stage: Path) -> None:
-    sync_folder(stage)
+    atomic.sync_folder(stage)
     try:
         exchange(stage, folder)
     except OSError as error:
@@ -178,18 +166,18 @@ def _carry_over(
 
 def replace_each(changed: Mapping[str, bytes], folder: Path) -> None:
     """These files into the folder one by one; an error, but not a kill, brings all old ones back."""
-    inside = free_name(folder / "files")
+    inside = atomic.free_name(folder / "files")
     try:
         inside.mkdir()
         for name, data in changed.items():
-            write_synced(inside / f"new-{name}", data)
-            keep_mode(folder / name, inside / f"new-{name}")
+            atomic.write_synced(inside / f"new-{name}", data)
+            atomic.keep_mode(folder / name, inside / f"new-{name}")
             if os.path.lexists(folder / name):
                 link_or_copy(folder / name, inside / f"old-{name}", any_owner=True)
         _replace_all(list(changed), folder, inside)
     finally:
         discard(inside)
-    sync_folder(folder)
+    atomic.sync_folder(folder)
 
 
 def _replace_all(names: list[str], folder: Path, inside: Path) -> None:
@@ -213,10 +201,10 @@ def _restore(path: Path, new: Path, old: Path) -> None:
 
 def recover(folder: Path) -> None:
     """Clear up after killed runs: their subfolders come back, their stale files go."""
-    for leftover in leftovers(folder) + leftovers(folder / "files"):
+    for leftover in atomic.leftovers(folder) + atomic.leftovers(folder / "files"):
         if leftover.is_symlink() or not leftover.is_dir():
             continue
-        stale = is_stale(leftover)
+        stale = atomic.is_stale(leftover)
         with suppress(OSError):
             _bring_back(leftover, folder)
         if stale:
@@ -237,7 +225,7 @@ def discard(stage: Path) -> None:
         with os.scandir(stage) as entries:
             files = [Path(entry.path) for entry in entries if not entry.is_dir(follow_symlinks=False)]
         for path in files:
-            remove_file(path)
+            atomic.remove_file(path)
         stage.rmdir()
 
 
@@ -253,19 +241,13 @@ def exchange(one: Path, other: Path) -> None:
 
 def _exchange_linux(one: bytes, other: bytes) -> None:
     library = ctypes.CDLL(None, use_errno=True)
-    arguments = (
-        ctypes.c_int(AT_FDCWD),
-        ctypes.c_char_p(one),
-        ctypes.c_int(AT_FDCWD),
-        ctypes.c_char_p(other),
-    )
-    flags = ctypes.c_uint(RENAME_EXCHANGE)
+    arguments = (AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE)
     if hasattr(library, "renameat2"):
-        _check(library.renameat2(*arguments, flags))
+        _check(library.renameat2(*arguments))
     elif platform.machine() in RENAMEAT2_NUMBERS and sys.maxsize > 2**32:
         library.syscall.restype = ctypes.c_long
         number = ctypes.c_long(RENAMEAT2_NUMBERS[platform.machine()])
-        _check(library.syscall(number, *arguments, flags))
+        _check(library.syscall(number, *arguments))
     else:
         raise _unsupported()
 
@@ -274,7 +256,7 @@ def _exchange_macos(one: bytes, other: bytes) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renamex_np"):
         raise _unsupported()
-    _check(library.renamex_np(ctypes.c_char_p(one), ctypes.c_char_p(other), ctypes.c_uint(RENAME_SWAP)))
+    _check(library.renamex_np(one, other, RENAME_SWAP))
 
 
 def _check(result: int) -> None:

@@ -171,9 +171,8 @@ def emit_kits(kit: str | Iterable[str], program: Program, request: Request, emit
     """The files of each kit around the C that was emitted."""
     from svmcompile.targets.kits import check_kit, emit_kit
 
-    kits = [
-        check_kit(one, request.profile) for one in ((kit,) if isinstance(kit, str) else dict.fromkeys(kit))
-    ]
+    names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
+    kits = [check_kit(name, request.profile) for name in names]
     if not kits:
         return {}
     if emitted.test is None or "c" not in request.targets:
@@ -187,7 +186,7 @@ def emit_kits(kit: str | Iterable[str], program: Program, request: Request, emit
 def quantise(
     program: Program, precision: str, X: Any = None, ranges: Any = None, given: str | None = None
 ) -> Program:
-    """The program in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+    """Turn a program into one that computes in whole numbers: "q15" has features of 16 bits, "q7" of 8.
 
     The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
     pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. Rows are
@@ -245,7 +244,7 @@ def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none; so too each kit, which is a folder in it."""
+    """Write files to a folder, all or none. Each kit is a folder in it, also written all or none."""
     trees: dict[str, dict[str, str | bytes]] = {}
     plain = {}
     for path, content in files.items():

@@ -88,7 +88,6 @@ def read_file(path: Path) -> bytes:
 
 
 def read_c(folder: Path, stem: str) -> tuple[str, str]:
-    """NAME.c and NAME.h."""
     source, header = (
         read_file(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
     )

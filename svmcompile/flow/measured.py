@@ -97,9 +97,13 @@ def times_in_c(programs: Sequence[Program], rows: NDArray[Any], profile: str) ->
         subject = Subject(
             programs[0], None, None, "f32", held, len(held), min(BATCH, len(held)), folder, folder
         )
-        flags = tuple(flag for flag in FLAGS if flag != "-shared")
-        compiler = Compiler(find_compiler(), flags, template_folder() / "bench")
-        return [one.times for one in race_in_c(entries, subject, compiler, REPEATS)]
+        return [one.times for one in race_in_c(entries, subject, driver_compiler(), REPEATS)]
+
+
+def driver_compiler() -> Compiler:
+    """What builds the program that races: with the flags of libraries, less what makes them such."""
+    flags = tuple(flag for flag in FLAGS if flag != "-shared")
+    return Compiler(find_compiler(), flags, template_folder() / "bench")
 
 
 def worse_ratio(time: Times, exact: Times) -> float:

@@ -79,11 +79,7 @@ class Opened:
 
 
 def open_model(
-    source: Any,
-    *,
-    trust_pickle: bool = False,
-    n_features: int | None = None,
-    most_probable: bool = False,
+    source: Any, *, trust_pickle: bool = False, n_features: int | None = None, most_probable: bool = False
 ) -> Opened:
     """Read an estimator or a file; what is opened already is given back."""
     if isinstance(source, Opened):

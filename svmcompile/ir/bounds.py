@@ -21,8 +21,7 @@ was made of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,7 @@ SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leave
 AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
 
     A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
@@ -58,8 +56,7 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
     sizes = [max(table.shape) for name, table in program.tables.items() if name not in flat]
     every = chunks(len(rows), max([*sizes, program.n_features]))
     parts = [_chunk(program, rows[part], number) for part in every]
-    fields = [(part.scores, part.unstable, part.probabilities) for part in parts]
-    return Bounds(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
+    return Bounds(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -85,14 +82,13 @@ def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
     """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test."""
     stated = program.origin.details["fixed"]
     error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
-    found = np.full((len(rows), _width(program)), np.inf)
     value = program.output("scores") or program.output("value")
+    found = np.full((len(rows), infer_types(program)[value].width if value else 0), np.inf)
     node = maker(program, value)
     near = np.zeros(len(rows), dtype=bool)
     if node:
         read = interpret_values(program, rows, {node.out, *ir.operands(node)} - {program.input.name})
-        known = node.whole_error(At(node, program.tables, read), error)
-        if known:
+        if known := node.whole_error(At(node, program.tables, read), error):
             found[:], near = known
     found[outside] = np.inf
     return Bounds(found, near | outside, np.zeros((len(rows), 0)))
@@ -102,13 +98,6 @@ def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
     return bool(program.input.number) or all(node.quantises for node in readers)
-
-
-def _width(program: Program) -> int:
-    from svmcompile.ir.check import infer_types
-
-    value = program.output("scores") or program.output("value")
-    return infer_types(program)[value].width if value else 0
 
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.node import At, need
 from svmcompile.ir.nodes import Kind, Level, Node, Type
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import OutputName, Program
 from svmcompile.ir.whole_numbers import INT32, fits
 
 MAX_NAME = 40
@@ -100,13 +100,8 @@ def _check_input(program: Program, problems: list[str]) -> None:
 
 
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
-    wanted = {
-        "label": Kind.LABEL,
-        "scores": Kind.SCORES,
-        "value": Kind.SCORES,
-        "samples": Kind.SCORES,
-        "probabilities": Kind.PROBABILITIES,
-    }
+    wanted = dict.fromkeys(get_args(OutputName), Kind.SCORES)
+    wanted |= {"label": Kind.LABEL, "probabilities": Kind.PROBABILITIES}
     for output in program.outputs:
         if output.name not in wanted:
             problems.append(f"unknown output {output.name!r}")
@@ -150,7 +145,9 @@ def _check_tables(program: Program, types: Types, problems: list[str]) -> None:
     narrow = np.float64 if program.number in (None, "f64") else np.float32
     wide = set() if problems else wide_tables(program, types)
     indices = {name for node in program.body for name in ir.index_tables(node)}
-    small = {name: kinds for node in program.body for name, kinds in _small_tables(node).items()}
+    # Tables that may hold fewer digits than the program's numbers, and the types they may have.
+    fields = [(node, *item) for node in program.body for item in node.small_tables.items()]
+    small = {getattr(node, field): tuple(map(np.dtype, kinds)) for node, field, kinds in fields}
     indices |= {name for node in program.body for name in whole_tables(node, program)}
     for name, table in program.tables.items():
         dtype = np.float64 if name in wide else narrow
@@ -168,11 +165,6 @@ def whole_tables(node: Node, program: Program) -> tuple[str, ...]:
     if node.may_be_whole and program.number in FIXED:
         return tuple(name for name in ir.table_names(node) if program.tables[name].dtype.kind in "iu")
     return ir.table_names(node) if node.is_whole else ()
-
-
-def _small_tables(node: Node) -> dict[str, tuple[np.dtype[Any], ...]]:
-    """Tables that may hold fewer digits than the program's numbers, and the types they may have."""
-    return {getattr(node, field): tuple(map(np.dtype, kinds)) for field, kinds in node.small_tables.items()}
 
 
 def _whole_result(at: At, result: Type) -> Type:

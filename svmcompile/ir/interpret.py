@@ -59,44 +59,6 @@ def entering(program: Program, rows: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return rows.astype(dtype)
 
 
-def predict(program: Program, data: Any) -> NDArray[Any]:
-    """Labels of the original dtype, or values for a regressor."""
-    result = interpret(program, as_rows(data, program.n_features, program.input.feature_names))
-    if program.labels is None:
-        return np.asarray(result["value"][:, 0])
-    return np.asarray(program.labels.array()[result["label"]])
-
-
-def decision_function(program: Program, data: Any) -> NDArray[np.float64]:
-    """Scores in the original's shape."""
-    if program.output("scores") is None:
-        raise UnsupportedError(
-            "this program has no decision function; "
-            + ("use predict" if program.labels else "a regressor's value comes from predict")
-        )
-    rows = as_rows(data, program.n_features, program.input.feature_names)
-    scores = interpret(program, rows)["scores"].astype(np.float64)
-    return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def predict_proba(program: Program, data: Any) -> NDArray[np.float64]:
-    """Probabilities of the classes, in the order of the labels."""
-    return _output(program, data, "probabilities", "probabilities; use predict or decision_function")
-
-
-def score_samples(program: Program, data: Any) -> NDArray[np.float64]:
-    """Raw scores of a one-class SVM."""
-    return _output(program, data, "samples", "raw scores; only one-class SVMs of scikit-learn do")[:, 0]
-
-
-def _output(program: Program, data: Any, name: str, lack: str) -> NDArray[np.float64]:
-    value = program.output(name)
-    if value is None:
-        raise UnsupportedError(f"this program has no {lack}")
-    rows = as_rows(data, program.n_features, program.input.feature_names)
-    return interpret_values(program, rows, {value})[value].astype(np.float64)
-
-
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Lower end, estimate and upper end of each row's sum, and where it would stop."""
@@ -112,9 +74,8 @@ def trace(program: Program, data: Any, pair: int = 0) -> Trace:
     """The stages of the program's bounded sum, or of one pair of its vote."""
     node: Any = next((node for node in program.body if node.has_stages), None)
     if node is None:
-        raise UnsupportedError(
-            "this program has no bounds to trace; the method 'anytime' makes such programs"
-        )
+        lack = "this program has no bounds to trace; the method 'anytime' makes such programs"
+        raise UnsupportedError(lack)
     rows = as_rows(data, program.n_features, program.input.feature_names)
     x = interpret_values(program, rows, {node.x})[node.x]
     found = node.stages(At(node, program.tables), x, pair)

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
 from svmcompile.ir.arithmetic import Array as Array
-from svmcompile.ir.kinds import Floats
+from svmcompile.ir.kinds import Floats, Shape
 
 if TYPE_CHECKING:
     from svmcompile.ir.node import At
 
 KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
-SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
+KERNEL_SHAPES: dict[str, Shape] = {
+    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
+}  # fmt: skip
+SPARSE_ZEROS = 0.7  # share of zeros from which vectors are worth treating as sparse
 LEAST, MOST = 0.001, 0.999  # of an inlier, below and above all marks
 CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds memory
 
@@ -53,15 +56,15 @@ class Kernel:
         dots = self.gamma * dots + self.coef0
         return power(dots, self.degree) if self.kind == "poly" else np.tanh(dots)
 
+    @property
+    def shape(self) -> Shape:
+        """The function that makes a kernel value of its argument."""
+        return KERNEL_SHAPES[self.kind]
+
     def text(self) -> str:
         """Stable form for listings: `rbf(gamma=0.25)`."""
-        fields = {
-            "linear": (),
-            "poly": ("gamma", "coef0", "degree"),
-            "rbf": ("gamma",),
-            "sigmoid": ("gamma", "coef0"),
-            "precomputed": (),
-        }[self.kind]
+        known = {"poly": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+        fields = known.get(self.kind, ())
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
@@ -105,12 +108,7 @@ def shaped(at: At, x: Floats, t: Any) -> Floats:
 
 
 def summing_error(
-    kernel: Array,
-    error: Array,
-    over: Callable[[Array], Array],
-    sums: NDArray[Any],
-    bias: NDArray[Any],
-    a: Arithmetic,
+    kernel: Array, error: Array, over: Callable[[Array], Array], sums: Any, bias: Any, a: Arithmetic
 ) -> Array:
     """The error of weighted sums of kernel values that are off by `error`.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.node import At
+from svmcompile.ir.node import At, need
 from svmcompile.ir.stages import lower_triangle
 
 BITS = 4  # planes that one entry of `sides` is about
@@ -92,15 +92,10 @@ def cube_size(width: int, lanes: int) -> int:
     return sum((width - first) * ROWS * size for first, size in fours(width, lanes))
 
 
-def packed_squares(table: NDArray[Any], width: int, lanes: int) -> NDArray[Any]:
-    return np.concatenate([table[:, lie] for _, lie in square_rows(width, lanes)], axis=1)
-
-
-def packed_cubes(table: NDArray[Any], width: int, lanes: int) -> NDArray[Any]:
-    packed = np.zeros((len(table), width * (width + 1) * (width + 2) // 6), dtype=table.dtype)
-    for place, lie in cube_rows(width, lanes):
-        packed[:, place] = table[:, lie]
-    return packed
+def pack(table: NDArray[Any], rows: Iterator[tuple[slice, slice]]) -> NDArray[Any]:
+    """The columns of a table without what fills up, from where they lie to where they lie packed."""
+    parts = sorted((packed.start, lie.start, lie.stop) for packed, lie in rows)
+    return np.concatenate([table[:, start:stop] for _, start, stop in parts], axis=1)
 
 
 def sides_of(children: NDArray[Any]) -> NDArray[np.uint32]:
@@ -152,9 +147,7 @@ def pyramid_size(width: int, lanes: int) -> int:
 
 def triangle_places(size: int, lanes: int) -> NDArray[np.intp]:
     """Where the numbers of a lower triangle lie that has its rows filled up to whole lanes."""
-    lengths = [row + -row % lanes for row in range(1, size + 1)]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return np.concatenate([starts[row] + np.arange(row + 1) for row in range(size)])
+    return np.concatenate([np.arange(lie.start, lie.stop) for _, lie in triangle_rows(size, lanes)])
 
 
 def _move(part: slice, by: int) -> slice:
@@ -204,35 +197,26 @@ def stored_vectors(at: At, width: int) -> Any:
     return vstack(parts, format="csr")
 
 
-def inverted_problems(at: At, width: int, vectors: int) -> Iterator[str]:
-    """What would lead the generated code astray; what comes later relies on what comes first."""
+def check_inverted(at: At, width: int, vectors: int) -> None:
+    """Refuse what would lead the generated code astray; what comes later relies on what comes first."""
     marks, ranks, starts, indices, names = at.marks, at.ranks, at.starts, at.indices, at.node
     words, segments = -(-width // WORD), -(-vectors // at.segment)
-    if marks.shape != (words,) or ranks.shape != (words,) or marks.dtype != np.uint32:
-        yield f"marks @{names.marks} or ranks @{names.ranks} do not fit {width} features"
-        return
+    fit = marks.shape == ranks.shape == (words,) and marks.dtype == np.uint32
+    need(fit, f"marks @{names.marks} or ranks @{names.ranks} do not fit {width} features")
     features = features_that_occur(marks)
-    if not (marked(features, words * WORD)[1] == ranks).all() or (features >= width).any():
-        yield f"ranks @{names.ranks} do not count the bits of @{names.marks}"
-    if starts.shape != (segments, len(features) + 1) or indices.ndim != 1 or not segments:
-        yield f"starts @{names.starts} is {starts.shape}, expected {(segments, len(features) + 1)}"
-        return
-    flat = starts.astype(np.int64).ravel()
-    joined = (starts[1:, 0] == starts[:-1, -1]).all()
-    if flat[0] != 0 or flat[-1] != indices.size or (np.diff(flat) < 0).any() or not joined:
-        yield f"starts @{names.starts} do not share out the entries"
-        return
-    yield from _index_problems(at.node, starts.astype(np.int64), indices.astype(np.int64), vectors)
-
-
-def _index_problems(
-    node: Any, starts: NDArray[np.int64], indices: NDArray[np.int64], vectors: int
-) -> Iterator[str]:
+    counted = (marked(features, words * WORD)[1] == ranks).all() and (features < width).all()
+    need(bool(counted), f"ranks @{names.ranks} do not count the bits of @{names.marks}")
+    shape = (segments, len(features) + 1)
+    fit = starts.shape == shape and indices.ndim == 1 and segments > 0
+    need(fit, f"starts @{names.starts} is {starts.shape}, expected {shape}")
+    starts, indices = starts.astype(np.int64), indices.astype(np.int64)
+    flat, joined = starts.ravel(), (starts[1:, 0] == starts[:-1, -1]).all()
+    shared = flat[0] == 0 and flat[-1] == indices.size and (np.diff(flat) >= 0).all() and joined
+    need(bool(shared), f"starts @{names.starts} do not share out the entries")
     for segment, own in enumerate(starts):
-        part = indices[own[0] : own[-1]]
-        if part.size and part.max() >= min(node.segment, vectors - segment * node.segment):
-            yield f"indices @{node.indices} reach beyond their segment"
+        most = indices[own[0] : own[-1]].max(initial=-1)
+        beyond = most >= min(at.segment, vectors - segment * at.segment)
+        need(not beyond, f"indices @{names.indices} reach beyond their segment")
     inner = np.ones(indices.size + 1, dtype=bool)
     inner[starts.ravel()] = False  # where a feature begins
-    if (np.diff(indices) <= 0)[inner[1:-1]].any():
-        yield f"indices @{node.indices} do not ascend"
+    need(not (np.diff(indices) <= 0)[inner[1:-1]].any(), f"indices @{names.indices} do not ascend")

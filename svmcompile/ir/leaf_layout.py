@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.kernel import packed_values
 from svmcompile.ir.kinds import Floats
+from svmcompile.ir.layout import rows_of
 from svmcompile.ir.node import At
-from svmcompile.ir.pairs import pair_indices, pair_sums
+from svmcompile.ir.pairs import count_votes, pair_sums
 from svmcompile.ir.whole_numbers import Wholes, whole
 
 
@@ -102,26 +103,18 @@ ABSENT = -1.0  # votes of a class that is not in the leaf
 LOWEST = float(np.finfo(np.float32).min)  # the score of such a class where sums are compared
 
 
-def empty_scores(rule: str, classes: int, rows: int, dtype: Any) -> Floats:
+def empty_scores(rule: str, classes: int, rows: int, dtype: Any, lowest: float = LOWEST) -> NDArray[Any]:
     """Scores before any leaf has spoken."""
     if rule == "sum":
         return np.zeros((rows, 1), dtype=dtype)
-    return np.full((rows, classes), ABSENT if rule == "vote" else LOWEST, dtype=dtype)
+    return np.full((rows, classes), ABSENT if rule == "vote" else lowest, dtype=dtype)
 
 
-def leaf_scores(rule: str, sums: Floats, members: NDArray[Any]) -> Floats:
+def leaf_scores(rule: str, sums: NDArray[Any], members: NDArray[Any]) -> NDArray[Any]:
     """What the sums [rows, sums] say of the leaf's classes, [rows, classes of the leaf]."""
-    if rule == "sum":
-        return sums
-    if len(members) == 1:
+    if rule != "sum" and len(members) == 1:
         return np.zeros((len(sums), 1), dtype=sums.dtype)
-    if rule == "ovr":
-        return sums
-    votes = np.zeros((len(sums), len(members)), dtype=sums.dtype)
-    for column, (i, j) in enumerate(pair_indices(len(members))):
-        votes[:, i] += sums[:, column] > 0
-        votes[:, j] += ~(sums[:, column] > 0)
-    return votes
+    return count_votes(sums, len(members)).astype(sums.dtype) if rule == "vote" else sums
 
 
 def leaf_columns(rule: str, members: NDArray[Any]) -> NDArray[Any]:
@@ -144,9 +137,9 @@ def own_weights(leaf: Leaf, weights: NDArray[Any]) -> NDArray[Any]:
 def packed_sums(at: At, x: Floats, leaf: int) -> Floats:
     """The sums of one leaf, bias included, in double."""
     layout, starts, firsts = packed_layout(at), whole(at.starts), at.firsts
-    _, d, lanes = at.vectors.shape
+    lanes = at.vectors.shape[2]
     places = slice(starts[leaf] * lanes, starts[leaf + 1] * lanes)
-    vectors = at.vectors[starts[leaf] : starts[leaf + 1]].transpose(0, 2, 1).reshape(-1, d)
+    vectors = rows_of(at.vectors[starts[leaf] : starts[leaf + 1]])
     offsets = at.offsets[places] if at.shape == "exp2" else at.offsets
     values = packed_values(at, x, vectors, offsets)
     ends = whole(at.ends)[firsts[leaf] : firsts[leaf + 1]]

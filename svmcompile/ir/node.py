@@ -2,16 +2,18 @@
 
 A node class is a frozen dataclass of names and plain settings; arrays live in the program's tables. Its
 methods read operands, tables and settings by field name from `at`: types in `result`, arrays in `run`,
-values with their errors in `error`; in `work` types from `at` and arrays from `rows`.
+values with their errors in `error`; in `work` types from `at` and arrays from `rows`. A field of a table
+declares its shape, which `At.fit` checks: `weights: Table = field(metadata=dims("m d"))`.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +28,11 @@ Result = tuple[NDArray[Any], NDArray[np.float64], Any]  # value, error, rows mad
 N = TypeVar("N", bound="Node")
 VALUES, TABLES = ("Value", "Lazy"), ("Table", "IndexTable")
 Values = Mapping[str, NDArray[Any]]
+# What the numbers of a table are: shifts and thresholds mean the same in every number type only if float32
+# holds them, and bounds are not below zero.
+Fact = Literal["float32", "bound"]
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
-KERNEL_SHAPES = {
-    "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
-}  # fmt: skip
 SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
 MAX_DEGREE = 1 << 16
 
@@ -55,6 +57,7 @@ class Node(ABC):
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure
+    is_sign: ClassVar[bool] = False  # its value is known no further than its sign needs
     has_orders: ClassVar[bool] = False  # it tries polynomials of one order after another
     flops: ClassVar[int] = 0  # per number it gives, where that is all its work
     flat_tables: ClassVar[tuple[str, ...]] = ()  # fields of tables that rows do not meet as a whole
@@ -92,7 +95,7 @@ class Node(ABC):
 
     def gives_sign(self, types: Mapping[str, Type]) -> bool:
         """Is its value known no further than its sign needs?"""
-        return False
+        return self.is_sign
 
     def whole_limit(self, at: At) -> int:
         """The largest size of its value, if it takes whole numbers."""
@@ -111,6 +114,11 @@ class Node(ABC):
         """Its value, from the values beside the errors."""
         return self.run(At(self, at.tables, {name: at.read[name].value for name in operands(self)}))
 
+    def sure_value(self, at: At, unstable: Any = False) -> Result:
+        """Its value without an error, as of a label or a leaf, and the rows it makes unstable."""
+        value = self.value(at)
+        return value, np.zeros(len(value)), unstable
+
 
 class LaidOut(Node):
     """A layout of another node: type, meaning and cost are those of the node it stands for."""
@@ -118,20 +126,20 @@ class LaidOut(Node):
     __slots__ = ()
 
     @abstractmethod
-    def told(self, at: At) -> At:
+    def unpack(self, at: At) -> At:
         """The node it stands for, with the tables and values that this one reads."""
 
     def run(self, at: At) -> NDArray[Any]:
-        told = self.told(at)
-        return told.node.run(told)
+        plain = self.unpack(at)
+        return plain.node.run(plain)
 
     def work(self, at: At, rows: At | None) -> Work:
-        told = self.told(at)
-        return told.node.work(told, None if rows is None else self.told(rows))
+        plain = self.unpack(at)
+        return plain.node.work(plain, rows and self.unpack(rows))
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        told = self.told(rows)
-        return told.node.needs_lazy(told)
+        plain = self.unpack(rows)
+        return plain.node.needs_lazy(plain)
 
 
 class At:
@@ -149,6 +157,82 @@ class At:
         if kind in VALUES:
             return self.read[held]
         return self.tables[held] if kind in TABLES else held
+
+    @property
+    def d(self) -> int:
+        """The width of the features it reads."""
+        need(self.x.kind is Kind.FEATURES, f"%{self.node.x} is not features")
+        return int(self.x.width)
+
+    @property
+    def m(self) -> int:
+        """How many sums there are: one per bias."""
+        sums = int(self.bias.shape[0])
+        need(sums > 0, f"bias @{self.node.bias} is empty")
+        return sums
+
+    @property
+    def vector_width(self) -> int:
+        """How wide the vectors must be."""
+        width = self.d
+        if self.kernel.kind != "precomputed":
+            return width
+        within(self.vectors, width, "a training point")
+        return 1
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves its leaf may be."""
+        need(self.leaf.kind is Kind.INDEX, f"%{self.node.leaf} is not an index")
+        return int(self.leaf.width)
+
+    def fit(self, **sizes: int | tuple[int, ...]) -> None:
+        """Hold its tables against what their fields declare, and its kernel against what code can compute.
+
+        Sizes are given by name, shapes that hang on more by field. A name that is not given has the size
+        that it has where it first stands; `d`, `m` and `leaves` are known.
+        """
+        known = {name: size for name, size in sizes.items() if not isinstance(size, tuple)}
+        for one in fields(self.node):
+            if one.name == "kernel":
+                _check_kernel(self.kernel)
+            elif one.name == "degree":
+                _check_degree(self.degree)
+            elif one.type in TABLES and getattr(self.node, one.name):
+                shape = sizes.get(one.name, ())
+                self._fit_table(one.name, shape if isinstance(shape, tuple) else (), known, one.metadata)
+
+    def _fit_table(
+        self, field: str, shape: tuple[int, ...], known: dict[str, int], declared: Mapping[str, Any]
+    ) -> None:
+        table, name = getattr(self, field), getattr(self.node, field)
+        if not shape and declared.get("dims"):
+            tokens = declared["dims"].split()
+            same = len(tokens) == table.ndim
+            found = zip(tokens, table.shape if same else [None] * len(tokens), strict=True)
+            shape = tuple(self._size(token, size, known) for token, size in found)
+        expected = str(shape).replace("'", "")
+        need(not shape or table.shape == shape, f"{field} @{name} is {table.shape}, expected {expected}")
+        if "float32" in declared.get("facts", ()):
+            _check_float32(name, table)
+        if "bound" in declared.get("facts", ()):
+            need(bool((table >= 0).all()), f"@{name} holds a number below zero")
+
+    def _size(self, token: str, size: int | None, known: dict[str, int]) -> Any:
+        """The size that a token such as `3`, `n` or `n+1` says; a new name takes the size that it meets."""
+        if token.isdigit():
+            return int(token)
+        name, more = re.findall(r"(\w+)([+-]\d+)?", token)[0]
+        if name not in known and name in ("d", "m", "leaves"):
+            known[name] = getattr(self, name)
+        if name not in known and size is not None:
+            known[name] = size - int(more or 0)
+        return known[name] + int(more or 0) if name in known else token
+
+
+def dims(sizes: str, *facts: Fact) -> dict[str, Any]:
+    """The shape of a table and what its numbers are, to be the metadata of its field."""
+    return {"dims": sizes, "facts": facts}
 
 
 def value_at(at: At) -> Any:
@@ -218,7 +302,7 @@ def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) ->
     """Flops of n kernel values in d dimensions, each entering some sums."""
     if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
         return n * 2 * weights_per_vector
-    return n * (2 * d + shape_flops(KERNEL_SHAPES[kernel.kind], kernel.degree) + 2 * weights_per_vector)
+    return n * (2 * d + shape_flops(kernel.shape, kernel.degree) + 2 * weights_per_vector)
 
 
 def shape_flops(shape: str, degree: int) -> int:
@@ -235,31 +319,12 @@ def need(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def shapes(at: At, **expected: tuple[int, ...]) -> None:
-    """Tables, by field, have these shapes."""
-    for field, shape in expected.items():
-        table, name = getattr(at, field), getattr(at.node, field)
-        need(table.shape == shape, f"{field} @{name} is {table.shape}, expected {shape}")
-
-
-def features(at: At) -> int:
-    """The width of the features a node reads."""
-    need(at.x.kind is Kind.FEATURES, f"%{at.node.x} is not features")
-    return int(at.x.width)
-
-
-def leaf_count(at: At) -> int:
-    """How many leaves a node's leaf may be."""
-    need(at.leaf.kind is Kind.INDEX, f"%{at.node.leaf} is not an index")
-    return int(at.leaf.width)
-
-
-def sound_kernel(kernel: Kernel) -> None:
+def _check_kernel(kernel: Kernel) -> None:
     need(math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0), "the kernel is not finite")
-    sound_degree(kernel.degree)
+    _check_degree(kernel.degree)
 
 
-def sound_degree(degree: int) -> None:
+def _check_degree(degree: int) -> None:
     need(0 <= degree <= MAX_DEGREE, f"degree {degree} is not within 0 and {MAX_DEGREE}")
 
 
@@ -273,49 +338,10 @@ def within(indices: NDArray[Any], end: int, what: str) -> None:
     need(bool(((indices >= 0) & (indices < end)).all()), f"{what} is not within 0 and {end - 1}")
 
 
-def float32_only(at: At, *fields: str) -> None:
-    """Shifts and thresholds mean the same in every number type only if float32 holds them."""
-    for field in fields:
-        _float32(getattr(at.node, field), getattr(at, field))
-
-
-def _float32(name: str, table: NDArray[Any]) -> None:
+def _check_float32(name: str, table: NDArray[Any]) -> None:
     with np.errstate(over="ignore"):
         same = table.astype(np.float32).astype(table.dtype) == table
     need(bool(same.all()), f"@{name} holds numbers that are not float32")
-
-
-def not_below_zero(at: At, *fields: str) -> None:
-    """Bounds are bounds."""
-    for field in fields:
-        need(bool((getattr(at, field) >= 0).all()), f"@{getattr(at.node, field)} holds a number below zero")
-
-
-def class_counts(counts: tuple[int, ...]) -> None:
-    """Vectors of two classes or more."""
-    need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
-
-
-def pair_count(n_classes: int) -> int:
-    """How many pairs so many classes have."""
-    need(n_classes >= 2, "two or more classes needed")
-    return n_classes * (n_classes - 1) // 2
-
-
-def sum_count(at: At) -> int:
-    """How many sums there are: one per bias."""
-    sums = int(at.bias.shape[0])
-    need(sums > 0, f"bias @{at.node.bias} is empty")
-    return sums
-
-
-def vector_width(at: At) -> int:
-    """How wide the vectors must be."""
-    width = features(at)
-    if at.kernel.kind != "precomputed":
-        return width
-    within(at.vectors, width, "a training point")
-    return 1
 
 
 def tree_type(at: At) -> Type:
@@ -331,7 +357,6 @@ def links_of(at: At) -> NDArray[Any]:
     links: NDArray[Any] = at.children
     nodes = len(links)
     need(nodes > 0, "a tree without a node")
-    shapes(at, children=(nodes, 2))
     later = (links < 0) | (links > np.arange(nodes)[:, None])
     need(bool(later.all() and (links < nodes).all()), "a child does not come after its parent")
     need(np.array_equal(np.sort(links[links >= 0]), np.arange(1, nodes)), "a node has not one parent")

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kinds import Floats
+from svmcompile.ir.kinds import Flags, Wholes
+from svmcompile.ir.node import need
 
 UNSURE = -1  # the label of rows that must be settled in another way
 Numbers = NDArray[Any]  # float64 or complex128
@@ -26,6 +27,17 @@ SWEEPS = 100  # at most, or as many as there are classes
 def pair_indices(n_classes: int) -> list[tuple[int, int]]:
     """The pairs (i, j), i < j, in LIBSVM's order."""
     return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def class_counts(counts: tuple[int, ...]) -> None:
+    """Vectors of two classes or more."""
+    need(len(counts) >= 2 and min(counts) >= 0, "two or more classes needed")
+
+
+def pair_count(n_classes: int) -> int:
+    """How many pairs so many classes have."""
+    need(n_classes >= 2, "two or more classes needed")
+    return n_classes * (n_classes - 1) // 2
 
 
 def pair_table(n_classes: int) -> NDArray[np.int64]:
@@ -69,20 +81,25 @@ def pair_weights(weights: Array, counts: tuple[int, ...]) -> Array:
     return dense
 
 
-def pair_sums(values: Floats, weights: Floats, counts: tuple[int, ...]) -> Floats:
+def pair_sums(values: NDArray[Any], weights: NDArray[Any], counts: tuple[int, ...]) -> NDArray[Any]:
     """Sums per pair from kernel values [rows, n] and weights [n, k - 1]."""
     partial = [values[:, group] @ weights[group] for group in class_slices(counts)]
     pairs = pair_indices(len(counts))
     return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pairs], axis=1)
 
 
-def vote(pairs: Floats, n_classes: int) -> NDArray[np.intp]:
-    """The class with most votes, the first of several."""
+def count_votes(pairs: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
+    """Votes [rows, classes]: a pair above zero counts for its first class, else for its second."""
     votes = np.zeros((len(pairs), n_classes), dtype=np.int64)
     for column, (i, j) in enumerate(pair_indices(n_classes)):
         votes[:, i] += pairs[:, column] > 0
         votes[:, j] += ~(pairs[:, column] > 0)
-    return np.asarray(np.argmax(votes, axis=1))
+    return votes
+
+
+def vote(pairs: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+    """The class with most votes, the first of several."""
+    return np.asarray(np.argmax(count_votes(pairs, n_classes), axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +112,9 @@ class Match:
 
 def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int) -> Match:
     """Settle votes; signs [rows, pairs] are 1 for the first of a pair, -1 for the second, 0 if unsure."""
-    rows = len(guess)
-    pairs = pair_table(n_classes)
-    label, champion = np.full(rows, UNSURE), guess.copy()
-    met = np.zeros(signs.shape, dtype=bool)
-    beaten = np.zeros((rows, n_classes), dtype=bool)
-    active = np.arange(rows)
+    label, champion, pairs = np.full(len(guess), UNSURE), guess.copy(), pair_table(n_classes)
+    met, beaten = np.zeros(signs.shape, dtype=bool), np.zeros((len(guess), n_classes), dtype=bool)
+    active = np.arange(len(guess))
     while len(active):
         following, unsure = _defend(active, champion, signs, pairs, met, beaten)
         won = (following < 0) & ~unsure
@@ -108,20 +122,19 @@ def champions(guess: NDArray[np.int64], signs: NDArray[np.int64], n_classes: int
         next_one = ~won & ~unsure
         active, following = active[next_one], following[next_one]
         again = beaten[active, following]
-        _vote(active[again], signs, pairs, met, label)
+        # A class that has been beaten would become champion: all pairs are settled, and vote.
+        rows = active[again]
+        met[rows] = True
+        sure = (signs[rows] != 0).all(axis=1)
+        label[rows] = np.where(sure, vote(signs[rows], n_classes), UNSURE)
         active, following = active[~again], following[~again]
         champion[active] = following
     return Match(label, met)
 
 
 def _defend(
-    active: NDArray[np.int64],
-    champion: NDArray[np.int64],
-    signs: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    met: NDArray[np.bool_],
-    beaten: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    active: Wholes, champion: Wholes, signs: Wholes, pairs: Wholes, met: Flags, beaten: Flags
+) -> tuple[Wholes, Flags]:
     """Who beats the champion of each row (-1 for nobody), and rows where a pair is unsure."""
     winner = np.full(len(active), -1)
     unsure = np.zeros(len(active), dtype=bool)
@@ -132,29 +145,11 @@ def _defend(
         sign = np.where(own < rival, 1, -1) * signs[active, pair]
         met[active[meets], pair[meets]] = True
         unsure |= meets & (sign == 0)
-        winner[meets & (sign < 0)] = rival
-        beaten[active[meets & (sign > 0)], rival] = True
         lost = meets & (sign < 0)
+        winner[lost] = rival
+        beaten[active[meets & (sign > 0)], rival] = True
         beaten[active[lost], own[lost]] = True
     return winner, unsure
-
-
-def _vote(
-    rows: NDArray[np.int64],
-    signs: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    met: NDArray[np.bool_],
-    label: NDArray[np.int64],
-) -> None:
-    """Settle all pairs of some rows."""
-    votes = np.zeros((len(rows), len(pairs)), dtype=np.int64)
-    for i, j in pair_indices(len(pairs)):
-        first = signs[rows, pairs[i, j]] > 0
-        votes[:, i] += first
-        votes[:, j] += ~first
-    sure = (signs[rows] != 0).all(axis=1)
-    met[rows] = True
-    label[rows] = np.where(sure, votes.argmax(axis=1), UNSURE)
 
 
 def sweeps_of(n_classes: int) -> int:

@@ -155,27 +155,36 @@ class Program:
 
     def predict(self, rows: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
-        from svmcompile.ir.interpret import predict
-
-        return predict(self, rows)
+        if self.labels is None:
+            return self._output_for(rows, "value")[:, 0]
+        return np.asarray(self.labels.array()[self._output_for(rows, "label")])
 
     def decision_function(self, rows: Any) -> NDArray[np.float64]:
         """Scores in the original's shape: [n] for one score, else [n, scores]."""
-        from svmcompile.ir.interpret import decision_function
-
-        return decision_function(self, rows)
+        instead = "use predict" if self.labels else "a regressor's value comes from predict"
+        scores = self._output_for(rows, "scores", f"decision function; {instead}").astype(np.float64)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, where the program gives them."""
-        from svmcompile.ir.interpret import predict_proba
-
-        return predict_proba(self, rows)
+        lack = "probabilities; use predict or decision_function"
+        return self._output_for(rows, "probabilities", lack).astype(np.float64)
 
     def score_samples(self, rows: Any) -> NDArray[np.float64]:
         """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
-        from svmcompile.ir.interpret import score_samples
+        lack = "raw scores; only one-class SVMs of scikit-learn do"
+        return self._output_for(rows, "samples", lack).astype(np.float64)[:, 0]
 
-        return score_samples(self, rows)
+    def _output_for(self, data: Any, name: str, lack: str = "") -> NDArray[Any]:
+        """One output of the interpreter for rows in any form."""
+        from svmcompile.data.rows import as_rows
+        from svmcompile.ir.interpret import interpret_values
+
+        value = self.output(name)
+        if value is None:
+            raise UnsupportedError(f"this program has no {lack}")
+        rows = as_rows(data, self.n_features, self.input.feature_names)
+        return interpret_values(self, rows, {value})[value]
 
     def cost(self, rows: Any = None) -> Cost:
         """Work per row and memory; `rows` matter where the work depends on the input."""

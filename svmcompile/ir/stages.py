@@ -7,7 +7,7 @@ that the interpreter can pick, the cost can count and a person can plot.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,8 +173,7 @@ class PairTables:
 CHECK_FLOPS = 6  # a stage's test: residual norm, root, error, comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     """What rows met: kernel values, flops beside those of the values, and who needs the exact sum."""
 
     values: Array  # [rows]

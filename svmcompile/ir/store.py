@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 import tokenize
 import zipfile
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, asdict, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
-from svmcompile.ir.kernel import KERNEL_KINDS, Kernel
+from svmcompile.ir.kernel import Kernel, KernelKind
 from svmcompile.ir.kinds import LeafRule, Norm, Order, Rule, Shape
 from svmcompile.ir.nodes import NODES, Node
 from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving, Scalar
@@ -142,9 +143,7 @@ def _array(content: bytes) -> NDArray[Any]:
     shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
     if fortran or dtype.str not in TABLE_TYPES:
         raise ValueError(f"table of type {dtype}")
-    count = 1
-    for size in shape:
-        count *= size
+    count = math.prod(shape)
     if count * dtype.itemsize != len(content) - stream.tell():
         raise ValueError("a table does not have the size it claims")
     return np.asarray(np.frombuffer(content, dtype, count, stream.tell()).reshape(shape))
@@ -178,42 +177,33 @@ def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Program:
-    labels, source = description["labels"], description["input"]
     if description["number"] not in (None, "f32", "f64", *FIXED):
         raise ValueError(f"number type {description['number']!r}")
     return Program(
-        input=Input(
-            int(source["width"]),
-            str(source["name"]),
-            tuple(map(str, source["feature_names"])),
-            _one_of(get_args(WholeInput), source.get("number", "")),  # type: ignore[arg-type]
-        ),
+        input=_read(Input, description["input"]),
         body=tuple(_node(item) for item in description["body"]),
-        outputs=tuple(Output(**output) for output in description["outputs"]),
+        outputs=tuple(_read(Output, output) for output in description["outputs"]),
         tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},
-        labels=_labels(labels) if labels else None,
-        origin=_origin(description["origin"]),
+        labels=_labels(description["labels"]) if description["labels"] else None,
+        origin=_read(Origin, description["origin"]),
         number=description["number"],
         probes=arrays[PROBES],
     )
 
 
-def _origin(stored: dict[str, Any]) -> Origin:
-    return Origin(
-        source=str(stored["source"]),
-        sha256=str(stored["sha256"]),
-        n_support_vectors=int(stored["n_support_vectors"]),
-        exact_flops=int(stored["exact_flops"]),
-        method=str(stored["method"]),
-        claim=Claim(stored["claim"]),
-        options=tuple((str(name), _scalar(value)) for name, value in stored["options"]),
-        savings=tuple(
-            Saving(str(saving["by"]), _two(saving["flops"]), _two(saving["table_bytes"]))
-            for saving in stored["savings"]
-        ),
-        notes=tuple(str(note) for note in stored["notes"]),
-        details=_details(stored["details"]),
-    )
+def _read(kind: Callable[..., Any], stored: dict[str, Any]) -> Any:
+    """A dataclass from its stored fields, each of the type that the class declares."""
+    known = {field.name: field for field in fields(cast(Any, kind))}
+    needed = {name for name, field in known.items() if field.default is field.default_factory is MISSING}
+    if not needed <= set(stored) <= set(known):  # files may be older than a field that has a default
+        raise ValueError(f"wrong fields for {kind.__name__}")
+    return kind(**{name: FIELD_READERS[str(known[name].type)](value) for name, value in stored.items()})
+
+
+def _node(item: dict[str, Any]) -> Node:
+    kinds = {kind.__name__: kind for kind in NODES}
+    node: Node = _read(kinds[item["node"]], {key: value for key, value in item.items() if key != "node"})
+    return node
 
 
 def _details(stored: Any) -> dict[str, Any]:
@@ -243,45 +233,28 @@ def _labels(stored: dict[str, Any]) -> Labels:
     return labels
 
 
-def _node(item: dict[str, Any]) -> Node:
-    """A node from its stored fields, each of the type the class declares."""
-    kinds = {kind.__name__: kind for kind in NODES}
-    arguments = {name: value for name, value in item.items() if name != "node"}
-    kind = kinds[item["node"]]
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
-    if not needed <= set(arguments) <= {field.name for field in fields(kind)}:
-        raise ValueError(f"wrong fields for {item['node']}")
-    for field in fields(kind):
-        if field.name in arguments:  # files may be older than a field that has a default
-            arguments[field.name] = FIELD_READERS[str(field.type)](arguments[field.name])
-    return kind(**arguments)
-
-
-def _kernel(stored: dict[str, Any]) -> Kernel:
-    if stored["kind"] not in KERNEL_KINDS:
-        raise ValueError(f"kernel {stored['kind']!r}")
-    return Kernel(stored["kind"], float(stored["gamma"]), float(stored["coef0"]), int(stored["degree"]))
-
-
 def _one_of(known: tuple[str, ...], stored: str) -> str:
     if stored not in known:
         raise ValueError(f"{stored!r} is none of {', '.join(known)}")
     return stored
 
 
+CHOICES: dict[str, Any] = {
+    "KernelKind": KernelKind, "Shape": Shape, "Rule": Rule, "Norm": Norm, "Order": Order,
+    "LeafRule": LeafRule, "WholeInput": WholeInput,
+}  # fmt: skip
 FIELD_READERS: dict[str, Callable[[Any], Any]] = {
-    "Value": str,
-    "Lazy": str,
-    "Table": str,
-    "IndexTable": str,
-    "Kernel": _kernel,
-    "Shape": partial(_one_of, get_args(Shape)),
-    "Rule": partial(_one_of, get_args(Rule)),
-    "Norm": partial(_one_of, get_args(Norm)),
-    "Order": partial(_one_of, get_args(Order)),
-    "LeafRule": partial(_one_of, get_args(LeafRule)),
+    **dict.fromkeys(("str", "Value", "Lazy", "Table", "IndexTable", "OutputName"), str),
+    **{name: partial(_one_of, get_args(choice)) for name, choice in CHOICES.items()},
+    "Kernel": partial(_read, Kernel),
+    "Claim": Claim,
+    "Mapping[str, Any]": _details,
+    "tuple[int, int]": _two,
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),
     "tuple[float, ...]": lambda items: tuple(float(item) for item in items),
+    "tuple[str, ...]": lambda items: tuple(map(str, items)),
+    "tuple[tuple[str, Scalar], ...]": lambda items: tuple((str(name), _scalar(v)) for name, v in items),
+    "tuple[Saving, ...]": lambda items: tuple(_read(Saving, item) for item in items),
     "float": float,
     "int": int,
     "bool": bool,

@@ -9,20 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import chunks
+from svmcompile.ir.kinds import Flags, Wholes
 from svmcompile.ir.layout import filled_up, rows_of, triangle_places
-from svmcompile.ir.node import At, need, pair_count, shapes, within
-from svmcompile.ir.pairs import UNSURE, pair_indices, pair_table
+from svmcompile.ir.node import TABLES, At, field_kinds, need, within
+from svmcompile.ir.pairs import UNSURE, pair_count, pair_indices, pair_table, vote
 from svmcompile.ir.polynomials import quadratic
-from svmcompile.ir.whole_numbers import Wholes
-
-Bools = NDArray[np.bool_]
-_TABLES = (
-    "guess_weights", "guess_bias",
-    "roots", "planes", "thresholds", "children", "centres", "steps", "offsets", "constants", "slopes",
-    "axes", "squares", "middles", "loose", "gaps", "margins", "weights", "bias", "rounding", "closer",
-    "vectors",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +25,14 @@ class Settled:
     tests: Wholes  # [rows], on ways to centres
     tried: Wholes  # [rows, 2]: champions whose pairs were looked at in either order
     pairs: Wholes  # [rows, 2]: pairs that order 2 had to look at, and pairs left after it
-    direct: Bools  # [rows, pairs]
-    values: Bools  # [rows, classes] whose kernel values were met
+    direct: Flags  # [rows, pairs]
+    values: Flags  # [rows, classes] whose kernel values were met
 
 
 def in_rows(at: At) -> dict[str, NDArray[Any]]:
     """The tables by field, as they are without lanes."""
-    found = {field: getattr(at, field) for field in _TABLES}
+    kinds = field_kinds(type(at.node))
+    found = {field: getattr(at, field) for field, kind in kinds.items() if kind in TABLES}
     lanes, others = found["vectors"].shape[2], len(at.counts) - 1
     if lanes > 1:
         found["slopes"] = found["slopes"].swapaxes(1, 2)[:, :others]
@@ -68,16 +60,10 @@ class Votes:
         self.vectors = rows_of(self.t["vectors"]).astype(np.float64)
         self.starts = np.concatenate([[0], np.cumsum(at.counts)])
         self.signs = np.zeros((n, pairs), dtype=np.int64)  # 1 for the first of a pair, -1, 0 if not known
-        zero = np.zeros(n, dtype=np.int64)
-        self.met = Settled(
-            np.full(n, UNSURE),
-            zero.copy(),
-            zero.copy(),
-            np.zeros((n, 2), dtype=np.int64),
-            np.zeros((n, 2), dtype=np.int64),
-            np.zeros((n, pairs), dtype=bool),
-            np.zeros((n, self.k), dtype=bool),
-        )
+        champions, tests = np.zeros((2, n), dtype=np.int64)
+        tried, left = np.zeros((2, n, 2), dtype=np.int64)
+        direct, values = np.zeros((n, pairs), dtype=bool), np.zeros((n, self.k), dtype=bool)
+        self.met = Settled(np.full(n, UNSURE), champions, tests, tried, left, direct, values)
 
     def settled(self) -> Settled:
         """The labels, from the guesses on."""
@@ -113,13 +99,11 @@ class Votes:
         if len(at):
             following[at] = self._directly(rows[at], own, others, scores[at], state[at] == 0)
         beaten = np.flatnonzero((following >= 0) & (following < self.k))
-        self._remember(rows[beaten], own, following[beaten], -1)
+        winners = following[beaten]
+        self.signs[rows[beaten], self.pair[own, winners]] = np.where(own < winners, -1, 1)
         return following
 
-    def _remember(self, rows: Wholes, own: int, others: Wholes, won: int) -> None:
-        self.signs[rows, self.pair[own, others]] = won * np.where(own < others, 1, -1)
-
-    def _directly(self, rows: Wholes, own: int, others: Wholes, scores: Array, open_: Bools) -> Wholes:
+    def _directly(self, rows: Wholes, own: int, others: Wholes, scores: Array, open_: Flags) -> Wholes:
         """The same for rows with open pairs: these go to their direct sums, the least score first."""
         following = np.full(len(rows), self.k)
         order = np.where(open_, scores, np.inf).argsort(axis=1, kind="stable")
@@ -153,16 +137,12 @@ class Votes:
 
     def _vote(self, rows: Wholes) -> None:
         """Settle all pairs of some rows."""
-        votes = np.zeros((len(rows), self.k), dtype=np.int64)
         for i, j in pair_indices(self.k):
             at = np.flatnonzero(self.signs[rows, self.pair[i, j]] == 0)
             if len(at):
                 self.direct(rows[at], i, j)
-            sign = self.signs[rows, self.pair[i, j]]
-            votes[:, i] += sign > 0
-            votes[:, j] += sign < 0
         sure = (self.signs[rows] != 0).all(axis=1)
-        self.met.label[rows] = np.where(sure, votes.argmax(axis=1), UNSURE)
+        self.met.label[rows] = np.where(sure, vote(self.signs[rows], self.k), UNSURE)
 
     def centre_of(self, rows: Wholes, own: int) -> Wholes:
         """The champion's centre that its tests lead a row to."""
@@ -234,31 +214,6 @@ def _signs(scores: Array, gaps: Array) -> Wholes:
 
 
 @dataclass(frozen=True, slots=True)
-class VoteWork:
-    """What rows meet in a vote of Taylor polynomials."""
-
-    values: Array  # [rows], kernel values
-    flops: Array  # [rows], beside those of the values
-    unsure: NDArray[np.bool_]  # [rows]
-
-
-def vote_work(at: At, x: NDArray[Any]) -> VoteWork:
-    """What each row costs."""
-    parts = [_part(at, x[part]) for part in chunks(len(x), at.slopes[0].size)]
-    fields = [(part.values, part.flops, part.unsure) for part in parts]
-    return VoteWork(*(np.concatenate(arrays) for arrays in zip(*fields, strict=True)))
-
-
-def _part(at: At, x: NDArray[Any]) -> VoteWork:
-    met, counts = Votes(at, x).settled(), np.array(at.counts)
-    prices = vote_flops(at)
-    flops: Any = prices.guess + prices.centre * met.champions + prices.test * met.tests
-    flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
-    flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
-    return VoteWork((met.values @ counts).astype(np.float64), flops, met.label == UNSURE)
-
-
-@dataclass(frozen=True, slots=True)
 class VoteFlops:
     """Flops of the parts of a vote."""
 
@@ -281,21 +236,11 @@ def vote_flops(at: At) -> VoteFlops:
     return VoteFlops(2 * d * k, 2 * d, 3 * d + 18, (k - 1) * (2 * d + 6), turn, 2 * products + 12, direct)
 
 
-def most_vote_work(at: At) -> tuple[float, float]:
-    """Kernel values and flops of a row that meets everything."""
-    prices, k = vote_flops(at), len(at.counts)
-    tests = len(at.children) if at.planes.ndim > 1 else 0
-    champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
-    return float(sum(at.counts)), float(
-        prices.guess + k * champion + tests * prices.test + prices.direct.sum()
-    )
-
-
 def sound_vote(at: At, k: int, d: int) -> None:
     """Tables fit each other, and tests lead on to later tests or to centres."""
     _routes(at)
     blocks, _, lanes = at.vectors.shape
-    orders, centres, cells, _, _ = at.gaps.shape
+    orders, centres = at.gaps.shape[:2]
     need(orders in (1, 2), f"order {orders} is neither 1 nor 2")
     need(all(count % lanes == 0 for count in at.counts), "a class does not end with a block")
     need(sum(at.counts) == blocks * lanes, "counts do not add up to the vectors")
@@ -306,33 +251,14 @@ def sound_vote(at: At, k: int, d: int) -> None:
         guess, slopes, axes = guess[::-1], slopes[::-1], axes[::-1]
     tests = len(at.children) if at.planes.ndim > 1 else 0
     starts = (centres, others + (filled_up(at.rank, lanes) if at.rank else 0))
-    shapes(
-        at,
-        guess_weights=guess,
-        guess_bias=(filled_up(k, lanes),),
-        roots=(k,),
-        planes=(tests, d) if tests else (1,),
-        thresholds=(max(tests, 1),),
-        children=(max(tests, 1), 2),
-        centres=(centres, d),
-        steps=(centres,),
-        offsets=(k, others),
-        constants=(centres, others),
-        slopes=(centres, *slopes),
-        axes=(centres, *axes) if own else (1,),
-        squares=(centres, k - 1, n) if orders > 1 else (1,),
-        middles=(centres, others) if own else (1,),
-        loose=(centres, 2, others) if own else (1,),
-        gaps=(orders, centres, cells, 2, others),
-        margins=(orders, centres, others),
-        vectors=(blocks, d, lanes),
-        weights=(k - 1, blocks * lanes),
-        bias=(pair_count(k),),
-        rounding=(pair_count(k), 2),
-        closer=(pair_count(k), 2),
-        norms=(sum(at.counts),) if len(at.norms) > 1 else (1,),
-        starts=starts if at.starts.ndim > 1 else (1,),
-    )
+    absent = ([] if own else ["middles", "loose"]) + ([] if orders > 1 else ["squares"])
+    at.fit(
+        guess_weights=guess, planes=(tests, d) if tests else (1,), slopes=(centres, *slopes),
+        axes=(centres, *axes) if own else (1,), norms=(sum(at.counts),) if len(at.norms) > 1 else (1,),
+        starts=starts if at.starts.ndim > 1 else (1,), **dict.fromkeys(absent, (1,)),
+        classes=filled_up(k, lanes), k=k, tests=max(tests, 1), others=others, triangle=n,
+        n=blocks * lanes, pairs=pair_count(k), centres=centres, orders=orders,
+    )  # fmt: skip
 
 
 def _routes(at: At) -> None:

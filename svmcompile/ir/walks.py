@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kinds import Floats, Indices
-from svmcompile.ir.node import At, need
+from svmcompile.ir.kinds import Flags, Floats, Indices
+from svmcompile.ir.layout import rows_of
+from svmcompile.ir.node import At, links_of, need
 from svmcompile.ir.pairs import classes_of, favour, pair_number
 
 Test = Callable[[Indices, Indices], NDArray[np.bool_]]  # (rows, the node of each) -> goes right?
-Flags = NDArray[np.bool_]
 
 
 def walk(n_rows: int, children: NDArray[np.integer], goes_right: Test) -> Indices:
@@ -43,11 +43,7 @@ def node_depths(children: NDArray[np.integer]) -> Indices:
 
 def leaf_depths(children: NDArray[np.integer]) -> Indices:
     """How many tests lead to each leaf."""
-    depths = node_depths(children)
-    leaves = np.zeros(len(children) + 1, dtype=np.intp)
-    for node, side in zip(*np.nonzero(children < 0), strict=True):
-        leaves[~children[node, side]] = depths[node] + 1
-    return leaves
+    return np.array([len(way) for way in path_nodes(children)], dtype=np.intp)
 
 
 def leaf_functions(leaf: Indices, starts: NDArray[np.integer]) -> Iterator[tuple[Indices, Indices]]:
@@ -76,10 +72,7 @@ class Paths:
 
 
 def paths(
-    kernel: Floats,
-    picks: NDArray[np.integer],
-    thresholds: Floats,
-    children: NDArray[np.integer],
+    kernel: Floats, picks: NDArray[np.integer], thresholds: Floats, children: NDArray[np.integer]
 ) -> Paths:
     """The paths of all rows; `kernel` holds the values of every row and vector."""
     levels = int(leaf_depths(children).max(initial=0))
@@ -105,11 +98,7 @@ def _met(values: Floats, before: Floats, picks: NDArray[np.integer], rows: Indic
 
 
 def path_sums(
-    leaf: Indices,
-    met: NDArray[np.floating[Any]],
-    starts: NDArray[np.integer],
-    weights: NDArray[np.floating[Any]],
-    bias: NDArray[np.floating[Any]],
+    leaf: Indices, met: Floats, starts: NDArray[np.integer], weights: Floats, bias: Floats
 ) -> NDArray[Any]:
     """bias[leaf] + sum_l weights[starts[leaf] + l] * met[:, l]."""
     out = bias[leaf].astype(np.float64)
@@ -120,12 +109,7 @@ def path_sums(
 
 def path_evaluations(picks: NDArray[np.integer], children: NDArray[np.integer]) -> Indices:
     """How many kernel values are computed on the way to each leaf."""
-    counts = (picks >= 0).astype(np.intp)  # up to and with each node
-    leaves = np.zeros(len(children) + 1, dtype=np.intp)
-    for node, pair in enumerate(children):  # parents come before children
-        counts[pair[pair >= 0]] += counts[node]
-        leaves[~pair[pair < 0]] = counts[node]
-    return leaves
+    return np.array([np.count_nonzero(picks[way] >= 0) for way in path_nodes(children)], dtype=np.intp)
 
 
 def path_nodes(children: NDArray[np.integer]) -> list[list[int]]:
@@ -157,11 +141,7 @@ class Walk:
 
 def plane_rows(at: At) -> NDArray[Any]:
     """The planes [m, d], whatever their layout."""
-    planes = at.planes
-    if planes.ndim == 2:
-        return np.asarray(planes)
-    groups, d, lanes = planes.shape
-    return np.asarray(planes.transpose(0, 2, 1).reshape(groups * lanes, d)[: len(at.answers)])
+    return at.planes if at.planes.ndim == 2 else rows_of(at.planes)[: len(at.answers)]
 
 
 def walk_lists(at: At, h: Floats) -> Walk:
@@ -216,13 +196,12 @@ def most_tests(at: At) -> int:
     return int(most[0, -1])
 
 
-def sound_path(links: NDArray[Any], picks: NDArray[Any], starts: NDArray[Any], vectors: int) -> None:
+def sound_path(at: At) -> None:
     """Every leaf has one parent, and no node or leaf reads a value that has not been met."""
-    leaves = len(starts) - 1
+    links, leaves = links_of(at), len(at.starts) - 1
     ends = [~link for pair in links for link in dict.fromkeys(pair.tolist()) if link < 0]
     need(sorted(ends) == list(range(leaves)), "a leaf has not one parent")
-    levels = node_depths(links)
-    before = picks.astype(np.int64)
-    need(bool(((before < vectors) & (~before < levels)).all()), "a node picks what is not there")
+    levels, picks = node_depths(links), at.picks.astype(np.int64)
+    need(bool(((picks < len(at.vectors)) & (~picks < levels)).all()), "a node picks what is not there")
     met = leaf_depths(links)[:leaves]
-    need(bool((np.diff(starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")
+    need(bool((np.diff(at.starts.astype(np.int64)) <= met).all()), "a leaf weighs values not met")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.node import SHAPE_FLOPS, At, features, need, shapes, sound_degree
-from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.kinds import Kind, Type
+from svmcompile.ir.kinds import Wholes as Wholes
+from svmcompile.ir.node import SHAPE_FLOPS, At, need
+from svmcompile.ir.pairs import pair_sums
 
-Wholes = NDArray[np.int64]
 UNIT_BITS = 15  # of the numbers that powers are made of
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
@@ -70,18 +71,13 @@ def powers(u: Wholes, degree: int) -> Wholes:
 
 def weighted(values: Wholes, weights: Wholes, counts: tuple[int, ...]) -> Wholes:
     """Weighted sums of kernel values, one per column of the weights or per pair of classes."""
-    if not counts:
-        return values @ weights
-    ends = np.cumsum(counts)
-    groups = [slice(int(end) - count, int(end)) for count, end in zip(counts, ends, strict=True)]
-    partial = [values[:, group] @ weights[group] for group in groups]
-    return np.stack([partial[i][:, j - 1] + partial[j][:, i] for i, j in pair_indices(len(counts))], axis=1)
+    return pair_sums(values, weights, counts) if counts else values @ weights
 
 
 def whole_features(at: At) -> int:
     """The width of the whole features a node reads."""
     need(bool(at.x.whole), f"%{at.node.x} is not in whole numbers")
-    return features(at)
+    return at.d
 
 
 def fits(size: int, most: int, what: str) -> int:
@@ -101,11 +97,9 @@ def sound_shift(shift: int) -> None:
 
 def kernel_limit(at: At) -> int:
     """The largest size of a kernel value; what leads to it is held against 32 bits."""
-    n, d = len(at.vectors), whole_features(at)
-    shapes(at, vectors=(n, d), offsets=(n,))
+    d = whole_features(at)
     need(at.curve.ndim == 1 and len(at.curve) > 0, "the curve has no points")
     need(at.shape in ("exp2", "tanh", "power", "identity"), f"no whole numbers for {at.shape!r}")
-    sound_degree(at.degree)
     sound_shift(at.cell_bits)
     sound_shift(at.offset_shift)
     limit, offsets = at.x.limit, np.abs(whole(at.offsets))
@@ -129,6 +123,21 @@ def weighted_limit(weights: NDArray[Any], most: int, counts: tuple[int, ...]) ->
     """The largest size of a weighted sum of values up to `most`, at any time."""
     values = np.full((1, len(weights)), 1)
     return int(weighted(values, np.abs(weights.astype(np.int64)), counts).max(initial=0)) * most
+
+
+def summed_scores(at: At, width: int, largest: int, what: str) -> Type:
+    """The type of scores that are sums, up to `largest`, over 2^shift to the nearest, plus a bias."""
+    sound_shift(at.shift)
+    rounded = fits(largest + ((1 << at.shift) >> 1), INT64, what)
+    limit = (rounded >> at.shift) + 1 + int(np.abs(whole(at.bias)).max(initial=0))
+    return Type(Kind.SCORES, width, whole="i32", limit=fits(limit, INT32, "a score"))
+
+
+def quantised_features(at: At) -> Type:
+    """The type of features in whole numbers within the limit of a node."""
+    need(at.bits in (8, 16), f"no whole numbers of {at.bits} bits")
+    need(0 < at.limit < 1 << (at.bits - 1), f"limit {at.limit} does not fit {at.bits} bits")
+    return Type(Kind.FEATURES, at.d, whole="i8" if at.bits == 8 else "i16", limit=at.limit)
 
 
 def needs_int64(at: At) -> bool:

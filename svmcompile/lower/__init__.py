@@ -5,40 +5,31 @@ The C backend needs this stage; the ONNX backend emits from math nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
-from svmcompile.ir.graph import leading_to, node_number, own_tables, settled_in_double
-from svmcompile.ir.nodes import (
-    BoundedSum,
-    BoundedVote,
-    JetSum,
-    KernelSum,
-    LeafSums,
-    Node,
-    PairSum,
-    PathSum,
-    PlaneLists,
-    TaylorSum,
-    TaylorVote,
-    index_tables,
-    table_names,
-)
+from svmcompile.ir.graph import Tables, leading_to, node_number, own_tables, settled_in_double
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
-from svmcompile.lower.sums import Sum, pack, tile
+from svmcompile.lower.sums import Lowered, Sum, pack, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
-Tables = dict[str, NDArray[Any]]
 Profile = Literal["portable", "host", "device"]
+STAGED: dict[type[ir.Node], Callable[[Program, Any, Number, str], Lowered]] = {
+    **dict.fromkeys((ir.BoundedSum, ir.BoundedVote), stage),
+    ir.JetSum: lay_out_jets,
+    ir.TaylorVote: lay_out_vote,
+}
 INDEX_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 
 
@@ -60,30 +51,25 @@ def lower(
     program = own_tables(program)
     types = infer_types(program)
     kept = settled_in_double(program, types)
-    body: list[Node] = []
+    body: list[ir.Node] = []
     tables: Tables = {}
     for node in program.body:
         wide = in_double(node, types)
         own: Number = "f64" if wide else number
-        if isinstance(node, (KernelSum, PairSum, PathSum)):
+        if isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)):
             # Wide sums are for few rows: whatever the others' tables, theirs are plain. Those that are held
             # against a bound are plain too: by feature, sums are longer chains of rounding.
             plain = wide or node.out in kept
             kind = "dense" if halves or plain or profile == "device" else storage
             nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
-        elif isinstance(node, (BoundedSum, BoundedVote)):
-            nodes, made = stage(program, node, own, profile)
-        elif isinstance(node, JetSum):
-            nodes, made = lay_out_jets(program, node, own, profile)
-        elif isinstance(node, TaylorVote):
-            nodes, made = lay_out_vote(program, node, own, profile)
-        elif isinstance(node, TaylorSum) and node.sparse:
-            picked, made = pick_taylor(program, node, own, profile)
-            nodes = [picked]
-        elif isinstance(node, LeafSums):
+        elif type(node) in STAGED:
+            nodes, made = STAGED[type(node)](program, node, own, profile)
+        elif isinstance(node, ir.TaylorSum) and node.sparse:
+            nodes, made = pick_taylor(program, node, own, profile)
+        elif isinstance(node, ir.LeafSums):
             nodes, made = pack_leaves(program, node, number, profile)
         else:
-            nodes, made = [node], {name: program.tables[name] for name in table_names(node)}
+            nodes, made = [node], {name: program.tables[name] for name in ir.table_names(node)}
             if profile == "host":
                 nodes, made = _for_vectors(program, node, made, own)
         body += nodes
@@ -93,21 +79,20 @@ def lower(
     return check(machine.replace(tables=cast_tables(machine)))
 
 
-def _for_vectors(program: Program, node: Node, made: Tables, number: Number) -> tuple[list[Node], Tables]:
+def _for_vectors(program: Program, node: ir.Node, made: Tables, number: Number) -> Lowered:
     """A node whose layout differs for processors with vector instructions."""
-    if isinstance(node, PlaneLists):
+    if isinstance(node, ir.PlaneLists):
         return [node], tile_lists(node, made, number)
-    tiled = tile_taylor(program, node, number) if isinstance(node, TaylorSum) else None
+    tiled = tile_taylor(program, node, number) if isinstance(node, ir.TaylorSum) else None
     return ([tiled[0]], tiled[1]) if tiled else ([node], made)
 
 
 def _sum(
     program: Program, node: Sum, number: Number, profile: Profile, halves: bool, storage: Storage
-) -> tuple[list[Node], Tables]:
-    """The machine nodes and tables of one kernel sum."""
+) -> Lowered:
     nodes, made = pack(program, node, number)
     # A path meets few vectors, one at a time; a precomputed kernel has none.
-    if isinstance(node, PathSum) or node.kernel.kind == "precomputed":
+    if isinstance(node, ir.PathSum) or node.kernel.kind == "precomputed":
         return nodes, made
     inverted = invert(program, nodes, made, number, profile, storage)
     if inverted:
@@ -128,14 +113,14 @@ def cast_tables(machine: Program) -> Tables:
     types = infer_types(machine)
     cast: Tables = {}
     for node in machine.body:
-        number, indices = node_number(node, machine, types), index_tables(node)
-        for name in table_names(node):
+        number, indices = node_number(node, machine, types), ir.index_tables(node)
+        for name in ir.table_names(node):
             table = machine.tables[name]
             cast[name] = _narrowest(table) if name in indices else _cast(name, table, number)
     return {name: cast[name] for name in machine.tables if name in cast}
 
 
-def _without_unused(program: Program, body: list[Node]) -> list[Node]:
+def _without_unused(program: Program, body: list[ir.Node]) -> list[ir.Node]:
     """Drops scalings that went into a sum, and exact sums of values that need none."""
     return list(leading_to(body, (output.value for output in program.outputs)))
 

@@ -16,53 +16,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import EmitError
-from svmcompile.ir.arithmetic import Array, Number
-from svmcompile.ir.graph import fresh, maker
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC, Array, Number
+from svmcompile.ir.graph import Tables, fresh, maker
 from svmcompile.ir.layout import in_blocks
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import (
-    BoundedSum,
-    BoundedVote,
-    JetSum,
-    Node,
-    Prepare,
-    Scale,
-    TaylorVote,
-    table_names,
-)
 from svmcompile.ir.program import Program
 from svmcompile.ir.stages import estimate_of
-from svmcompile.lower.sums import LANES, LARGEST, LIMITS, picked
+from svmcompile.lower.sums import (
+    LANES,
+    LARGEST,
+    LIMITS,
+    Lowered,
+    check_reach,
+    class_order,
+    filled,
+    in_lanes,
+    picked,
+)
 
-Tables = dict[str, NDArray[Any]]
-Bounded = BoundedSum | BoundedVote
+Bounded = ir.BoundedSum | ir.BoundedVote
 UNIT = 1.01 * 2.0**-24
 MOST_COPIES, NEAR_NUMBERS = 2, 1 << 18  # of vectors in the bases of pairs; numbers that a near cache holds
 # More than what a comparison of a score with its error adds to the rounding of each.
 ABOVE: dict[Number, float] = {"f32": 1 + 2e-6, "f64": 1 + 1e-14}
-SMALLEST: dict[Number, float] = {
-    "f32": float(np.finfo(np.float32).tiny),
-    "f64": float(np.finfo(np.float64).tiny),
-}
 NEVER = 1e30  # a margin that no score is above
 
 
-def stage(program: Program, node: Bounded, number: Number, profile: str) -> tuple[list[Node], Tables]:
+def stage(program: Program, node: Bounded, number: Number, profile: str) -> Lowered:
     """The machine nodes and tables of one bounded node."""
     lanes = LANES[number] if profile == "host" else 1
     prepare, made, moved = prepare_for(program, node, number)
     vectors = program.tables[node.vectors] - moved
-    if isinstance(node, BoundedSum):
-        found, tables = _sum(program, node, prepare.out, vectors, number, lanes)
-        return [prepare, found], made | tables
-    vote, tables = _vote(program, node, prepare.out, vectors, number, lanes)
-    return [prepare, vote], made | tables
+    lay_out: Any = _sum if isinstance(node, ir.BoundedSum) else _vote
+    found, tables = lay_out(program, node, prepare.out, vectors, number, lanes)
+    return [prepare, found], made | tables
 
 
 def prepare_for(
-    program: Program, node: Bounded | TaylorVote, number: Number, moves: bool = True
-) -> tuple[Prepare, Tables, Array]:
+    program: Program, node: Bounded | ir.TaylorVote, number: Number, moves: bool = True
+) -> tuple[ir.Prepare, Tables, Array]:
     """What marks rows that are not finite; takes in a scaling, and how far the vectors move with it.
 
     A node whose tables do not move takes in no scaling that adds something.
@@ -71,15 +64,15 @@ def prepare_for(
     scale = maker(program, node.x)
     width = program.tables[node.vectors].shape[1]
     x, shift, factor, moved = node.x, np.zeros(width), np.ones(width), np.zeros(width)
-    if isinstance(scale, Scale) and ((rbf and moves) or not program.tables[scale.offset].any()):
+    if isinstance(scale, ir.Scale) and ((rbf and moves) or not program.tables[scale.offset].any()):
         x = scale.x
         shift, factor, moved = (program.tables[t] for t in (scale.shift, scale.factor, scale.offset))
     names = fresh(node.out, "shift", program.tables), fresh(node.out, "factor", program.tables)
     out = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
     limit = LIMITS[number] if rbf else LARGEST[number]
-    if rbf and np.abs(program.tables[node.vectors]).max() > limit / 10:
-        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
-    return Prepare(out, x, *names, limit), dict(zip(names, (shift, factor), strict=True)), moved
+    if rbf:
+        check_reach(program.tables[node.vectors], number)
+    return ir.Prepare(out, x, *names, limit), dict(zip(names, (shift, factor), strict=True)), moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +113,8 @@ def _stages(node: Bounded, tables: Any, ends: NDArray[Any], part: slice = slice(
 
 
 def _sum(
-    program: Program, node: BoundedSum, x: str, vectors: Array, number: Number, lanes: int
-) -> tuple[BoundedSum, Tables]:
+    program: Program, node: ir.BoundedSum, x: str, vectors: Array, number: Number, lanes: int
+) -> tuple[ir.BoundedSum, Tables]:
     tables, rank = program.tables, len(program.tables[node.projection])
     asked = _stages(node, tables, tables[node.ends])
     places = asked.ends
@@ -129,7 +122,7 @@ def _sum(
         places = np.arange(lanes, asked.ends[-1] + lanes, lanes)
     turns, stages = asked.at(places, rank)
     estimates = [
-        _filled(estimate_of(At(node, tables), int(turn)), int(place))
+        filled(estimate_of(At(node, tables), int(turn)), int(place))
         for turn, place in zip(turns, stages.ends, strict=True)
         if place > rank
     ]
@@ -138,26 +131,28 @@ def _sum(
     beyond[len(beyond) - len(spread) :] += UNIT * (stages.ends[len(beyond) - len(spread) :] + 4) * spread
     made = {
         node.vectors: in_lanes(vectors, lanes),
-        node.weights: _filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
+        node.weights: filled(tables[node.weights], len(vectors) + -len(vectors) % lanes),
         node.bias: tables[node.bias],
         node.ends: stages.ends,
         node.coordinates: in_blocks(tables[node.coordinates], rank, lanes),
-        node.projection: _filled(tables[node.projection], max(1, rank + -rank % lanes)),
+        node.projection: filled(tables[node.projection], max(1, rank + -rank % lanes)),
         node.estimates: np.concatenate(estimates) if estimates else np.zeros(1),
-        **_bounds(node, tables, stages.residuals, stages.slacks, beyond, number),
+        **_bounds(node, tables, number, stages.residuals, stages.slacks, beyond),
     }
     exact = node.exact if node.tolerance < 0 else program.input.name
     return replace(node, x=x, exact=exact, rank=rank), made
 
 
 def _vote(
-    program: Program, node: BoundedVote, x: str, vectors: Array, number: Number, lanes: int
-) -> tuple[BoundedVote, Tables]:
+    program: Program, node: ir.BoundedVote, x: str, vectors: Array, number: Number, lanes: int
+) -> tuple[ir.BoundedVote, Tables]:
     tables = program.tables
     order = class_order(node.counts, lanes)
     counts = tuple(count + -count % lanes for count in node.counts)
     parts = _pairs(node, tables, lanes)
     picks = np.concatenate([part.picks for part in parts])
+    ends = ("residuals", "slacks", "margins")
+    bounds: Any = [np.concatenate([getattr(part.stages, end) for part in parts]) for end in ends]
     made = {
         node.vectors: in_lanes(picked(vectors, order), lanes),
         node.weights: picked(tables[node.weights].T, order).T,
@@ -166,14 +161,7 @@ def _vote(
         node.picks: np.argsort(np.where(order < 0, len(order), order))[picks],
         node.coordinates: np.concatenate([part.coordinates for part in parts]),
         node.projections: np.concatenate([part.projection for part in parts]),
-        **_bounds(
-            node,
-            tables,
-            np.concatenate([part.stages.residuals for part in parts]),
-            np.concatenate([part.stages.slacks for part in parts]),
-            np.concatenate([part.stages.margins for part in parts]),
-            number,
-        ),
+        **_bounds(node, tables, number, *bounds),
     }
     basis = ""
     if lanes > 1:
@@ -193,7 +181,7 @@ class _Pair:
     stages: _Stages
 
 
-def _pairs(node: BoundedVote, tables: Any, lanes: int) -> list[_Pair]:
+def _pairs(node: ir.BoundedVote, tables: Any, lanes: int) -> list[_Pair]:
     starts = tables[node.starts].astype(np.int64)
     most = _most_values(tables[node.vectors].shape, np.diff(starts), lanes)
     block, found, triangle, first = node.block + -node.block % lanes, [], 0, 0
@@ -209,7 +197,7 @@ def _pairs(node: BoundedVote, tables: Any, lanes: int) -> list[_Pair]:
         coordinates = in_blocks(tables[node.coordinates][triangle:], size, lanes)
         picks = tables[node.picks][start : start + size].astype(np.int64)
         picks = np.concatenate([picks, np.repeat(picks[-1:], whole - size)])
-        projection = _filled(tables[node.projections][start : start + size], whole)
+        projection = filled(tables[node.projections][start : start + size], whole)
         found.append(_Pair(picks, coordinates, projection, stages))
         triangle, first = triangle + (stop - start) * (stop - start + 1) // 2, part.stop
     return found
@@ -231,7 +219,7 @@ def _most_values(shape: tuple[int, ...], sizes: NDArray[np.int64], lanes: int) -
 
 
 def _bounds(
-    node: Bounded, tables: Any, residuals: Array, slacks: Array, margins: Array, number: Number
+    node: Bounded, tables: Any, number: Number, residuals: Array, slacks: Array, margins: Array
 ) -> Tables:
     """The tables of bounds, each number rounded upwards; a rounded bias is made up for."""
     lost = lost_of(tables[node.bias], number)
@@ -252,7 +240,7 @@ def lost_of(bias: Array, number: Number) -> float:
 
 def upwards(table: Array, number: Number) -> Array:
     """Numbers that rounding cannot make smaller than they are meant, nor lose below the smallest."""
-    above = np.maximum(table * ABOVE[number], SMALLEST[number])
+    above = np.maximum(table * ABOVE[number], ARITHMETIC[number].smallest)
     if number == "f64":
         return above
     with np.errstate(over="ignore"):
@@ -261,38 +249,18 @@ def upwards(table: Array, number: Number) -> Array:
     return np.where(rounded < above, over, rounded).astype(np.float64)
 
 
-def class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.int64]:
-    """Vector numbers with each class filled up to whole blocks by -1."""
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    parts = [
-        np.concatenate([np.arange(a, b), np.full((a - b) % lanes, -1)])
-        for a, b in pairwise(starts.tolist())
-    ]
-    return np.concatenate(parts).astype(np.int64)
-
-
-def _filled(table: NDArray[Any], length: int) -> Array:
-    """Numbers with zeros up to a length."""
-    return np.concatenate([table, np.zeros(length - len(table))])
-
-
-def in_lanes(vectors: Array, lanes: int) -> Array:
-    """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
-    filled = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
-    return np.asarray(filled.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
-
-
-def lay_out_jets(program: Program, node: JetSum, number: Number, profile: str) -> tuple[list[Node], Tables]:
+def lay_out_jets(
+    program: Program, node: ir.JetSum, number: Number, profile: str
+) -> tuple[list[ir.Node], Tables]:
     """The machine nodes and tables; a host meets so many vectors at once that jets would save it little."""
     if profile == "host":
         plain, made = without_jets(node, program.tables)
         return stage(program.replace(tables={**program.tables, **made}), plain, number, profile)
-    if np.abs(program.tables[node.vectors]).max() > LIMITS[number] / 10:
-        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
-    return [node], {name: program.tables[name] for name in table_names(node)}
+    check_reach(program.tables[node.vectors], number)
+    return [node], {name: program.tables[name] for name in ir.table_names(node)}
 
 
-def without_jets(node: JetSum, tables: Mapping[str, NDArray[Any]]) -> tuple[BoundedSum, Tables]:
+def without_jets(node: ir.JetSum, tables: Mapping[str, NDArray[Any]]) -> tuple[ir.BoundedSum, Tables]:
     """The same sum with one stage that is never sure: every row meets all vectors."""
     taken, made = [*tables], dict[str, NDArray[Any]]()
 
@@ -302,7 +270,7 @@ def without_jets(node: JetSum, tables: Mapping[str, NDArray[Any]]) -> tuple[Boun
         return taken[-1]
 
     made |= {name: tables[name] for name in (node.vectors, node.weights, node.bias, node.rounding)}
-    found = BoundedSum(
+    found = ir.BoundedSum(
         node.out, node.x, node.exact, node.vectors, node.weights, node.bias,
         own("stages", np.ones(1, dtype=np.int32)), own("coordinates", np.zeros(1)),
         own("projection", np.zeros(0)), own("estimates", np.zeros(1)), own("residuals", np.ones(1)),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Code, Program
 
 KERNEL_SUMS = (ir.PackedSum, ir.PackedPath, ir.PackedLeaves)
@@ -45,7 +44,7 @@ def _without_copies(program: Program) -> tuple[Program, dict[str, float]]:
     """Kernel sums read the row itself where a copy would only be scaled; by node, what by."""
     units: dict[str, float] = {}
     prepares = {node.out: node for node in program.body if isinstance(node, ir.Prepare)}
-    body: list[Node] = []
+    body: list[ir.Node] = []
     for node in program.body:
         prepare = prepares.get(node.x) if isinstance(node, KERNEL_SUMS) else None
         if isinstance(node, KERNEL_SUMS) and prepare and _is_plain(prepare, node, program):

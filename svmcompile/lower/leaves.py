@@ -8,21 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import fresh
+from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import KernelSum, LeafSums, Node, PackedLeaves, PackedSum
+from svmcompile.ir.nodes import KernelSum, LeafSums, PackedLeaves, PackedSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import whole
-from svmcompile.lower.sums import FAR, LANES, pack, picked
+from svmcompile.lower.sums import FAR, LANES, Lowered, in_lanes, pack, picked
 
-Tables = dict[str, NDArray[Any]]
 Indices = NDArray[np.int64]
 
 
-def pack_leaves(
-    program: Program, node: LeafSums, number: Number, profile: str
-) -> tuple[list[Node], Tables]:
+def pack_leaves(program: Program, node: LeafSums, number: Number, profile: str) -> Lowered:
     """The machine nodes and tables of leaf sums."""
     lanes = LANES[number] if profile == "host" else 1
     # What folds the kernel into vectors and row is the same as for a sum over all vectors.
@@ -39,15 +36,16 @@ def pack_leaves(
         "bias_firsts": running(sums_of(node.rule, classes)),
     }
     names = {end: fresh(node.out, end, set(tables) | set(folded)) for end in derived}
+    with_zero = np.pad(folded[node.vectors], ((0, 1), (0, 0)))  # there may be none
     made: Tables = {
         **{key: table for key, table in folded.items() if key not in (node.weights, node.bias)},
         **{names[end]: table for end, table in derived.items()},
-        node.vectors: _blocks(folded[node.vectors], order, lanes),
+        node.vectors: in_lanes(picked(with_zero, order), lanes),
         node.starts: starts,
         node.members: tables[node.members],
         node.firsts: tables[node.firsts],
         node.weights: _weights(node, program, order, lanes),
-        node.bias: _not_empty(tables[node.bias]),
+        node.bias: not_empty(tables[node.bias]),
     }
     if packed.shape == "exp2":
         made[packed.offsets] = np.where(order < 0, FAR, np.append(folded[packed.offsets], FAR)[order])
@@ -75,13 +73,6 @@ def block_order(starts: Indices, lanes: int) -> tuple[Indices, Indices]:
     return order, first
 
 
-def _blocks(vectors: NDArray[Any], order: Indices, lanes: int) -> NDArray[Any]:
-    """[blocks, d, lanes]"""
-    filled = np.vstack([vectors, np.zeros((1, vectors.shape[1]))])  # there may be none
-    blocks = picked(filled, order).reshape(len(order) // lanes, lanes, -1)
-    return np.asarray(blocks.transpose(0, 2, 1))
-
-
 def _ends(node: LeafSums, program: Program) -> Indices:
     """Vectors of each leaf up to and with each of its classes."""
     parts = [np.cumsum(leaf.counts) for leaf in leaves(At(node, program.tables))]
@@ -100,5 +91,6 @@ def _weights(node: LeafSums, program: Program, order: Indices, lanes: int) -> ND
     return np.append(weights, np.zeros(lanes))
 
 
-def _not_empty(table: NDArray[Any]) -> NDArray[Any]:
-    return table if table.size else np.zeros(1)
+def not_empty(table: NDArray[Any]) -> NDArray[Any]:
+    """The table, or a zero: C has no empty ones."""
+    return table if table.size else np.zeros(1, table.dtype)

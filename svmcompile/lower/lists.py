@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.nodes import PlaneLists
-
-Tables = dict[str, NDArray[Any]]
+from svmcompile.lower.sums import in_lanes
 
 LANES = {"f32": 4, "f64": 2}  # 16 bytes, which every processor with vector instructions has
 # A group of planes takes as many instructions as its planes one by one, but no sum across lanes. That
@@ -29,12 +26,4 @@ def tile_lists(node: PlaneLists, tables: Tables, number: Number) -> Tables:
         return tables
     if node.order == "dag" and lengths.mean() < lanes / 2:
         return tables  # of each group, few planes would be looked at
-    return tables | {node.planes: groups(planes, lanes)}
-
-
-def groups(planes: NDArray[Any], lanes: int) -> NDArray[Any]:
-    """[groups, d, lanes], filled up with zeros."""
-    count, d = planes.shape
-    filled = np.zeros((-(-count // lanes) * lanes, d), dtype=planes.dtype)
-    filled[:count] = planes
-    return np.ascontiguousarray(filled.reshape(-1, lanes, d).transpose(0, 2, 1))
+    return tables | {node.planes: in_lanes(planes, lanes)}

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import BYTES, Number
-from svmcompile.ir.graph import fresh
+from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.layout import marked
 from svmcompile.ir.nodes import Node, PackedSum, Prepare, SparseSum
 from svmcompile.ir.program import Program
-from svmcompile.lower.sums import LANES, LARGEST, block_order, block_weights, picked
+from svmcompile.lower.sums import LANES, LARGEST, Lowered, block_order, block_weights, picked
 
 Storage = Literal["auto", "dense", "sparse"]
 NEAR, BEYOND = 0.6, 3.0  # a vector instruction's operand from a dense table in a near cache, or beyond it
@@ -33,7 +33,6 @@ PREPARE, SCAN = 1.0, 0.3  # one number of a row on its way to a dense table, and
 SCALAR = 0.19  # one multiplication of the portable profile's dense table
 # So much smaller a table is worth so much more time, which other data in the cache would take back.
 SMALLER, SLOWER = 4.0, 1.5
-Tables = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def _dense_time(filled: float, width: int, blocks: float, table_bytes: int) -> f
 
 def invert(
     program: Program, nodes: list[Node], tables: Tables, number: Number, profile: str, storage: Storage
-) -> tuple[list[Node], Tables] | None:
+) -> Lowered | None:
     """The nodes of one packed sum as a sparse one; None where the dense table suits better or must do."""
     node = nodes[-1]
     assert isinstance(node, PackedSum)
@@ -97,29 +96,15 @@ def invert(
     order, by_lane = np.arange(len(tables[node.vectors])), True
     if profile == "host":
         order, by_lane = block_order(node, tables, lanes)
+    # In the order of the node's fields.
     stored = {"factor": factor, **_columns(tables[node.vectors], order, LAYOUTS[profile])}
     names = {end: fresh(node.out, end, set(program.tables) | set(tables)) for end in stored}
     made = block_weights(node, tables, order, lanes, by_lane)
     made |= {names[end]: table for end, table in stored.items()}
-    sparse = SparseSum(
-        node.out,
-        x,
-        names["factor"],
-        names["marks"],
-        names["ranks"],
-        names["starts"],
-        names["indices"],
-        names["values"],
-        node.offsets,
-        node.weights,
-        node.bias,
-        node.counts or (len(tables[node.vectors]),),
-        node.shape,
-        node.degree,
-        LAYOUTS[profile].segment,
-        limit,
-    )
-    return [sparse], made
+    counts = node.counts or (len(tables[node.vectors]),)
+    kept = node.offsets, node.weights, node.bias, counts, node.shape, node.degree
+    fields: tuple[Any, ...] = (*names.values(), *kept, LAYOUTS[profile].segment, limit)
+    return [SparseSum(node.out, x, *fields)], made
 
 
 def _source(

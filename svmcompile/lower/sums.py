@@ -16,29 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import in_double, infer_types
-from svmcompile.ir.graph import fresh, maker, settled_in_double
+from svmcompile.ir.graph import Tables, fresh, maker, settled_in_double
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Shape
-from svmcompile.ir.nodes import (
-    KernelSum,
-    Node,
-    PackedPath,
-    PackedSum,
-    PairSum,
-    PathSum,
-    Prepare,
-    Scale,
-    TiledSum,
-    operands,
-    table_names,
-)
 from svmcompile.ir.program import Claim, Program
 
-Tables = dict[str, NDArray[Any]]
-Sum = KernelSum | PairSum | PathSum
+Lowered = tuple[list[ir.Node], Tables]  # machine nodes and their tables
+Sum = ir.KernelSum | ir.PairSum | ir.PathSum
 # Prepared features are held within these limits, so that squares stay finite;
 # a row that far from every vector has kernel values of zero all the same.
 LIMITS: dict[Number, float] = {"f32": 1e15, "f64": 1e120}
@@ -61,10 +49,10 @@ def vector_unit(kernel: Kernel) -> float:
     return 1.0 if kernel.kind == "linear" else kernel.gamma
 
 
-def pack(program: Program, node: Sum, number: Number) -> tuple[list[Node], Tables]:
+def pack(program: Program, node: Sum, number: Number) -> Lowered:
     """The machine nodes and tables of one kernel sum."""
-    tables: Tables = {name: program.tables[name] for name in table_names(node)}
-    if not isinstance(node, PathSum):
+    tables: Tables = {name: program.tables[name] for name in ir.table_names(node)}
+    if not isinstance(node, ir.PathSum):
         tables[node.weights] = tables[node.weights].T
     if node.kernel.kind == "rbf":
         return _pack_rbf(program, node, number, tables)
@@ -81,26 +69,26 @@ def pack(program: Program, node: Sum, number: Number) -> tuple[list[Node], Table
     return [_packed(node, node.x, offsets, shape, kernel.degree)], tables
 
 
-def _pack_given(program: Program, node: Sum, tables: Tables) -> tuple[list[Node], Tables]:
+def _pack_given(program: Program, node: Sum, tables: Tables) -> Lowered:
     """Kernel values that the caller computes; vectors are the numbers of its points."""
     offsets = fresh(node.out, "offset", program.tables)
     tables |= {node.vectors: program.tables[node.vectors].astype(np.int32), offsets: np.zeros(1)}
     return [_packed(node, node.x, offsets, "given", 1)], tables
 
 
-def _packed(node: Sum, x: str, offsets: str, shape: Shape, degree: int) -> Node:
-    if isinstance(node, PathSum):
+def _packed(node: Sum, x: str, offsets: str, shape: Shape, degree: int) -> ir.Node:
+    if isinstance(node, ir.PathSum):
         tree = (node.picks, node.thresholds, node.children, node.starts)
         leaves = (node.weights, node.bias, shape, degree)
-        return PackedPath(node.out, x, node.vectors, offsets, *tree, *leaves)
-    counts = node.counts if isinstance(node, PairSum) else ()
-    return PackedSum(node.out, x, node.vectors, offsets, node.weights, node.bias, counts, shape, degree)
+        return ir.PackedPath(node.out, x, node.vectors, offsets, *tree, *leaves)
+    counts = node.counts if isinstance(node, ir.PairSum) else ()
+    return ir.PackedSum(node.out, x, node.vectors, offsets, node.weights, node.bias, counts, shape, degree)
 
 
-def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tuple[list[Node], Tables]:
+def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lowered:
     """exp(-g |x - s|^2) = 2^(x'.s' - |x'|^2/2 - |s'|^2/2), with x' = x sqrt(2 g log2 e)."""
     scale = maker(program, node.x)
-    if not isinstance(scale, Scale) or program.tables[scale.offset].any():
+    if not isinstance(scale, ir.Scale) or program.tables[scale.offset].any():
         raise EmitError(
             f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"
         )
@@ -108,9 +96,7 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tu
         raise EmitError(f"an RBF kernel with negative gamma ({node.kernel.gamma}) cannot be emitted")
     unit = vector_unit(node.kernel)
     vectors = program.tables[node.vectors] * unit
-    limit = LIMITS[number]
-    if vectors.size and np.abs(vectors).max() > limit / 10:
-        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+    check_reach(vectors, number)
     prepared = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
     shift, factor, offsets = (
         fresh(node.out, end, _taken(program, scale)) for end in ("shift", "factor", "norms")
@@ -121,14 +107,20 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> tu
         node.vectors: vectors,
         offsets: _half_norms(vectors, number),
     }
-    prepare = Prepare(prepared, scale.x, shift, factor, limit)
+    prepare = ir.Prepare(prepared, scale.x, shift, factor, LIMITS[number])
     return [prepare, _packed(node, prepared, offsets, "exp2", 1)], tables
 
 
-def _taken(program: Program, scale: Scale) -> set[str]:
+def check_reach(vectors: Array, number: Number) -> None:
+    """Refuse vectors of an RBF kernel whose squares might not stay finite."""
+    if np.abs(vectors).max(initial=0.0) > LIMITS[number] / 10:
+        raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
+
+
+def _taken(program: Program, scale: ir.Scale) -> set[str]:
     """Names of tables that stay; a scaling read by one sum alone goes, and its tables with it."""
-    readers = sum(operands(item).count(scale.out) for item in program.body)
-    return set(program.tables) - (set(table_names(scale)) if readers == 1 else set())
+    readers = sum(ir.operands(item).count(scale.out) for item in program.body)
+    return set(program.tables) - (set(ir.table_names(scale)) if readers == 1 else set())
 
 
 def _half_norms(vectors: Array, number: Number) -> Array:
@@ -137,48 +129,58 @@ def _half_norms(vectors: Array, number: Number) -> Array:
     return np.asarray(-0.5 * np.square(held).sum(axis=1))
 
 
-def tile(nodes: list[Node], tables: Tables, number: Number, width: int) -> tuple[list[Node], Tables]:
+def tile(nodes: list[ir.Node], tables: Tables, number: Number, width: int) -> Lowered:
     """The nodes of one packed sum in tiled form; kernels but RBF get a `Prepare` that marks bad rows."""
     node = nodes[-1]
-    assert isinstance(node, PackedSum)
+    assert isinstance(node, ir.PackedSum)
     lanes, x = LANES[number], node.x
     body, made = nodes[:-1], dict(tables)
     if node.shape != "exp2":
         x = f"{node.out}_z"
         names = (f"{node.out}_shift", f"{node.out}_factor")
         made |= {names[0]: np.zeros(width), names[1]: np.ones(width)}
-        body.append(Prepare(x, node.x, *names, LARGEST[number]))
+        body.append(ir.Prepare(x, node.x, *names, LARGEST[number]))
     order, by_lane = block_order(node, tables, lanes)
     made |= block_weights(node, tables, order, lanes, by_lane)
-    vectors = picked(tables[node.vectors], order).reshape(len(order) // lanes, lanes, -1)
-    made[node.vectors] = vectors.transpose(0, 2, 1)
+    made[node.vectors] = in_lanes(picked(tables[node.vectors], order), lanes)
     counts = node.counts or (len(tables[node.vectors]),)
     tables_of = (node.vectors, node.offsets, node.weights, node.bias)
-    body.append(TiledSum(node.out, x, *tables_of, counts, node.shape, node.degree))
+    body.append(ir.TiledSum(node.out, x, *tables_of, counts, node.shape, node.degree))
     return body, made
 
 
-def block_order(node: PackedSum, tables: Tables, lanes: int) -> tuple[NDArray[np.intp], bool]:
+def block_order(node: ir.PackedSum, tables: Tables, lanes: int) -> tuple[NDArray[np.intp], bool]:
     """The vectors in the order of the blocks, -1 for what fills up, and whether weights go by lane."""
     by_lane = tables[node.weights].shape[1] <= MAX_LANE_COLUMNS
     order = (
-        _by_class(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
+        class_order(node.counts, lanes) if by_lane and node.counts else np.arange(len(tables[node.vectors]))
     )
-    return _filled(order, 2 * lanes), by_lane
+    return _in_blocks(order, 2 * lanes), by_lane
 
 
-def _by_class(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
+def class_order(counts: tuple[int, ...], lanes: int) -> NDArray[np.intp]:
     """Vector numbers with each class filled up to whole blocks by -1."""
     starts = np.concatenate([[0], np.cumsum(counts)])
-    return np.concatenate([_filled(np.arange(a, b), lanes) for a, b in pairwise(starts)])
+    return np.concatenate([_in_blocks(np.arange(a, b), lanes) for a, b in pairwise(starts)])
 
 
-def _filled(order: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
-    return np.concatenate([order, np.full(-len(order) % multiple, -1, dtype=np.intp)])
+def _in_blocks(order: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    return np.concatenate([order, np.full(-len(order) % size, -1, dtype=np.intp)])
+
+
+def filled(table: NDArray[Any], length: int) -> NDArray[Any]:
+    """Rows with zeros up to a length."""
+    return np.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, length - table.shape[-1])])
+
+
+def in_lanes(vectors: NDArray[Any], lanes: int) -> NDArray[Any]:
+    """Vectors [n, d] in blocks [blocks, d, lanes]; zeros fill up the last."""
+    full = np.pad(vectors, ((0, -len(vectors) % lanes), (0, 0)))
+    return np.asarray(full.reshape(-1, lanes, vectors.shape[1]).transpose(0, 2, 1))
 
 
 def block_weights(
-    node: PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool
+    node: ir.PackedSum, tables: Tables, order: NDArray[np.intp], lanes: int, by_lane: bool
 ) -> Tables:
     """Weights, offsets and bias in blocks; number -1 stands for a vector that adds nothing."""
     weights = picked(tables[node.weights], order)
@@ -205,7 +207,9 @@ def round_vectors(program: Program) -> Program:
     sums = [
         node
         for node in program.body
-        if isinstance(node, (KernelSum, PairSum)) and not in_double(node, types) and node.out not in kept
+        if isinstance(node, (ir.KernelSum, ir.PairSum))
+        and not in_double(node, types)
+        and node.out not in kept
     ]
     if not sums:
         raise EmitError("this program has no support vectors left to keep in f16; leave out --tables")

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import layout
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import fresh, maker
+from svmcompile.ir.arithmetic import BYTES, Number
+from svmcompile.ir.graph import Tables, fresh, maker
 from svmcompile.ir.kernel import Array
-from svmcompile.ir.layout import (
-    LAST,
-    ROWS,
-    column_lanes,
-    cube_rows,
-    cube_size,
-    filled_up,
-    grouped_size,
-    pyramid_rows,
-    pyramid_size,
-    sides_of,
-    square_rows,
-    square_size,
-    triangle_places,
-    triangle_rows,
-)
-from svmcompile.ir.nodes import Node, TaylorVote, table_names
 from svmcompile.ir.program import Program
-from svmcompile.lower.bounded import class_order, in_lanes, lost_of, prepare_for, upwards
-from svmcompile.lower.sums import LANES, picked
+from svmcompile.lower.bounded import lost_of, prepare_for, upwards
+from svmcompile.lower.sums import LANES, Lowered, class_order, filled, in_lanes, picked
 
-Tables = dict[str, NDArray[Any]]
-SIZES: dict[Number, int] = {"f32": 4, "f64": 8}
 FEW_BYTES, MANY_BYTES = 32, 64  # of a vector, for rows of few and of many features
 MANY_FEATURES = 48
 # All planes at once cost a multiplication per plane and feature but no jump; walking costs, level by
@@ -52,7 +34,7 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
         return None
     tables, d = program.tables, program.tables[node.centres].shape[1]
     lanes = vector_lanes(d, number)
-    full, orders = filled_up(d, lanes), len(tables[node.margins])
+    full, orders = layout.filled_up(d, lanes), len(tables[node.margins])
     rank = tables[node.axes].shape[1] if tables[node.axes].ndim > 1 and orders > 1 else 0
     width, taken = rank or d, [*tables]
 
@@ -67,10 +49,18 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
     made |= dict(zip(tree, _route(planes, lanes, number), strict=True))
     kept = (node.constants, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias)
     made |= {name: tables[name] for name in kept}
-    made[node.centres], made[node.slopes] = (_full(tables[t], full) for t in (node.centres, node.slopes))
-    made[node.axes] = _axes(tables[node.axes], rank, full)
-    made[node.squares] = _squares(tables[node.squares], width, lanes) if orders > 1 else np.zeros(1)
-    made[node.cubes] = _cubes(tables[node.cubes], width, lanes) if orders > 2 else np.zeros(1)
+    for name in (node.centres, node.slopes):
+        made[name] = filled(tables[name].astype(np.float64), full)
+    made[node.axes] = made[node.squares] = made[node.cubes] = np.zeros(1)
+    if rank:  # axes that fill up a group are zero
+        axes = filled(tables[node.axes].astype(np.float64), full)
+        made[node.axes] = np.pad(axes, ((0, 0), (0, -rank % layout.ROWS), (0, 0)))
+    if orders > 1:
+        rows, size = layout.square_rows(width, lanes), layout.square_size(width, lanes)
+        made[node.squares] = _laid_out(tables[node.squares], rows, size)
+    if orders > 2:
+        rows, size = layout.cube_rows(width, lanes), layout.cube_size(width, lanes)
+        made[node.cubes] = _laid_out(tables[node.cubes], rows, size)
     return ir.TiledTaylor(
         node.out, x, node.exact, *scaling, *tree, node.centres,
         node.constants, node.slopes, node.axes, node.squares, node.cubes, node.middles, node.loose,
@@ -81,7 +71,7 @@ def tile_taylor(program: Program, node: ir.TaylorSum, number: Number) -> tuple[i
 
 def vector_lanes(d: int, number: Number) -> int:
     """Numbers that tables are filled up to: those of a vector, or of a half where that holds a row."""
-    lanes = (MANY_BYTES if d >= MANY_FEATURES else FEW_BYTES) // SIZES[number]
+    lanes = (MANY_BYTES if d >= MANY_FEATURES else FEW_BYTES) // BYTES[number]
     return lanes // 2 if d <= lanes // 2 else lanes
 
 
@@ -103,7 +93,7 @@ class _Scale(NamedTuple):
     def filled_up(self, full: int) -> list[Array]:
         """With what changes nothing."""
         ones = np.ones(full - len(self.factor))
-        return [_full(self.shift, full), np.concatenate([self.factor, ones]), _full(self.offset, full)]
+        return [filled(self.shift, full), np.concatenate([self.factor, ones]), filled(self.offset, full)]
 
 
 def _scale(program: Program, node: ir.TaylorSum) -> tuple[str, _Scale]:
@@ -133,41 +123,21 @@ def _route(found: _Planes | None, lanes: int, number: Number) -> list[NDArray[An
         return [np.zeros(1), np.zeros(1), none, none]
     count, d = found.planes.shape
     beside = vector_lanes(min(count, MANY_FEATURES - 1), number)
-    if count >= MOST_LEAVES or filled_up(count, beside) * d > MOST_PRODUCTS:
-        return [_full(found.planes, filled_up(d, lanes)), found.thresholds, found.children, none]
-    room = -count % beside
-    planes = np.pad(found.planes, ((0, room), (0, 0))).reshape(-1, beside, d).transpose(0, 2, 1)
-    return [planes, _full(found.thresholds, count + room), found.children, sides_of(found.children)]
+    if count >= MOST_LEAVES or layout.filled_up(count, beside) * d > MOST_PRODUCTS:
+        return [filled(found.planes, layout.filled_up(d, lanes)), found.thresholds, found.children, none]
+    thresholds = _filled_lanes(found.thresholds, beside)
+    return [in_lanes(found.planes, beside), thresholds, found.children, layout.sides_of(found.children)]
 
 
-def _full(table: NDArray[Any], full: int) -> Array:
-    """Rows with zeros up to a length."""
-    room = [(0, 0)] * (table.ndim - 1) + [(0, full - table.shape[-1])]
-    return np.pad(table, room).astype(np.float64)
-
-
-def _axes(axes: NDArray[Any], rank: int, full: int) -> Array:
-    """Axes that fill up a group are zero."""
-    return np.pad(_full(axes, full), ((0, 0), (0, -rank % ROWS), (0, 0))) if rank else np.zeros(1)
-
-
-def _squares(squares: NDArray[Any], width: int, lanes: int) -> Array:
-    made = np.zeros((len(squares), square_size(width, lanes)))
-    for packed, lie in square_rows(width, lanes):
-        made[:, lie] = squares[:, packed]
+def _laid_out(table: NDArray[Any], rows: Iterable[tuple[Any, Any]], size: int) -> Array:
+    """Forms whose rows, given as where they are packed and where they lie, are filled up with zeros."""
+    made = np.zeros((len(table), size))
+    for packed, lie in rows:
+        made[:, lie] = table[:, packed]
     return made
 
 
-def _cubes(cubes: NDArray[Any], width: int, lanes: int) -> Array:
-    made = np.zeros((len(cubes), cube_size(width, lanes)))
-    for packed, lie in cube_rows(width, lanes):
-        made[:, lie] = cubes[:, packed]
-    return made
-
-
-def pick_taylor(
-    program: Program, node: ir.TaylorSum, number: Number, profile: str
-) -> tuple[ir.PickedTaylor, Tables]:
+def pick_taylor(program: Program, node: ir.TaylorSum, number: Number, profile: str) -> Lowered:
     """The node and its tables."""
     tables = program.tables
     lanes, orders = LANES[number] if profile == "host" else 1, len(tables[node.margins])
@@ -175,37 +145,29 @@ def pick_taylor(
     rank = axes.shape[1]
     names = fresh(node.out, "columns", [*tables]), fresh(node.out, "starts", [*tables])
     columns = np.column_stack([axes, tables[node.centres][0], tables[node.slopes][0]])
-    columns = np.pad(columns, ((0, 0), (0, -(rank + LAST) % column_lanes(lanes))))
+    columns = np.pad(columns, ((0, 0), (0, -(rank + layout.LAST) % layout.column_lanes(lanes))))
     made: Tables = {names[0]: columns, names[1]: tables[node.centres][0] @ columns}
     kept = (node.constants, node.middles, node.loose, node.steps, node.gaps, node.margins, node.bias)
     made |= {name: tables[name] for name in kept}
     made[node.squares] = made[node.cubes] = np.zeros(1)
     if orders > 1:
-        rows = triangle_rows(rank, lanes)
-        made[node.squares] = _filled_triangles(tables[node.squares], rows, grouped_size(rank, lanes))
+        rows = layout.triangle_rows(rank, lanes)
+        made[node.squares] = _laid_out(tables[node.squares], rows, layout.grouped_size(rank, lanes))
     if orders > 2:
-        rows = pyramid_rows(rank, lanes)
-        made[node.cubes] = _filled_triangles(tables[node.cubes], rows, pyramid_size(rank, lanes))
-    return ir.PickedTaylor(
+        rows = layout.pyramid_rows(rank, lanes)
+        made[node.cubes] = _laid_out(tables[node.cubes], rows, layout.pyramid_size(rank, lanes))
+    picked_taylor = ir.PickedTaylor(
         node.out, node.x, node.exact, *names, node.constants, node.squares, node.cubes, node.middles,
         node.loose, node.steps, node.gaps, node.margins, node.bias, node.gates, node.gamma, node.slack,
         rank, lanes,
-    ), made  # fmt: skip
+    )  # fmt: skip
+    return [picked_taylor], made
 
 
-def _filled_triangles(table: NDArray[Any], rows: Iterator[tuple[slice, slice]], size: int) -> Array:
-    made = np.zeros((1, size))
-    for packed, lie in rows:
-        made[:, lie] = table[:, packed]
-    return made
-
-
-def lay_out_vote(
-    program: Program, node: TaylorVote, number: Number, profile: str
-) -> tuple[list[Node], Tables]:
+def lay_out_vote(program: Program, node: ir.TaylorVote, number: Number, profile: str) -> Lowered:
     """The machine nodes and tables of a vote; bounds are rounded upwards."""
     prepare, made, _ = prepare_for(program, node, number, moves=False)
-    tables = {name: program.tables[name] for name in table_names(node)}
+    tables = {name: program.tables[name] for name in ir.table_names(node)}
     lost = np.array([0.0, lost_of(tables[node.bias], number)])
     for name in (node.rounding, node.closer):
         tables[name] = tables[name] + lost
@@ -217,7 +179,7 @@ def lay_out_vote(
     return [prepare, vote], made | tables
 
 
-def _in_blocks(node: TaylorVote, tables: Tables, lanes: int) -> TaylorVote:
+def _in_blocks(node: ir.TaylorVote, tables: Tables, lanes: int) -> ir.TaylorVote:
     """The vote with its tables in blocks of lanes."""
     order = class_order(node.counts, lanes)
     tables[node.vectors] = in_lanes(picked(tables[node.vectors][:, :, 0], order), lanes)
@@ -243,13 +205,12 @@ def _in_blocks(node: TaylorVote, tables: Tables, lanes: int) -> TaylorVote:
 
 def _filled_lanes(table: Array, lanes: int) -> Array:
     """Zeros up to whole lanes, after the last index."""
-    after = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % lanes)]
-    return np.pad(table, after)
+    return filled(table, layout.filled_up(table.shape[-1], lanes))
 
 
 def _filled_rows_of_vote(triangles: Array, lanes: int) -> Array:
     """Lower triangles with every row filled up to whole lanes."""
     size = (math.isqrt(8 * triangles.shape[-1] + 1) - 1) // 2
     found = np.zeros((*triangles.shape[:-1], sum(row + -row % lanes for row in range(1, size + 1))))
-    found[..., triangle_places(size, lanes)] = triangles
+    found[..., layout.triangle_places(size, lanes)] = triangles
     return found

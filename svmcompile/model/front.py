@@ -23,7 +23,6 @@ from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Norm
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import Node, operands
 from svmcompile.ir.program import Claim, Input, Origin, Program
 from svmcompile.model.head import renamed
 
@@ -31,7 +30,7 @@ ROW = "x"
 NOWHERE = Origin("", "", 0, 0, "", Claim.EXACT)
 Tables = dict[str, NDArray[Any]]
 Place = tuple[int, ...]
-SomeNode = TypeVar("SomeNode", bound=Node)
+SomeNode = TypeVar("SomeNode", bound=ir.Node)
 
 
 class Step(NamedTuple):
@@ -48,7 +47,7 @@ class Step(NamedTuple):
 class Front:
     """Nodes in order, their tables, and the value that the kernel sees."""
 
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ir.Node, ...] = ()
     tables: Tables = field(default_factory=dict)
     out: str = ROW
     takes: int | None = None  # how wide a row must be; None if any width will do
@@ -63,14 +62,10 @@ class Front:
         """Both, the other behind this one."""
         first = sum(len(step.place) == 1 for step in self.steps)
         behind = other._placed(self.out, self._numbers, self.gives, (), first)
-        return Front(
-            self.nodes + behind.nodes,
-            self.tables | behind.tables,
-            behind.out,
-            other.takes if self.takes is None else self.takes,
-            self.gives if other.gives is None else other.gives,
-            self.steps + behind.steps,
-        )
+        takes = other.takes if self.takes is None else self.takes
+        gives = self.gives if other.gives is None else other.gives
+        nodes, tables = self.nodes + behind.nodes, self.tables | behind.tables
+        return Front(nodes, tables, behind.out, takes, gives, self.steps + behind.steps)
 
     @property
     def _numbers(self) -> int:
@@ -93,14 +88,10 @@ class Front:
     def _renamed(self, row: str, rename: Callable[[str], str]) -> Front:
         names = {name: rename(name) for name in (*(node.out for node in self.nodes), *self.tables)}
         names[ROW] = row
-        return Front(
-            tuple(renamed(node, names) for node in self.nodes),
-            {names[name]: table for name, table in self.tables.items()},
-            names[self.out],
-            self.takes,
-            self.gives,
-            tuple(step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps),
-        )
+        nodes = tuple(renamed(node, names) for node in self.nodes)
+        tables = {names[name]: table for name, table in self.tables.items()}
+        steps = [step._replace(tables=tuple(names[name] for name in step.tables)) for step in self.steps]
+        return replace(self, nodes=nodes, tables=tables, out=names[self.out], steps=tuple(steps))
 
     def of_kind(self, kind: type[SomeNode]) -> list[SomeNode]:
         return [node for node in self.nodes if isinstance(node, kind)]
@@ -144,10 +135,10 @@ class Front:
         types = infer_types(self.in_float32()._program(width))
         sources: dict[str, list[Array]] = {self.out: [rows]}
         for node in reversed(self.nodes):
-            widths = [types[name].width for name in operands(node)]
+            widths = [types[name].width for name in ir.operands(node)]
             behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
             before = source(At(node, self.tables), behind, widths) if source else [behind]
-            for name, part in zip(operands(node), before, strict=True):
+            for name, part in zip(ir.operands(node), before, strict=True):
                 sources.setdefault(name, []).insert(0, part)
         return _sum(sources[ROW])
 
@@ -263,7 +254,7 @@ def project(weights: Array, centre: Array, bias: Array) -> Front:
     sizes = (len(bias), len(centre))
     misfit = f"weights have shape {weights.shape}, not {sizes}" if weights.shape != sizes else ""
     tables = {"map_weights0": weights, "map_bias0": bias, "map_centre0": centre}
-    nodes: list[Node] = [ir.Affine("map0", ROW, *tables), ir.AsFeatures("z0", "map0")]
+    nodes: list[ir.Node] = [ir.Affine("map0", ROW, *tables), ir.AsFeatures("z0", "map0")]
     return _front("Project", nodes, tables, (), weights.shape[1], len(weights), misfit)
 
 
@@ -273,20 +264,14 @@ def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
     misfit = sizes if weights.shape[1:] != vectors.shape[:1] else ""
     tables, m = {"map_vectors0": vectors, "map_weights0": weights}, len(weights)
     sums = ir.KernelSum("map0", ROW, "map_vectors0", "map_weights0", "map_bias0", kernel)
-    nodes: list[Node] = [sums, ir.AsFeatures("z0", "map0")]
+    nodes: list[ir.Node] = [sums, ir.AsFeatures("z0", "map0")]
     return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], m, misfit, map_bias0=m)
 
 
 def _front(
-    kind: str,
-    nodes: Sequence[Node],
-    tables: Tables,
-    settings: tuple[object, ...],
-    takes: int | None = None,
-    gives: int | None = None,
-    misfit: str = "",
-    **zeros: int,
-) -> Front:
+    kind: str, nodes: Sequence[ir.Node], tables: Tables, settings: tuple[object, ...],
+    takes: int | None = None, gives: int | None = None, misfit: str = "", **zeros: int,
+) -> Front:  # fmt: skip
     """A front of one step, whose names end in its number, 0; `zeros`: sizes of tables that it adds."""
     problems = [
         f"{_stem(name).removeprefix('map_')} hold a NaN or an infinity"
@@ -327,7 +312,7 @@ def _multiplied(at: At, z: Array, widths: list[int]) -> list[Array]:
 
 
 # What each node may have been given, one value for each that it reads; the others keep rows as they are.
-SOURCES: dict[type[Node], Callable[[At, Array, list[int]], list[Array]]] = {
+SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Scale: _scaled,
     ir.Pick: lambda at, z, widths: _spread(at.columns, z, widths[0], 0.0),
     ir.Affine: lambda at, z, widths: [(z - at.bias) @ np.linalg.pinv(at.weights).T + at.centre],

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.graph import leading_to
 from svmcompile.ir.node import TABLES, VALUES, field_kinds
-from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Output, OutputName
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ THRESHOLDS = {  # label rule -> (positive, hit, miss)
 class Head:
     """Nodes in order, their tables, and the values that leave."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[ir.Node, ...]
     tables: Mapping[str, NDArray[Any]]
     outputs: tuple[Output, ...]
 
@@ -62,20 +61,20 @@ class Head:
     def pruned(self) -> Head:
         """Without what no output needs."""
         nodes = self.leading_to(*(output.name for output in self.outputs))
-        used = {name for node in nodes for name in table_names(node)}
+        used = {name for node in nodes for name in ir.table_names(node)}
         tables = {name: table for name, table in self.tables.items() if name in used}
         return Head(nodes, tables, self.outputs)
 
-    def leading_to(self, *names: str) -> tuple[Node, ...]:
+    def leading_to(self, *names: str) -> tuple[ir.Node, ...]:
         """The nodes that some outputs need."""
         return leading_to(self.nodes, (self.value(name) for name in names))
 
 
-def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """A node with other names for its value, those it reads and its tables."""
-    kinds = field_kinds(type(node))
-    own = [name for name, kind in kinds.items() if kind in VALUES + TABLES and getattr(node, name) in names]
-    changes: dict[str, Any] = {name: names[getattr(node, name)] for name in own}
+def renamed(node: ir.Node, names: Mapping[str, str], kinds: tuple[str, ...] = VALUES + TABLES) -> ir.Node:
+    """A node with other names for its value, those it reads and its tables, or for some kinds of them."""
+    fields = [name for name, kind in field_kinds(type(node)).items() if kind in kinds]
+    old = {name: getattr(node, name) for name in fields}
+    changes: dict[str, Any] = {name: names[value] for name, value in old.items() if value in names}
     return replace(node, **changes) if changes else node
 
 
@@ -83,7 +82,7 @@ class HeadMaker:
     """Collects the nodes and tables of a head; values and tables are numbered where a name is taken."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[ir.Node] = []
         self.tables: dict[str, NDArray[Any]] = {}
         self._taken: set[str] = {SUMS, "x"}
 
@@ -95,7 +94,7 @@ class HeadMaker:
         self._taken.add(name)
         return name
 
-    def add(self, node: Node) -> str:
+    def add(self, node: ir.Node) -> str:
         self.nodes.append(node)
         return node.out
 

@@ -15,6 +15,8 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.model.head import Head
 
+ARRAYS = ("support vectors", "coefficients", "intercepts")
+
 
 class LabelRule(str, Enum):
     """How the original turns scores into a label; the strictness of each comparison is part of it."""
@@ -136,46 +138,31 @@ def _problems(svm: SVM) -> list[str]:
     """What does not fit, in words."""
     if svm.parts:
         return [problem for part in svm.parts for problem in _problems(part)]
-    found = []
-    n, d = len(svm.vectors), svm.n_features
-    rows = len(svm.counts) - 1 if svm.counts else svm.n_sums
-    if d < 1:
-        found.append("the model has no features")
-    given = svm.front.width_after(d)
-    if given != svm.kernel_width:
-        found.append(f"the steps give {given} features, the kernel takes {svm.kernel_width}")
-    found += svm.front.problems()
-    if svm.training_points and not _are_points(svm.vectors, d):
-        found.append(f"the support vectors are not numbers of {d} training points")
-    if svm.training_points and svm.front.nodes:
-        found.append("features are scaled before a precomputed kernel, which has none")
-    if svm.coefficients.shape != (rows, n):
-        found.append(f"coefficients have shape {svm.coefficients.shape}, expected {(rows, n)}")
-    if svm.counts and sum(svm.counts) != n:
-        found.append(f"{sum(svm.counts)} vectors are counted by class, {n} are stored")
-    if svm.counts and svm.n_sums != len(svm.counts) * (len(svm.counts) - 1) // 2:
-        found.append(f"{svm.n_sums} intercepts for {len(svm.counts)} classes")
-    if svm.feature_names and len(svm.feature_names) != d:
-        found.append(f"{len(svm.feature_names)} feature names for {d} features")
-    for name, array in _arrays(svm).items():
-        if not np.isfinite(array).all():
-            found.append(f"{name} hold a NaN or an infinity")
-    if not np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all():
-        found.append("the kernel's parameters are not finite")
-    return found
+    n, d, k = len(svm.vectors), svm.n_features, len(svm.counts)
+    given, rows = svm.front.width_after(d), k - 1 if k else svm.n_sums
+    points, shape, names = svm.training_points, svm.coefficients.shape, len(svm.feature_names)
+    width, unlike = svm.kernel_width, points and not _are_points(svm.vectors, d)
+    problems = [
+        (d < 1, "the model has no features"),
+        (given != width, f"the steps give {given} features, the kernel takes {width}"),
+        *((True, problem) for problem in svm.front.problems()),
+        (unlike, f"the support vectors are not numbers of {d} training points"),
+        (points and svm.front.nodes, "features are scaled before a precomputed kernel, which has none"),
+        (shape != (rows, n), f"coefficients have shape {shape}, expected {(rows, n)}"),
+        (k and sum(svm.counts) != n, f"{sum(svm.counts)} vectors are counted by class, {n} are stored"),
+        (k and svm.n_sums != k * (k - 1) // 2, f"{svm.n_sums} intercepts for {k} classes"),
+        (names not in (0, d), f"{names} feature names for {d} features"),
+    ]
+    for name, array in zip(ARRAYS, (svm.vectors, svm.coefficients, svm.intercepts), strict=True):
+        problems.append((not np.isfinite(array).all(), f"{name} hold a NaN or an infinity"))
+    finite = np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all()
+    problems.append((not finite, "the kernel's parameters are not finite"))
+    return [text for is_so, text in problems if is_so]
 
 
 def _are_points(vectors: Array, count: int) -> bool:
     whole = (vectors == np.floor(vectors)) & (vectors >= 0) & (vectors < count)
     return vectors.shape[1:] == (1,) and bool(whole.all())
-
-
-def _arrays(svm: SVM) -> dict[str, Array]:
-    return {
-        "support vectors": svm.vectors,
-        "coefficients": svm.coefficients,
-        "intercepts": svm.intercepts,
-    }
 
 
 def digest(svm_parts: dict[str, object]) -> str:

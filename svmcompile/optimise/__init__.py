@@ -34,11 +34,8 @@ def optimise(program: Program, watch: Watcher | None = None) -> Program:
     for a_pass in PASSES:
         before, program = program, a_pass(program)
         if program is not before:
-            saving = Saving(
-                a_pass.__name__,
-                (flops(before), flops(program)),
-                (table_bytes(before), table_bytes(program)),
-            )
+            costs = ((cost(before), cost(program)) for cost in (flops, table_bytes))
+            saving = Saving(a_pass.__name__, *costs)
             origin = replace(program.origin, savings=(*program.origin.savings, saving))
             program = check(program.replace(origin=origin))
         if watch:

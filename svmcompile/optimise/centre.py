@@ -14,32 +14,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, split_shift
-from svmcompile.ir.graph import fresh, own_tables
+from svmcompile.ir.graph import Tables, fresh, own_tables
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import SPARSE_ZEROS
-from svmcompile.ir.nodes import (
-    Affine,
-    KernelSum,
-    LeafAffine,
-    LeafSums,
-    Node,
-    PairSum,
-    PathSum,
-    PlaneLists,
-    PlaneRoute,
-    Scale,
-    table_names,
-)
 from svmcompile.ir.program import Program
 from svmcompile.optimise.fold import all_finite, own_scale, rewrite
 
-Tables = dict[str, NDArray[Any]]
-Sum = KernelSum | PairSum | PathSum | LeafSums
-SUMS = (KernelSum, PairSum, PathSum, LeafSums)
-PLANES = (Affine, PlaneRoute, LeafAffine, PlaneLists)
+Sum = ir.KernelSum | ir.PairSum | ir.PathSum | ir.LeafSums
+SUMS = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
+PLANES = (ir.Affine, ir.PlaneRoute, ir.LeafAffine, ir.PlaneLists)
 LONGER = 4.0  # times as long may products of an uncentred row be, which is two bits of rounding
 SHORT = 8.0  # or so long, in units of an RBF kernel's exponent, whatever they were before
 
@@ -47,7 +33,7 @@ SHORT = 8.0  # or so long, in units of an RBF kernel's exponent, whatever they w
 def centre_kernels(program: Program) -> Program:
     """Each RBF sum behind a `Scale` of its own whose offset is zero."""
     for node in program.body:
-        if isinstance(node, (KernelSum, PairSum, PathSum, LeafSums)) and node.kernel.kind == "rbf":
+        if isinstance(node, SUMS) and node.kernel.kind == "rbf":
             program = _centre_one(program, node)
     return program
 
@@ -64,11 +50,11 @@ def _centre_one(program: Program, node: Sum) -> Program:
     if scale and not offset.any() and (shift == old_shift).all():
         return program
     new = _new_scale(program, node, scale)
-    tables: Tables = dict(zip(table_names(new), (shift, factor, np.zeros_like(factor)), strict=True))
+    tables: Tables = dict(zip(ir.table_names(new), (shift, factor, np.zeros_like(factor)), strict=True))
     tables[node.vectors] = centred
     if not all_finite(tables):
         return program
-    body: list[Node] = []
+    body: list[ir.Node] = []
     for item in program.body:
         body += [new, replace(node, x=new.out)] if item is node else [item]
     return rewrite(program, body, tables)
@@ -82,20 +68,19 @@ def _mean(vectors: Array, shift: Array, offset: Array) -> Array:
     return np.asarray(vectors.mean(axis=0))
 
 
-def _scaling(program: Program, scale: Scale | None, width: int) -> tuple[Array, Array, Array]:
-    """Shift, factor and offset so far."""
+def _scaling(program: Program, scale: ir.Scale | None, width: int) -> tuple[Array, Array, Array]:
     if scale is None:
         return np.zeros(width), np.ones(width), np.zeros(width)
-    shift, factor, offset = (program.tables[name] for name in table_names(scale))
+    shift, factor, offset = (program.tables[name] for name in ir.table_names(scale))
     return shift, factor, offset
 
 
-def _new_scale(program: Program, node: Sum, old: Scale | None) -> Scale:
+def _new_scale(program: Program, node: Sum, old: ir.Scale | None) -> ir.Scale:
     """A scaling under names of its own; those of the one it replaces are free."""
     values = {program.input.name, *(item.out for item in program.body if item is not old)}
-    tables = set(program.tables) - set(table_names(old) if old else ())
+    tables = set(program.tables) - set(ir.table_names(old) if old else ())
     names = [fresh(node.out, field, tables) for field in ("shift", "factor", "offset")]
-    return Scale(fresh(node.out, "x", values), old.x if old else node.x, *names)
+    return ir.Scale(fresh(node.out, "x", values), old.x if old else node.x, *names)
 
 
 def uncentre(program: Program) -> Program:
@@ -112,7 +97,7 @@ def uncentre(program: Program) -> Program:
 def _without_shift(program: Program, node: Any) -> Program:
     """An RBF sum behind a scaling by one factor: its vectors move instead of the row."""
     scale = own_scale(program, node.x)
-    if not isinstance(scale, Scale) or program.tables[scale.offset].any():
+    if not isinstance(scale, ir.Scale) or program.tables[scale.offset].any():
         return program
     shift, factor = program.tables[scale.shift], program.tables[scale.factor]
     vectors = program.tables[node.vectors]
@@ -132,7 +117,7 @@ def _without_centre(program: Program, node: Any) -> Program:
     if not len(rows) or np.abs(rows).sum() > LONGER * np.abs(rows - centre).sum():
         return program
     made: Tables = {node.centre: np.zeros_like(centre)}
-    if isinstance(node, (PlaneRoute, PlaneLists)):
+    if isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
         planes = program.tables[node.planes].astype(np.float64)
         made[node.thresholds] = program.tables[node.thresholds] + planes @ centre
     else:
@@ -140,10 +125,10 @@ def _without_centre(program: Program, node: Any) -> Program:
     return _replaced(program, node, made)
 
 
-def _at_centre(program: Program, node: Affine | LeafAffine, centre: Array) -> Array:
+def _at_centre(program: Program, node: ir.Affine | ir.LeafAffine, centre: Array) -> Array:
     """What the functions of a node are at its centre, in the shape of the bias."""
     values = program.tables[node.weights].astype(np.float64) @ centre
-    if isinstance(node, Affine):
+    if isinstance(node, ir.Affine):
         return np.asarray(values)
     starts, sums = (program.tables[name].astype(np.int64) for name in (node.starts, node.sums))
     found = np.zeros_like(program.tables[node.bias], dtype=np.float64)
@@ -160,8 +145,8 @@ def _rows_at(program: Program, node: Any) -> Array:
     return np.asarray(interpret_values(program, probes, {node.x})[node.x], dtype=np.float64)
 
 
-def _replaced(program: Program, node: Node, tables: Tables) -> Program:
+def _replaced(program: Program, node: ir.Node, tables: Tables) -> Program:
     if not all_finite(tables):
         return program
-    names = set(tables) & {name for item in program.body for name in table_names(item)}
+    names = set(tables) & {name for item in program.body for name in ir.table_names(item)}
     return rewrite(program, program.body, {name: tables[name] for name in names})

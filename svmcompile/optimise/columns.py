@@ -7,86 +7,56 @@ so one pick and one scaling remain, and the scaling can go on into the model. Al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.graph import fresh, maker, only_maker, readers
+from svmcompile.ir.graph import Tables, fresh, maker, only_maker, readers
 from svmcompile.ir.kinds import Kind, Types
-from svmcompile.ir.nodes import (
-    Affine,
-    AsFeatures,
-    Clip,
-    Cosine,
-    Fill,
-    Join,
-    KernelSum,
-    Missing,
-    Node,
-    PairSum,
-    PathSum,
-    Pick,
-    Powers,
-    Scale,
-    table_names,
-)
+from svmcompile.ir.node import TABLES, VALUES
 from svmcompile.ir.program import Program
-from svmcompile.optimise.fold import all_finite, into_scale, own_scale, repeat, rewrite
+from svmcompile.model.head import renamed
+from svmcompile.optimise.fold import into_scale, own_scale, put, repeat, rewrite
 
-Tables = dict[str, NDArray[Any]]
-Folded = tuple[list[Node], Tables]  # the nodes that replace one node, and their tables
-BY_FEATURE = (Scale, Clip, Cosine, Fill, Missing)  # each feature alone, with tables [d] at most
-Sum = KernelSum | PairSum | PathSum | Affine
+Folded = tuple[list[ir.Node], Tables]  # the nodes that replace one node, and their tables
+# Each feature alone, with tables [d] at most.
+BY_FEATURE = (ir.Scale, ir.Clip, ir.Cosine, ir.Fill, ir.Missing)
+Sum = ir.KernelSum | ir.PairSum | ir.PathSum | ir.Affine
 
 
 def fold_columns(program: Program) -> Program:
-    """Fold until nothing folds."""
     return repeat(_fold_one, program)
 
 
 def _fold_one(program: Program) -> Program:
-    if not any(isinstance(node, (Pick, Join)) for node in program.body):
+    if not any(isinstance(node, (ir.Pick, ir.Join)) for node in program.body):
         return program
     types = infer_types(program)
     for index, node in enumerate(program.body):
         if types[node.out].kind is not Kind.FEATURES:
             continue  # heads stay as they are
-        if isinstance(node, Pick) and _is_identity(program, types, node):
-            return _without(program, node)
+        if isinstance(node, ir.Pick) and _is_identity(program, types, node):
+            body = [
+                renamed(other, {node.out: node.x}, VALUES) for other in program.body if other is not node
+            ]
+            return rewrite(program, body, {})
         for rule in RULES.get(type(node), ()):
             with np.errstate(all="ignore"):
                 folded = rule(program, types, node)
-            if folded is not None and all_finite(folded[1]):
-                body = [*program.body[:index], *folded[0], *program.body[index + 1 :]]
-                return rewrite(program, body, folded[1])
+            if folded and (candidate := put(program, index, *folded)) is not program:
+                return candidate
     return program
 
 
-def _is_identity(program: Program, types: Types, node: Pick) -> bool:
+def _is_identity(program: Program, types: Types, node: ir.Pick) -> bool:
     return np.array_equal(program.tables[node.columns], np.arange(types[node.x].width))
 
 
-def _without(program: Program, node: Pick) -> Program:
-    """The readers of a pick that picks everything read what it reads."""
-    body = [_reading(other, node.out, node.x) for other in program.body if other is not node]
-    return rewrite(program, body, {})
-
-
-def _reading(node: Node, old: str, new: str) -> Node:
-    """The node with one value it reads replaced."""
-    names = {
-        field.name: new
-        for field in fields(node)
-        if field.type in ("Value", "Lazy") and field.name != "out" and getattr(node, field.name) == old
-    }
-    return replace(node, **names) if names else node
-
-
 def _names(program: Program, stem: str, *ends: str) -> Iterator[str]:
-    """Names for new tables."""
     taken = set(program.tables)
     for end in ends:
         name = fresh(stem, end, taken)
@@ -98,55 +68,49 @@ def _value_name(program: Program, stem: str) -> str:
     return fresh(stem, "columns", {program.input.name, *(node.out for node in program.body)})
 
 
-def _pick_of_pick(program: Program, types: Types, node: Pick) -> Folded | None:
+def _pick_of_pick(program: Program, types: Types, node: ir.Pick) -> Folded | None:
     inner = maker(program, node.x)
-    if not isinstance(inner, Pick):
+    if not isinstance(inner, ir.Pick):
         return None
     columns = program.tables[inner.columns][program.tables[node.columns]]
     return [replace(node, x=inner.x)], {node.columns: columns}
 
 
-def _pick_before(program: Program, types: Types, node: Pick) -> Folded | None:
+def _pick_before(program: Program, types: Types, node: ir.Pick) -> Folded | None:
     """A node that takes each feature alone comes after the pick, if all that reads it picks from it."""
     inner = maker(program, node.x)
     if not isinstance(inner, BY_FEATURE):
         return None
     picks = readers(program, inner.out)
-    wanted = sum(len(program.tables[item.columns]) if isinstance(item, Pick) else 1 << 30 for item in picks)
-    if wanted > types[inner.x].width:
+    sizes = [len(program.tables[item.columns]) for item in picks if isinstance(item, ir.Pick)]
+    if len(sizes) < len(picks) or sum(sizes) > types[inner.x].width:
         return None
     columns = program.tables[node.columns]
     picked = replace(node, out=_value_name(program, node.out), x=inner.x)
-    old = table_names(inner)
-    new = list(_names(program, node.out, *(f"part{index}" for index in range(len(old)))))
-    renamed = dict(zip(old, new, strict=True))
-    table_fields: dict[str, Any] = {
-        field.name: renamed[getattr(inner, field.name)]
-        for field in fields(inner)
-        if field.type in ("Table", "IndexTable")
-    }
-    after: Node = replace(inner, out=node.out, x=picked.out, **table_fields)
-    tables = {renamed[name]: program.tables[name][columns] for name in old}
-    return [picked, after], tables
+    old = ir.table_names(inner)
+    names = dict(zip(old, _names(program, node.out, *(f"part{at}" for at in range(len(old)))), strict=True))
+    after: Any = renamed(inner, names, TABLES)
+    tables = {names[name]: program.tables[name][columns] for name in old}
+    return [picked, replace(after, out=node.out, x=picked.out)], tables
 
 
-def _pick_of_map(program: Program, types: Types, node: Pick) -> Folded | None:
+def _pick_of_map(program: Program, types: Types, node: ir.Pick) -> Folded | None:
     """Only the scores or products that are picked are computed."""
     inner, columns = only_maker(program, node.x), program.tables[node.columns]
     if len(columns) > types[node.x].width:
         return None
-    if isinstance(inner, Powers):
+    if isinstance(inner, ir.Powers):
         return [replace(inner, out=node.out)], {inner.factors: program.tables[inner.factors][columns]}
-    if not isinstance(inner, AsFeatures):
+    if not isinstance(inner, ir.AsFeatures):
         return None
     made = only_maker(program, inner.scores)
-    if not isinstance(made, (Affine, KernelSum)):
+    if not isinstance(made, (ir.Affine, ir.KernelSum)):
         return None
     tables = {name: program.tables[name][columns] for name in (made.weights, made.bias)}
     return [made, replace(inner, out=node.out)], tables
 
 
-def _scale_of_scale(program: Program, types: Types, node: Scale) -> Folded | None:
+def _scale_of_scale(program: Program, types: Types, node: ir.Scale) -> Folded | None:
     inner = own_scale(program, node.x)
     if inner is None:
         return None
@@ -160,7 +124,7 @@ class _Part:
 
     root: str
     columns: NDArray[Any]
-    scale: Scale | None
+    scale: ir.Scale | None
 
     def table(self, program: Program, field: str) -> NDArray[Any]:
         """A table of the scaling, or of one that does nothing."""
@@ -173,19 +137,19 @@ def _part(program: Program, types: Types, value: str) -> _Part:
     scale = own_scale(program, value)
     below = scale.x if scale else value
     pick = only_maker(program, below)
-    if isinstance(pick, Pick):
+    if isinstance(pick, ir.Pick):
         return _Part(pick.x, program.tables[pick.columns], scale)
     return _Part(below, np.arange(types[below].width), scale)
 
 
-def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
+def _join_of_parts(program: Program, types: Types, node: ir.Join) -> Folded | None:
     """Columns of one value, each lot scaled or not, become one pick and one scaling."""
     left, right = (_part(program, types, value) for value in (node.left, node.right))
     if left.root != right.root:
         return None
     scaled = left.scale is not None or right.scale is not None
     (columns,) = _names(program, node.out, "columns")
-    picked = Pick(_value_name(program, node.out) if scaled else node.out, left.root, columns)
+    picked = ir.Pick(_value_name(program, node.out) if scaled else node.out, left.root, columns)
     tables: Tables = {columns: np.concatenate([left.columns, right.columns]).astype(np.int32)}
     if not scaled:
         return [picked], tables
@@ -193,17 +157,17 @@ def _join_of_parts(program: Program, types: Types, node: Join) -> Folded | None:
     names = list(_names(program, node.out, *ends))
     for name, end in zip(names, ends, strict=True):
         tables[name] = np.concatenate([part.table(program, end) for part in (left, right)])
-    return [picked, Scale(node.out, picked.out, *names)], tables
+    return [picked, ir.Scale(node.out, picked.out, *names)], tables
 
 
 def place_columns(program: Program) -> Program:
     """Sums behind a pick of all features in another order have the order in their tables; exact."""
-    if not any(isinstance(node, Pick) for node in program.body):
+    if not any(isinstance(node, ir.Pick) for node in program.body):
         return program
     types = infer_types(program)
     for node in program.body:
-        if isinstance(node, Affine) or (
-            isinstance(node, (KernelSum, PairSum, PathSum)) and node.kernel.kind != "precomputed"
+        if isinstance(node, ir.Affine) or (
+            isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)) and node.kernel.kind != "precomputed"
         ):
             program = _placed(program, types, node)
     return program
@@ -212,29 +176,29 @@ def place_columns(program: Program) -> Program:
 def _placed(program: Program, types: Types, node: Sum) -> Program:
     scale = own_scale(program, node.x)
     pick = maker(program, scale.x if scale else node.x)
-    if not isinstance(pick, Pick) or pick.x not in types:
+    if not isinstance(pick, ir.Pick) or pick.x not in types:
         return program
     columns, width = program.tables[pick.columns], types[pick.x].width
     if not np.array_equal(np.sort(columns), np.arange(width)):
         return program
     order = np.argsort(columns)  # feature j stands at place order[j]
-    replaced: dict[str, Node] = {node.out: node if scale else replace(node, x=pick.x)}
+    replaced: dict[str, ir.Node] = {node.out: node if scale else replace(node, x=pick.x)}
     tables = _ordered(program, node, order)
     if scale:
         replaced[scale.out] = replace(scale, x=pick.x)
-        tables |= {name: program.tables[name][order] for name in table_names(scale)}
+        tables |= {name: program.tables[name][order] for name in ir.table_names(scale)}
     return rewrite(program, [replaced.get(item.out, item) for item in program.body], tables)
 
 
 def _ordered(program: Program, node: Sum, order: NDArray[np.intp]) -> Tables:
     t = program.tables
-    if isinstance(node, Affine):
+    if isinstance(node, ir.Affine):
         return {node.weights: t[node.weights][:, order], node.centre: t[node.centre][order]}
     return {node.vectors: t[node.vectors][:, order]}
 
 
 RULES: dict[type[Any], tuple[Callable[[Program, Types, Any], Folded | None], ...]] = {
-    Pick: (_pick_of_pick, _pick_before, _pick_of_map),
-    Scale: (_scale_of_scale,),
-    Join: (_join_of_parts,),
+    ir.Pick: (_pick_of_pick, _pick_before, _pick_of_map),
+    ir.Scale: (_scale_of_scale,),
+    ir.Join: (_join_of_parts,),
 }

@@ -20,41 +20,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32, split_shift
 from svmcompile.ir.cost import flops
-from svmcompile.ir.graph import fresh, leading_to, maker, only_maker
+from svmcompile.ir.graph import Tables, fresh, leading_to, maker, only_maker
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.nodes import (
-    Affine,
-    AsFeatures,
-    AxisRoute,
-    KernelSum,
-    LeafAffine,
-    Node,
-    PairSum,
-    PlaneLists,
-    PlaneRoute,
-    Quadratic,
-    Scale,
-    table_names,
-)
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
 
-Tables = dict[str, NDArray[Any]]
-Folded = tuple[Node, Tables]
-TREES = (AxisRoute, PlaneRoute, PlaneLists, LeafAffine)
+Folded = tuple[ir.Node, Tables]
+TREES = (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists, ir.LeafAffine)
 MOST_MOVED = 1e-6  # a folded threshold may move by this share of its size, in scaled units
-Map = Affine | KernelSum
-Sum = KernelSum | PairSum
+Map = ir.Affine | ir.KernelSum
+Sum = ir.KernelSum | ir.PairSum
 
 
-def rewrite(program: Program, body: Sequence[Node], tables: Mapping[str, NDArray[Any]]) -> Program:
+def rewrite(program: Program, body: Sequence[ir.Node], tables: Mapping[str, NDArray[Any]]) -> Program:
     """The program with another body; new tables are added, nodes and tables nobody needs are dropped."""
     kept = leading_to(body, (output.value for output in program.outputs))
-    names = {name for node in kept for name in table_names(node)}
+    names = {name for node in kept for name in ir.table_names(node)}
     merged = {**program.tables, **tables}
     return program.replace(body=kept, tables={name: merged[name] for name in merged if name in names})
+
+
+def put(program: Program, index: int, nodes: Sequence[ir.Node], tables: Tables) -> Program:
+    """The program with nodes in the place of one; as it was if a new table holds no finite number."""
+    if not all_finite(tables):
+        return program
+    return rewrite(program, [*program.body[:index], *nodes, *program.body[index + 1 :]], tables)
 
 
 def all_finite(tables: Mapping[str, NDArray[Any]]) -> bool:
@@ -62,10 +55,10 @@ def all_finite(tables: Mapping[str, NDArray[Any]]) -> bool:
     return all(bool(np.isfinite(table).all()) for table in tables.values())
 
 
-def own_scale(program: Program, value: str) -> Scale | None:
+def own_scale(program: Program, value: str) -> ir.Scale | None:
     """The `Scale` that makes a value, if nothing else reads that value."""
     node = only_maker(program, value)
-    return node if isinstance(node, Scale) else None
+    return node if isinstance(node, ir.Scale) else None
 
 
 def repeat(fold: Callable[[Program], Program], program: Program) -> Program:
@@ -84,48 +77,45 @@ def _fold_one_scale(program: Program) -> Program:
     for index, node in enumerate(program.body):
         fold = FOLDS.get(type(node))
         inner = _scale_of(program, node) if fold else None
-        if fold is None or inner is None:
-            continue
-        with np.errstate(all="ignore"):
-            folded = fold(program, inner, node)
-        if folded is None or not all_finite(folded[1]):
-            continue
-        new, tables = folded
-        body = [*program.body[:index], new, *program.body[index + 1 :]]
-        return rewrite(program, body, tables)
+        if fold and inner:
+            with np.errstate(all="ignore"):
+                folded = fold(program, inner, node)
+            if folded and (candidate := put(program, index, folded[:1], folded[1])) is not program:
+                return candidate
     return program
 
 
-def into_scale(program: Program, inner: Scale, outer: Scale) -> Folded:
+def into_scale(program: Program, inner: ir.Scale, outer: ir.Scale) -> Folded:
     """((x - a) f + o - b) g + p = (x - a) f g + (o - b) g + p."""
     t = program.tables
     factor = t[inner.factor] * t[outer.factor]
     offset = (t[inner.offset] - t[outer.shift]) * t[outer.factor] + t[outer.offset]
     shift, offset = split_shift(t[inner.shift], factor, offset)
-    tables = {outer.shift: shift, outer.factor: factor, outer.offset: offset}
-    return Scale(outer.out, inner.x, outer.shift, outer.factor, outer.offset), tables
+    return replace(outer, x=inner.x), {outer.shift: shift, outer.factor: factor, outer.offset: offset}
 
 
-def _into_affine(program: Program, inner: Scale, outer: Affine) -> Folded:
+def _into_affine(program: Program, inner: ir.Scale, outer: ir.Affine) -> Folded:
     """W ((x - a) f + o - c) + b = (W f) (x - a') + b', a' in float32."""
+    t, (centre, rest) = program.tables, _moved_centre(program, inner, outer.centre)
+    bias = t[outer.bias] + t[outer.weights] @ rest
+    tables = {outer.weights: t[outer.weights] * t[inner.factor], outer.bias: bias, outer.centre: centre}
+    return replace(outer, x=inner.x), tables
+
+
+def _moved_centre(program: Program, inner: ir.Scale, centre: str) -> tuple[Array, Array]:
+    """(a', rest) with (x - a) f + o - c = (x - a') f + rest, a' in float32."""
     t = program.tables
-    centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
-    tables = {
-        outer.weights: t[outer.weights] * t[inner.factor],
-        outer.bias: t[outer.bias] + t[outer.weights] @ rest,
-        outer.centre: centre,
-    }
-    return Affine(outer.out, inner.x, outer.weights, outer.bias, outer.centre), tables
+    return split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[centre])
 
 
-def _scale_of(program: Program, node: Any) -> Scale | None:
+def _scale_of(program: Program, node: Any) -> ir.Scale | None:
     if not isinstance(node, TREES):
         return own_scale(program, node.x)
     made = maker(program, node.x)
-    return made if isinstance(made, Scale) else None
+    return made if isinstance(made, ir.Scale) else None
 
 
-def _into_axis_route(program: Program, inner: Scale, outer: AxisRoute) -> Folded | None:
+def _into_axis_route(program: Program, inner: ir.Scale, outer: ir.AxisRoute) -> Folded | None:
     """(x - a) f + o > t becomes x > a + (t - o) / f, where f is above zero and float32 can tell."""
     t = program.tables
     features, thresholds = t[outer.features], t[outer.thresholds]
@@ -137,12 +127,12 @@ def _into_axis_route(program: Program, inner: Scale, outer: AxisRoute) -> Folded
     return replace(outer, x=inner.x), {outer.thresholds: moved}
 
 
-def _into_planes(program: Program, inner: Scale, outer: PlaneRoute | PlaneLists) -> Folded | None:
+def _into_planes(program: Program, inner: ir.Scale, outer: ir.PlaneRoute | ir.PlaneLists) -> Folded | None:
     """w ((x - a) f + o - c) > t becomes (w f) (x - a') > t', as for affine functions."""
     t = program.tables
     if t[outer.planes].dtype != np.float64:
         return None  # rounded for scaled features
-    centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
+    centre, rest = _moved_centre(program, inner, outer.centre)
     tables = {
         outer.planes: t[outer.planes] * t[inner.factor],
         outer.thresholds: t[outer.thresholds] - t[outer.planes] @ rest,
@@ -151,12 +141,12 @@ def _into_planes(program: Program, inner: Scale, outer: PlaneRoute | PlaneLists)
     return replace(outer, x=inner.x), tables
 
 
-def _into_leaves(program: Program, inner: Scale, outer: LeafAffine) -> Folded | None:
+def _into_leaves(program: Program, inner: ir.Scale, outer: ir.LeafAffine) -> Folded | None:
     """As for affine functions, each with the constant of its leaf."""
     t = program.tables
     if t[outer.weights].dtype != np.float64:
         return None  # rounded for scaled features
-    centre, rest = split_shift(t[inner.shift], t[inner.factor], t[inner.offset] - t[outer.centre])
+    centre, rest = _moved_centre(program, inner, outer.centre)
     bias = t[outer.bias].copy()
     leaf = np.repeat(np.arange(len(bias)), np.diff(t[outer.starts]))
     moved = t[outer.units] * (t[outer.weights] @ rest)
@@ -172,36 +162,29 @@ def fold_maps(program: Program) -> Program:
 
 def _fold_one_map(program: Program) -> Program:
     for index, node in enumerate(program.body):
-        if not isinstance(node, (Affine, Scale)):
+        if not isinstance(node, (ir.Affine, ir.Scale)):
             continue
         features = only_maker(program, node.x)
-        made = only_maker(program, features.scores) if isinstance(features, AsFeatures) else None
-        if not isinstance(features, AsFeatures) or not isinstance(made, (Affine, KernelSum)):
+        made = only_maker(program, features.scores) if isinstance(features, ir.AsFeatures) else None
+        if not isinstance(features, ir.AsFeatures) or not isinstance(made, (ir.Affine, ir.KernelSum)):
             continue
         with np.errstate(all="ignore"):
-            nodes, tables = _folded(program, made, features, node)
-        if not all_finite(tables):
-            continue
-        body = [*program.body[:index], *nodes, *program.body[index + 1 :]]
-        candidate = rewrite(program, body, tables)
+            candidate = put(program, index, *_folded(program, made, features, node))
         if flops(candidate) < flops(program):
             return candidate
     return program
 
 
 def _folded(
-    program: Program, made: Map, features: AsFeatures, node: Affine | Scale
-) -> tuple[list[Node], Tables]:
+    program: Program, made: Map, features: ir.AsFeatures, node: ir.Affine | ir.Scale
+) -> tuple[list[ir.Node], Tables]:
     """A (W f(x) + b - c) + d = (A W) f(x) + A (b - c) + d; a scaling is a diagonal A."""
     t = program.tables
     weights, bias = t[made.weights], t[made.bias]
-    if isinstance(node, Affine):
+    if isinstance(node, ir.Affine):
         slopes = t[node.weights]
-        tables = {
-            made.weights: slopes @ weights,
-            made.bias: slopes @ (bias - t[node.centre]) + t[node.bias],
-        }
-        return [replace(made, out=node.out)], tables
+        moved = slopes @ (bias - t[node.centre]) + t[node.bias]
+        return [replace(made, out=node.out)], {made.weights: slopes @ weights, made.bias: moved}
     factor = t[node.factor]
     moved = (bias - t[node.shift]) * factor + t[node.offset]
     tables = {made.weights: factor[:, None] * weights, made.bias: moved}
@@ -218,26 +201,24 @@ def collapse_quadratic(program: Program) -> Program:
     return _collapse(program, _quadratic)
 
 
-def _collapse(program: Program, form: Callable[[Program, Sum], tuple[Node, Tables] | None]) -> Program:
+def _collapse(program: Program, form: Callable[[Program, Sum], tuple[ir.Node, Tables] | None]) -> Program:
     for index, node in enumerate(program.body):
-        if not isinstance(node, (KernelSum, PairSum)):
+        if not isinstance(node, (ir.KernelSum, ir.PairSum)):
             continue
         with np.errstate(all="ignore"):
             collapsed = form(program, node)
-        if collapsed is None or not all_finite(collapsed[1]):
-            continue
-        new, tables = collapsed
-        candidate = rewrite(program, [*program.body[:index], new, *program.body[index + 1 :]], tables)
-        n, centring = program.tables[node.vectors].shape
-        if not n or flops(candidate) - centring < flops(program):
-            program = candidate
+        if collapsed:
+            candidate = put(program, index, collapsed[:1], collapsed[1])
+            n, centring = program.tables[node.vectors].shape
+            if not n or flops(candidate) - centring < flops(program):
+                program = candidate
     return program
 
 
 def dense_weights(program: Program, node: Sum) -> Array:
     """One row of weights per sum over all vectors."""
     weights: Array = program.tables[node.weights]
-    return weights if isinstance(node, KernelSum) else pair_weights(weights, node.counts)
+    return weights if isinstance(node, ir.KernelSum) else pair_weights(weights, node.counts)
 
 
 def _centre(vectors: Array, weights: Array) -> Array:
@@ -251,7 +232,7 @@ def _centre(vectors: Array, weights: Array) -> Array:
     return nearest_float32(vectors.mean(axis=0))
 
 
-def _affine(program: Program, node: Sum) -> tuple[Node, Tables] | None:
+def _affine(program: Program, node: Sum) -> tuple[ir.Node, Tables] | None:
     """sum_i w_i (g x.s_i + r)^p for p <= 1, written about a centre."""
     kernel = node.kernel
     if kernel.kind == "linear" or not len(program.tables[node.vectors]):
@@ -264,10 +245,10 @@ def _affine(program: Program, node: Sum) -> tuple[Node, Tables] | None:
     values = kernel.values(centre[None], vectors)[0]
     bias = program.tables[node.bias] + weights @ values
     tables = _named(program, node, slopes=slopes, bias=bias, centre=centre)
-    return Affine(node.out, node.x, *tables), tables
+    return ir.Affine(node.out, node.x, *tables), tables
 
 
-def _quadratic(program: Program, node: Sum) -> tuple[Node, Tables] | None:
+def _quadratic(program: Program, node: Sum) -> tuple[ir.Node, Tables] | None:
     """With q_i = g c.s_i + r: sum_i w_i (g h.s_i + q_i)^2, multiplied out."""
     kernel = node.kernel
     if kernel.kind != "poly" or kernel.degree != 2:
@@ -282,12 +263,12 @@ def _quadratic(program: Program, node: Sum) -> tuple[Node, Tables] | None:
     slopes = 2 * kernel.gamma * ((weights * at_centre) @ vectors)
     bias = program.tables[node.bias] + weights @ at_centre**2
     tables = _named(program, node, squares=squares, slopes=slopes, bias=bias, centre=centre)
-    return Quadratic(node.out, node.x, *tables), tables
+    return ir.Quadratic(node.out, node.x, *tables), tables
 
 
 def _named(program: Program, node: Sum, **arrays: Array) -> Tables:
     """The tables under names of their own; those of the node they replace are free."""
-    taken = set(program.tables) - set(table_names(node))
+    taken = set(program.tables) - set(ir.table_names(node))
     return {fresh(node.out, end, taken): array for end, array in arrays.items()}
 
 
@@ -297,11 +278,11 @@ def _upper(matrix: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> 
     return entries
 
 
-FOLDS: dict[type[Any], Callable[[Program, Scale, Any], Folded | None]] = {
-    Scale: into_scale,
-    Affine: _into_affine,
-    AxisRoute: _into_axis_route,
-    PlaneRoute: _into_planes,
-    PlaneLists: _into_planes,
-    LeafAffine: _into_leaves,
+FOLDS: dict[type[Any], Callable[[Program, ir.Scale, Any], Folded | None]] = {
+    ir.Scale: into_scale,
+    ir.Affine: _into_affine,
+    ir.AxisRoute: _into_axis_route,
+    ir.PlaneRoute: _into_planes,
+    ir.PlaneLists: _into_planes,
+    ir.LeafAffine: _into_leaves,
 }

@@ -24,15 +24,8 @@ READERS: dict[str, str] = {
     "skops": "svmcompile.read.original:load_skops",
     "pickle": "svmcompile.read.original:load_pickle",
 }
-SUFFIXES = {
-    ".model": "libsvm",
-    ".skops": "skops",
-    ".pkl": "pickle",
-    ".pickle": "pickle",
-    ".joblib": "pickle",
-    ".onnx": "onnx",
-    ".svmc": "svmc",
-}
+SUFFIXES = {".model": "libsvm", **{f".{name}": name for name in ("skops", "onnx", "svmc")}}
+SUFFIXES |= dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle")
 COMPRESSED = (  # what joblib writes around a pickle
     b"ZF", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"\x1f\x8b", b"BZh",
     b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18",
@@ -52,11 +45,7 @@ class Reader(Protocol):
 
 
 def read(
-    source: object,
-    *,
-    format: str | None = None,
-    trust_pickle: bool = False,
-    n_features: int | None = None,
+    source: object, *, format: str | None = None, trust_pickle: bool = False, n_features: int | None = None
 ) -> SVM:
     """The SVM in a file (a path) or in a fitted estimator.
 
@@ -119,13 +108,8 @@ def _reader(format: str, where: str) -> Reader:
 
 
 def _check_n_features(n_features: int | None) -> None:
-    if n_features is None:
-        return
-    if (
-        isinstance(n_features, bool)
-        or not isinstance(n_features, int)
-        or not 0 < n_features <= MAX_FEATURES
-    ):
+    whole = isinstance(n_features, int) and not isinstance(n_features, bool)
+    if n_features is not None and not (whole and 0 < n_features <= MAX_FEATURES):
         raise OptionError(f"n_features is {n_features!r}; expected an integer in 1..{MAX_FEATURES}")
 
 
@@ -164,9 +148,7 @@ def _by_content(content: bytes, where: str) -> str | None:
         return "liblinear"
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _by_members(content, where)
-    if content.startswith(COMPRESSED) or (
-        content[0] == 0x80 and content[1:2] in (b"\2", b"\3", b"\4", b"\5")
-    ):
+    if content.startswith((*COMPRESSED, b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         return "pickle"
     if content[0] == 0x08 and len(content) > 2 and content[1] < 32 and content[2] in ONNX_SECOND_FIELDS:
         return "onnx"

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 
-from svmcompile.errors import ReadError, UnsupportedError
-from svmcompile.ir.kernel import Kernel
+import numpy as np
 
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Labels
+from svmcompile.model.svm import SVM, LabelRule, Source
+
+UNKNOWN = Source("", "")  # whoever knows the whole model fills it in
 WAY_OUT = "retrain with linear, poly, rbf or sigmoid"
 MAX_FEATURES = 1 << 24
 MAX_ENTRIES = 1 << 28  # of a dense [vectors, features] table: 2 GiB of float64
@@ -51,6 +57,11 @@ def _poly(gamma: float, coef0: float, degree: int, where: str) -> Kernel:
             f"{where}: degree {degree} is above the limit of {MAX_DEGREE}; retrain with a lower degree"
         )
     return Kernel("poly", gamma=gamma, coef0=coef0, degree=degree)
+
+
+def linear_machine(weights: Array, intercepts: Array, rule: LabelRule, labels: Labels | None = None) -> SVM:
+    """Linear functions as an SVM: each is a vector whose kernel value is the score itself."""
+    return SVM(Kernel("linear"), weights, np.eye(len(weights)), intercepts, rule, UNKNOWN, labels)
 
 
 def check_dense_size(n_vectors: int, n_features: int, where: str, limit: int = MAX_ENTRIES) -> None:

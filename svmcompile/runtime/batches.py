@@ -45,11 +45,9 @@ class BatchModel(ABC):
 
     def predict(self, data: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
-        rows = self._rows(data)
         if self._classes is None:
-            values = np.empty(len(rows), dtype=self._real)
-            self._call("predict", rows, values)
-            return values.astype(np.float64)
+            return self._values("predict", data)
+        rows = self._rows(data)
         indices = np.empty(len(rows), dtype=np.int32)
         self._call("predict", rows, indices)
         return np.asarray(self._classes[indices])
@@ -58,27 +56,24 @@ class BatchModel(ABC):
         """Scores in the original's shape."""
         if not self.n_scores:
             raise UnsupportedError("this model has no decision function; use predict")
-        rows = self._rows(data)
-        scores = np.empty((len(rows), self.n_scores), dtype=self._real)
-        self._call("decision_function", rows, scores)
-        wide = scores.astype(np.float64)
-        return wide[:, 0] if self.n_scores == 1 else wide
+        scores = self._values("decision_function", data, self.n_scores)
+        return scores[:, 0] if self.n_scores == 1 else scores
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
         self._require("predict_proba", "probabilities; use predict or decision_function")
-        rows = self._rows(data)
-        probabilities = np.empty((len(rows), len(self.labels or ())), dtype=self._real)
-        self._call("predict_proba", rows, probabilities)
-        return probabilities.astype(np.float64)
+        return self._values("predict_proba", data, len(self.labels or ()))
 
     def score_samples(self, data: Any) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
         self._require("score_samples", "raw scores; only one-class SVMs of scikit-learn do")
+        return self._values("score_samples", data)
+
+    def _values(self, function: str, data: Any, *width: int) -> NDArray[np.float64]:
         rows = self._rows(data)
-        samples = np.empty(len(rows), dtype=self._real)
-        self._call("score_samples", rows, samples)
-        return samples.astype(np.float64)
+        values = np.empty((len(rows), *width), dtype=self._real)
+        self._call(function, rows, values)
+        return values.astype(np.float64)
 
     def _require(self, function: str, lack: str) -> None:
         if not self._has(function):

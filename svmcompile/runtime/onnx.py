@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,29 +19,20 @@ BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
 Run = Callable[[NDArray[Any], Sequence[str]], dict[str, NDArray[Any]]]  # rows and names of outputs
 
 
+@dataclass(frozen=True, eq=False)
 class OnnxModel:
     """Runs an emitted model under scikit-learn's names.
 
     `backend` says what runs it, `number` the type it computes in.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        names: tuple[str, ...],
-        backend: str,
-        number: np.dtype[Any],
-        labels: Labels | None,
-        n_features: int,
-        feature_names: tuple[str, ...],
-    ) -> None:
-        self._run = run
-        self.names = names
-        self.backend = backend
-        self.number = number
-        self.labels = labels
-        self.n_features = n_features
-        self.feature_names = feature_names
+    _run: Run
+    names: tuple[str, ...]
+    backend: str
+    number: np.dtype[Any]
+    labels: Labels | None
+    n_features: int
+    feature_names: tuple[str, ...]
 
     @property
     def precision(self) -> Literal["f32", "f64"]:
@@ -85,13 +77,10 @@ class OnnxModel:
 
 
 def load_onnx(
-    content_or_path: bytes | str | Path,
-    labels: Labels | None,
-    n_features: int,
-    feature_names: tuple[str, ...] = (),
+    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = ()
 ) -> OnnxModel:
     """The model in ONNX Runtime where it is installed, else in the slow reference of `onnx`."""
-    content, where = _content(content_or_path)
+    content, where = _content(source)
     try:
         import onnxruntime
     except ImportError:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from svmcompile.errors import ToolchainError
@@ -48,30 +49,34 @@ def cache_folder() -> Path:
 
 def build_library(name: str, source: str, header: str, afresh: bool = False) -> Path:
     """The shared library of NAME.c and NAME.h, built unless the cache has it; `afresh` builds anyway."""
-    command = find_compiler()
+    command, files = (*find_compiler(), *FLAGS, f"{name}.c"), {f"{name}.c": source, f"{name}.h": header}
+    return build(name, "so", command, files, (sys.platform, platform.machine()), afresh)
+
+
+def build(
+    name: str, end: str, command: Sequence[str], files: Mapping[str, str], tools: Sequence[str] = (),
+    afresh: bool = False,
+) -> Path:  # fmt: skip
+    """What a compiler makes of files, in a cache keyed by these, the command and what else tells tools."""
     key = hashlib.sha256()
-    for part in (*command, *FLAGS, sys.platform, platform.machine(), name, source, header):
+    for part in (*command, *tools, *(part for item in sorted(files.items()) for part in item)):
         key.update(part.encode() + b"\0")
-    folder = cache_folder()
-    library = folder / f"{name}-{key.hexdigest()[:32]}.so"
-    if afresh or not library.exists():
-        _build(command, name, source, header, library)
-    return library
-
-
-def _build(command: tuple[str, ...], name: str, source: str, header: str, library: Path) -> None:
+    kept = cache_folder() / f"{name}-{key.hexdigest()[:32]}.{end}"
+    if kept.exists() and not afresh:
+        return kept
     try:
-        library.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as temporary:
+        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=kept.parent, prefix="build-") as temporary:
             folder = Path(temporary)
-            (folder / f"{name}.c").write_text(source, encoding="utf-8")
-            (folder / f"{name}.h").write_text(header, encoding="utf-8")
-            run_compiler([*command, *FLAGS, f"{name}.c", "-o", "library.so"], folder)
-            (folder / "library.so").replace(library)  # atomic, so a killed build leaves nothing half-made
+            for file, text in files.items():
+                (folder / file).write_text(text, encoding="utf-8")
+            run_compiler([*command, "-o", f"library.{end}"], folder)
+            (folder / f"library.{end}").replace(kept)  # atomic, so a killed build leaves nothing half-made
     except OSError as error:
         raise ToolchainError(
-            f"cannot build in {library.parent}: {error}; set SVMCOMPILE_CACHE to a writable folder"
+            f"cannot build in {kept.parent}: {error}; set SVMCOMPILE_CACHE to a writable folder"
         ) from None
+    return kept
 
 
 def run_compiler(command: list[str], folder: Path) -> None:

@@ -23,6 +23,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.kinds import Kind
+from svmcompile.ir.pairs import classes_of, pair_number
 from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real, Rounded, many_bits
 from svmcompile.verification.certificates import Certificate, Held, certified
@@ -140,9 +141,7 @@ class RowChecker:
         own, other = pair
         if not self.by_pair:
             return self.sums[own] - self.sums[other]
-        classes = math.isqrt(2 * len(self.sums)) + 1
-        first, second = min(pair), max(pair)
-        value = self.sums[first * (2 * classes - first - 1) // 2 + second - first - 1]
+        value = self.sums[pair_number(min(pair), max(pair), classes_of(len(self.sums)))]
         return value if own < other else -value
 
     def _one(self, certificate: Held) -> RowCheck:

@@ -19,6 +19,11 @@ from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Claim, Program
 
+# Figures of a comparison that are None where there is nothing to compare.
+ERRORS = (
+    "max_decision_error", "max_error_over_bound", "max_probability_error",
+    "max_probability_error_over_bound", "error_over_bound_off_program",
+)  # fmt: skip
 # The original rounds as well: its sums carry an error like that of our own float64.
 ORIGINAL_SHARE = 8
 
@@ -96,10 +101,13 @@ def compare(
     expected = _Expected.of(program, reference[1], kept.astype(np.float64))
     meant = _Expected.of(program, program, expected.rows)
     exact = _summed_by_original(program, reference[1])
-    bounds = {
-        number: _bounds(program, expected.rows, number, exact) for number in {b.precision for b in backends}
-    }
-    own = {number: _own(bound, program) for number, bound in bounds.items()}
+    numbers = {backend.precision for backend in backends}
+    bounds = {number: _bounds(program, expected.rows, number, exact) for number in numbers}
+    comparisons = []
+    for backend in backends:
+        own = _own(bounds[backend.precision], program)
+        one = _compare_one(backend, expected, meant, bounds[backend.precision], own, program, truth)
+        comparisons.append(one)
     return Report(
         name=name,
         reference=reference[0],
@@ -107,12 +115,7 @@ def compare(
         rows=len(kept),
         rows_not_finite=int((~finite).sum()),
         accuracy_of_reference=_accuracy(expected.labels, truth, program),
-        comparisons=tuple(
-            _compare_one(
-                backend, expected, meant, bounds[backend.precision], own[backend.precision], program, truth
-            )
-            for backend in backends
-        ),
+        comparisons=tuple(comparisons),
     )
 
 
@@ -120,11 +123,8 @@ def _usable(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
     finite = np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
-    if (
-        name is None
-        or finite.all()
-        or not any(node.fills and getattr(node, "nan", False) for node in program.body)
-    ):
+    fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
+    if name is None or finite.all() or not fills:
         return np.asarray(finite)
     known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
     return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
@@ -145,9 +145,8 @@ class _Expected:
         scores = labels.astype(np.float64) if program.labels is None else None
         if program.output("scores"):
             scores = _values(original, "decision_function", rows)
-        probabilities = (
-            _values(original, "predict_proba", rows) if program.output("probabilities") else None
-        )
+        wanted = program.output("probabilities")
+        probabilities = _values(original, "predict_proba", rows) if wanted else None
         return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1), probabilities)
 
 
@@ -193,29 +192,34 @@ def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None
 
 
 def _compare_one(
-    backend: Backend,
-    expected: _Expected,
-    meant: _Expected,
-    bounds: Bounds,
-    own: Bounds,
-    program: Program,
+    backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, own: Bounds, program: Program,
     truth: NDArray[Any] | None,
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     labels = np.asarray(backend.runner.predict(expected.rows))
-    figures: dict[str, Any] = dict.fromkeys(
-        ("max_decision_error", "max_error_over_bound", "error_over_bound_off_program")
-    )
+    figures: dict[str, Any] = dict.fromkeys(ERRORS)
     differing = off = np.zeros(len(labels), dtype=bool)
     scores: NDArray[Any] | None = labels
     if program.labels is not None:
         differing, off = labels != expected.labels, labels != meant.labels
         has_scores = program.output("scores")
         scores = _values(backend.runner, "decision_function", expected.rows) if has_scores else None
-    if scores is not None and expected.scores is not None:
+    if scores is not None and expected.scores is not None and meant.scores is not None:
         scores = scores.astype(np.float64).reshape(len(labels), -1)
-        figures = _errors(scores, expected, bounds, program.number in FIXED)
-        figures["error_over_bound_off_program"] = _errors(scores, meant, own)["max_error_over_bound"]
-    figures |= _probability_errors(backend, expected, bounds)
+        if scores.shape != expected.scores.shape:
+            raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
+        # Rounding must not make scores jump. In whole numbers they have a stated error on every row but
+        # those without any bound.
+        steady = np.isfinite(bounds.scores).all(axis=1) if program.number in FIXED else ~bounds.unstable
+        worst = _worst(scores, expected.scores, bounds.scores, steady)
+        figures |= dict(zip(ERRORS, worst, strict=False))
+        figures["error_over_bound_off_program"] = _worst(scores, meant.scores, own.scores, ~own.unstable)[1]
+    if expected.probabilities is not None:
+        found = _values(backend.runner, "predict_proba", expected.rows)
+        if found is None or found.shape != expected.probabilities.shape:
+            raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
+        known = np.isfinite(bounds.probabilities).all(axis=1)
+        worst = _worst(found, expected.probabilities, bounds.probabilities, known)
+        figures |= dict(zip(ERRORS[2:], worst, strict=False))
     beyond = int((differing & ~bounds.unstable).sum())
     figures["labels_off_program"] = int((off & ~own.unstable).sum())
     return Comparison(
@@ -227,71 +231,36 @@ def _compare_one(
         rows_within_rounding=int(bounds.unstable.sum()),
         labels_differing_beyond_rounding=beyond,
         accuracy=_accuracy(labels, truth, program),
-        broken=_broken(program.claim, int(differing.sum()), beyond, figures)
-        + _beyond_stated(program, figures),
+        broken=_broken(program, int(differing.sum()), beyond, figures),
         **figures,
     )
 
 
-def _errors(
-    scores: NDArray[Any], expected: _Expected, bounds: Bounds, fixed: bool = False
-) -> dict[str, float]:
-    """The worst error among rows whose scores rounding cannot make jump, absolute and over the bound."""
-    assert expected.scores is not None
-    if scores.shape != expected.scores.shape:
-        raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
-    # Scores in whole numbers have a stated error on every row but those without any bound.
-    steady = np.isfinite(bounds.scores).all(axis=1) if fixed else ~bounds.unstable
-    error = np.abs(scores - expected.scores)[steady]
+def _worst(
+    values: NDArray[Any], expected: NDArray[Any], bounds: NDArray[Any], rows: Any
+) -> tuple[float, float]:
+    """The worst error among some rows, absolute and over its bound."""
+    error = np.abs(values - expected)[rows]
     error = np.where(np.isnan(error), np.inf, error)
-    over = error / np.maximum(bounds.scores[steady], np.finfo(np.float64).tiny)
-    return {
-        "max_decision_error": float(error.max(initial=0.0)),
-        "max_error_over_bound": float(over.max(initial=0.0)),
-    }
+    over = error / np.maximum(bounds[rows], np.finfo(np.float64).tiny)
+    return float(error.max(initial=0.0)), float(over.max(initial=0.0))
 
 
-def _probability_errors(backend: Backend, expected: _Expected, bounds: Bounds) -> dict[str, float | None]:
-    """The worst error of probabilities among rows that have a bound, absolute and over the bound."""
-    keys = ("max_probability_error", "max_probability_error_over_bound")
-    if expected.probabilities is None:
-        return dict.fromkeys(keys)
-    found = _values(backend.runner, "predict_proba", expected.rows)
-    if found is None or found.shape != expected.probabilities.shape:
-        raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
-    known = np.isfinite(bounds.probabilities).all(axis=1)
-    error = np.abs(found - expected.probabilities)[known]
-    error = np.where(np.isnan(error), np.inf, error)
-    over = error / np.maximum(bounds.probabilities[known], np.finfo(np.float64).tiny)
-    return dict(zip(keys, (float(error.max(initial=0.0)), float(over.max(initial=0.0))), strict=True))
-
-
-def _broken(claim: Claim, differing: int, beyond: int, figures: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the claim does not allow."""
-    found = []
-    if claim is Claim.EXACT and beyond:
-        found.append(f"{beyond} labels differ beyond rounding")
-    if claim is Claim.EXACT and (figures["max_error_over_bound"] or 0) > 1:
-        worst = figures["max_decision_error"]
-        found.append(f"decision values differ by {worst:.3g}, more than rounding explains")
-    if claim is Claim.EXACT and (figures["max_probability_error_over_bound"] or 0) > 1:
-        worst = figures["max_probability_error"]
-        found.append(f"probabilities differ by {worst:.3g}, more than rounding explains")
-    if claim is Claim.SAME_LABEL and differing:
-        found.append(f"{differing} labels differ")
-    if claim is not Claim.EXACT and figures["labels_off_program"]:
-        found.append(f"{figures['labels_off_program']} labels are not the program's, beyond rounding")
-    if claim is not Claim.EXACT and (figures["error_over_bound_off_program"] or 0) > 1:
-        found.append("decision values are not the program's, beyond rounding")
-    return tuple(found)
-
-
-def _beyond_stated(program: Program, figures: Mapping[str, Any]) -> tuple[str, ...]:
-    """Whether an exact program in whole numbers is farther from the original than it states."""
-    exact = program.origin.details.get("fixed", {}).get("claim") == Claim.EXACT.value
-    if not exact or (figures["max_error_over_bound"] or 0) <= 1:
-        return ()
-    return (f"decision values differ by {figures['max_decision_error']:.3g}, more than the stated error",)
+def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the claim does not allow; in whole numbers, what an exact program states of its error."""
+    exact, stated = program.claim is Claim.EXACT, program.origin.details.get("fixed", {}).get("claim")
+    score, score_share, chance, chance_share, off_share = (figures[key] or 0.0 for key in ERRORS)
+    off, values = figures["labels_off_program"], f"decision values differ by {score:.3g}, more than"
+    problems = (
+        (exact and beyond, f"{beyond} labels differ beyond rounding"),
+        (exact and score_share > 1, f"{values} rounding explains"),
+        (exact and chance_share > 1, f"probabilities differ by {chance:.3g}, more than rounding explains"),
+        (program.claim is Claim.SAME_LABEL and differing, f"{differing} labels differ"),
+        (not exact and off, f"{off} labels are not the program's, beyond rounding"),
+        (not exact and off_share > 1, "decision values are not the program's, beyond rounding"),
+        (stated == Claim.EXACT.value and score_share > 1, f"{values} the stated error"),
+    )
+    return tuple(text for broken, text in problems if broken)
 
 
 def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:

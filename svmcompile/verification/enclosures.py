@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.nodes import Node
-from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.program import Program
 from svmcompile.verification.balls import Ball, Balls, Real
 
@@ -34,7 +33,7 @@ class Enclosures:
 
 
 @singledispatch
-def enclose(node: Node, values: Enclosures) -> Balls:
+def enclose(node: ir.Node, values: Enclosures) -> Balls:
     """A node's value."""
     raise UnsupportedError(
         f"certificates behind {type(node).__name__} cannot be checked: its values have no enclosure"
@@ -82,14 +81,13 @@ def _(node: ir.KernelSum, values: Enclosures) -> Balls:
 @enclose.register
 def _(node: ir.PairSum, values: Enclosures) -> Balls:
     """Likewise, pair by pair."""
-    kernels, real, starts = _kernels(node, values), Real(), np.concatenate([[0], np.cumsum(node.counts)])
+    kernels, real, groups = _kernels(node, values), Real(), class_slices(node.counts)
     weights, bias = values.tables[node.weights], real.numbers(values.tables[node.bias])
     found = []
     for pair, (i, j) in enumerate(pair_indices(len(node.counts))):
         total = bias[pair]
         for own, row in ((i, j - 1), (j, i)):
-            members = slice(int(starts[own]), int(starts[own + 1]))
-            total = total + real.dot(kernels[members], real.numbers(weights[row, members]))
+            total = total + real.dot(kernels[groups[own]], real.numbers(weights[row, groups[own]]))
         found.append(total)
     return found
 

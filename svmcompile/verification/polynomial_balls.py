@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import BLOCK
+from svmcompile.ir.arithmetic import BLOCK, SEGMENT
 from svmcompile.verification.balls import Ball, Balls, Real, Rounded
 from svmcompile.verification.certificates import Certificate, JetCertificate
-
-SEGMENT = 64  # squares that code adds up before their sum goes to that of all
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,23 +190,6 @@ static void open_m2cgen(contender *self, void *library, const char *classes)
 
 #include "onnx.h"
 
-static double onnx_one(const contender *self, size_t row)
-{
-    return ort_one(self->graph, row);
-}
-
-static void onnx_many(const contender *self, size_t first, size_t count)
-{
-    ort_many(self->graph, first, count, self->results + n_rows + first);
-}
-
-static void open_onnx(contender *self, void *library, char *name)
-{
-    self->graph = ort_open(library, name, raw_rows);
-    self->one = onnx_one;
-    self->many = onnx_many;
-}
-
 /* The race. */
 
 static double pass_single(const contender *self)

@@ -6,27 +6,15 @@
  * Included by driver.c.
  */
 enum {
-    ORT_GET_ERROR_MESSAGE = 2,
-    ORT_CREATE_ENV = 3,
-    ORT_CREATE_SESSION = 7,
-    ORT_RUN = 9,
-    ORT_CREATE_SESSION_OPTIONS = 10,
-    ORT_SET_LOG_SEVERITY = 22,
-    ORT_SET_INTRA_OP_THREADS = 24,
-    ORT_SET_INTER_OP_THREADS = 25,
-    ORT_GET_INPUT_TYPE = 33,
-    ORT_GET_INPUT_NAME = 36,
+    ORT_GET_ERROR_MESSAGE = 2, ORT_CREATE_ENV = 3, ORT_CREATE_SESSION = 7, ORT_RUN = 9,
+    ORT_CREATE_SESSION_OPTIONS = 10, ORT_SET_LOG_SEVERITY = 22, ORT_SET_INTRA_OP_THREADS = 24,
+    ORT_SET_INTER_OP_THREADS = 25, ORT_GET_INPUT_TYPE = 33, ORT_GET_INPUT_NAME = 36,
     ORT_CREATE_TENSOR = 49, /* over memory of the caller */
-    ORT_GET_TENSOR_DATA = 51,
-    ORT_CAST_TO_TENSOR_TYPE = 55,
-    ORT_GET_ELEMENT_TYPE = 60,
+    ORT_GET_TENSOR_DATA = 51, ORT_CAST_TO_TENSOR_TYPE = 55, ORT_GET_ELEMENT_TYPE = 60,
     ORT_GET_TENSOR_TYPE = 65, /* of a value */
-    ORT_CREATE_CPU_MEMORY_INFO = 69,
-    ORT_GET_ALLOCATOR = 78,
-    ORT_RELEASE_VALUE = 96,
+    ORT_CREATE_CPU_MEMORY_INFO = 69, ORT_GET_ALLOCATOR = 78, ORT_RELEASE_VALUE = 96,
     ORT_FIRST_VERSION = 1, /* has all of these */
-    ORT_FATAL = 4,
-    ORT_FLOAT = 1, ORT_INT64 = 7, ORT_DOUBLE = 11
+    ORT_FATAL = 4, ORT_FLOAT = 1, ORT_INT64 = 7, ORT_DOUBLE = 11
 };
 
 typedef void *ort_call(); /* takes what its place takes; returns an error or NULL */
@@ -72,18 +60,20 @@ static void ort_answers(const ort_graph *graph, const void *tensor, size_t count
 }
 
 /* What a caller does who keeps a tensor for single rows. */
-static double ort_one(const ort_graph *graph, size_t row)
+static double onnx_one(const contender *self, size_t row)
 {
+    const ort_graph *graph = self->graph;
     double answer;
     memcpy(graph->buffer, graph->rows + row * n_features * graph->size, n_features * graph->size);
     ort_answers(graph, graph->row, 1, &answer);
     return answer;
 }
 
-static void ort_many(const ort_graph *graph, size_t first, size_t count, double *answers)
+static void onnx_many(const contender *self, size_t first, size_t count)
 {
+    const ort_graph *graph = self->graph;
     void *tensor = ort_tensor(graph, graph->rows + first * n_features * graph->size, count);
-    ort_answers(graph, tensor, count, answers);
+    ort_answers(graph, tensor, count, self->results + n_rows + first);
     graph->table[ORT_RELEASE_VALUE](tensor);
 }
 
@@ -124,14 +114,14 @@ static void ort_check_output(const ort_graph *graph)
 }
 
 /* `name` is OUTPUT:FILE. */
-static ort_graph *ort_open(void *library, char *name, const double *read)
+static void open_onnx(contender *self, void *library, char *name)
 {
     typedef struct {
         const void *(*api)(uint32_t version);
         const char *(*version)(void);
     } base;
     const base *(*get_base)(void);
-    ort_graph *graph = allocate(1, sizeof *graph);
+    ort_graph *graph = self->graph = allocate(1, sizeof *graph);
     size_t count = n_rows * n_features;
     char *path = strchr(name, ':');
     if (!path) fail(name, "names no output");
@@ -145,12 +135,13 @@ static ort_graph *ort_open(void *library, char *name, const double *read)
     ort_look_at_ends(graph);
     char *rows = allocate(count, graph->size);
     for (size_t i = 0; i < count; i++)
-        if (graph->type == ORT_FLOAT) ((float *)(void *)rows)[i] = (float)read[i];
-        else ((double *)(void *)rows)[i] = read[i];
+        if (graph->type == ORT_FLOAT) ((float *)(void *)rows)[i] = (float)raw_rows[i];
+        else ((double *)(void *)rows)[i] = raw_rows[i];
     graph->rows = rows;
     graph->buffer = allocate(n_features, graph->size);
     memcpy(graph->buffer, rows, n_features * graph->size);
     graph->row = ort_tensor(graph, graph->buffer, 1);
     ort_check_output(graph);
-    return graph;
+    self->one = onnx_one;
+    self->many = onnx_many;
 }

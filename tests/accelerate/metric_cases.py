@@ -14,7 +14,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Built, Form, Workbench
-from svmcompile.accelerate.metric_tree.sample import Judge, Sample
+from svmcompile.accelerate.metric_tree.leaves import Judge, Sample
 from svmcompile.read import read
 
 KERNELS = {

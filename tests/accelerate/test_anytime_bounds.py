@@ -10,14 +10,7 @@ import pytest
 from anytime_cases import KINDS, hard_rows, machine, readings, sum_of
 
 from svmcompile.accelerate.bounds.options import ORDERINGS, AnytimeOptions
-from svmcompile.accelerate.bounds.order import (
-    Candidates,
-    Factor,
-    MinWz,
-    Sgma,
-    order_basis,
-    order_candidates,
-)
+from svmcompile.accelerate.bounds.order import Factor, MinWz, Sgma, order_basis, order_candidates
 from svmcompile.accelerate.bounds.stages import embed
 from svmcompile.accelerate.bounds.sums import Sum, merge_vectors
 from svmcompile.ir.kernel import Array, Kernel
@@ -108,8 +101,7 @@ def test_greedy_steps_equal_brute_force(kernel: Kernel) -> None:
 def test_sgma_equals_brute_force() -> None:
     own = small_sum(3, Kernel("rbf", 0.4))
     gram = own.kernel.values(own.vectors, own.vectors)
-    candidates = Candidates(own.kernel, own.vectors, own.products(own.vectors), np.ones(14), 1.0)
-    found = order_candidates(Factor(candidates, 5, 1e-12), Sgma(gram))
+    found = order_candidates(Factor(own, own.vectors, 5, 1e-12), Sgma(gram))
     order: list[int] = []
     for _ in range(5):
         rest = gram - gram[:, order] @ np.linalg.solve(gram[np.ix_(order, order)], gram[order])
@@ -135,8 +127,8 @@ def test_other_points_come_in_with_the_59_trick() -> None:
     found = order_basis(own, rows, AnytimeOptions(ordering="min-wzn"))
     assert (found.picks < 0).any()
     assert found.basis.residuals[5] <= 1.1 * order_basis(own, rows, AnytimeOptions()).basis.residuals[5]
-    left = Factor(Candidates(own.kernel, own.vectors, np.zeros(14), np.ones(14), 0.0), 14, 1e-4)
-    assert order_candidates(left, MinWz()) == []
+    nothing = replace(own, weights=np.zeros(14))
+    assert order_candidates(Factor(nothing, own.vectors, 14, 1e-4), MinWz()) == []
 
 
 def test_equal_vectors_are_merged() -> None:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.bounds.votes import fit_guess
+from svmcompile.accelerate.bounds.program import fit_guess
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds

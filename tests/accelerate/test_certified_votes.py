@@ -17,8 +17,7 @@ from sklearn.svm import SVC
 from svmcompile.accelerate.bounds.choose import Instead
 from svmcompile.accelerate.bounds.margins import RowError
 from svmcompile.accelerate.certified.votes import choose
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.places import Form, Place, directions, shared_axes
+from svmcompile.accelerate.certified.votes.pairs import Form, Pairs, Place, directions, shared_axes
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret_values
@@ -209,13 +208,18 @@ def test_shared_axes_bound_what_they_leave() -> None:
     basis = directions(forms, np.ones(3))
     for rank in (1, 3, 6):
         found = shared_axes(forms, basis, rank, h)
-        y = h @ found.axes.T
-        along = np.square(y).sum(axis=1)
-        left = np.square(h).sum(axis=1) - along
-        for q, form in enumerate(forms):
-            value = np.einsum("ij,jk,ik->i", y, found.forms[q], y) + found.middles[q] * left
-            gap = np.stack([along, left], axis=1) @ found.loose[:, q]
+        for own, form in zip(found, forms, strict=True):
+            y = h @ own.axes.T
+            along = np.square(y).sum(axis=1)
+            left = np.square(h).sum(axis=1) - along
+            value = np.einsum("ij,jk,ik->i", y, own.form, y) + own.middle * left
+            gap = np.stack([along, left], axis=1) @ own.loose[0, :2]
             assert (np.abs(value - np.einsum("ij,jk,ik->i", h, form, h)) <= gap + 1e-9).all()
+
+
+def test_forms_that_nearly_vanish_give_directions() -> None:
+    basis = directions([np.full((3, 3), 1e-160), np.diag([1.0, 2.0, 3.0])], np.ones(2))
+    assert np.allclose(np.abs(basis), np.eye(3))
 
 
 def test_margins_cover_float32() -> None:
@@ -224,21 +228,25 @@ def test_margins_cover_float32() -> None:
     svm = read(model)
     pairs = Pairs.of(svm, RowError(0.0, 0.0))
     rows = X[:600][pairs.labels(X[:600]) == 3]
-    place = Place(pairs.against(3), rows, 4, 8)
-    found = place.placed([Form(2, 8), Form(2, 0)])
+    place = Place(pairs.against(3), rows, 4, 8, sharpen=False, sparse=False)
     x = rows.astype(np.float32)
-    h32, h = x - found.centre.astype(np.float32), x.astype(np.float64) - found.centre
-    for form, expanded in found.expanded.items():
-        axes = expanded.axes if form.rank else np.eye(64)
+    for form in (Form(2, 8), Form(2, 0)):
+        found = place.expansions(form)
+        h32, h = x - found[0].centre.astype(np.float32), x.astype(np.float64) - found[0].centre
+        fields = ("squares", "slope", "constant", "margins")
+        squares, slopes, constants, margins = (
+            np.array([getattr(one, name) for one in found]) for name in fields
+        )
+        axes = np.eye(64) if found[0].axes is None else found[0].axes
         second, first = np.tril_indices(len(axes))
         values = []
         for way, kind in ((h32, np.float32), (h, np.float64)):
             y = way @ axes.T.astype(kind)
-            sums = _dots(y[:, first] * y[:, second], expanded.squares.astype(kind))
-            sums = sums + _dots(way, found.slopes.astype(kind)) + found.constants.astype(kind)
+            sums = _dots(y[:, first] * y[:, second], squares.astype(kind))
+            sums = sums + _dots(way, slopes.astype(kind)) + constants.astype(kind)
             fade = np.exp(-kind(svm.kernel.gamma) * np.square(way).sum(axis=1))
             values.append(sums * fade[:, None])
-        assert (np.abs(values[0] - values[1]) <= expanded.margins[1]).all()
+        assert (np.abs(values[0] - values[1]) <= margins[:, 1]).all()
 
 
 def _dots(left: Any, right: Any) -> Any:

@@ -259,7 +259,7 @@ def test_refusals() -> None:
         sc.compile(model, method="dtsvm", X=X, labels="given")
     with pytest.raises(OptionError, match="mode=search trains on the data's labels"):
         sc.compile(model, method="dtsvm", X=X, mode="search")
-    with pytest.raises(OptionError, match="row 3 holds a NaN"):
+    with pytest.raises(OptionError, match="row 3 of the data holds a NaN"):
         sc.compile(model, method="dtsvm", X=np.where(np.arange(len(X))[:, None] == 3, np.nan, X))
     with pytest.raises(OptionError, match="row 0 is not one of the SVM's classes"):
         sc.compile(model, method="dtsvm", X=X, y=y + 7, labels="given")

@@ -10,7 +10,7 @@ from joblib import parallel_config
 from svmcompile.accelerate.dtsvm import work
 from svmcompile.accelerate.dtsvm.leaves import Leaf, fit
 from svmcompile.accelerate.dtsvm.options import Numbers
-from svmcompile.accelerate.dtsvm.training import Plan, Search, Tried, thetas, train_classifier
+from svmcompile.accelerate.dtsvm.training import Search, Tried, thetas, train_classifier
 from svmcompile.errors import OptionError, ReadError
 
 GRID = {"C": "1,10", "gamma": "0.5,5", "ceiling": 150, "validation": 0.25}
@@ -28,7 +28,9 @@ def best(accuracies, gain=0.005, top=2, max_ceiling=0, rows=1000):
     asked: list = []
     search = Table(type("R", (), {"X": np.zeros(rows)}), accuracies, "sum", 0, asked)
     grid = thetas(options(C="1,10,100", gamma=1))
-    winner, tried = search.best(grid, Plan(100, 4, max_ceiling, top, gain))
+    winner, tried = search.best(
+        grid, options(ceiling=100, growth=4, max_ceiling=max_ceiling, top=top, gain=gain)
+    )
     return (winner.ceiling, winner.theta.C), asked, tried
 
 
@@ -160,7 +162,7 @@ def test_numbers_are_lists_or_powers_of_ten():
         ({"C": 0}, "C must be above 0"),
         ({"ceiling": 0}, "ceiling must be at least 1"),
         ({"growth": 1}, "growth must be at least 2"),
-        ({"validation": 1}, "share between 0 and 1"),
+        ({"validation": 1}, "validation must lie between 0 and 1"),
         ({"gain": float("nan")}, "gain must be at least 0"),
     ],
 )

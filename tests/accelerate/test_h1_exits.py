@@ -9,9 +9,9 @@ import pytest
 
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
 from svmcompile.accelerate.h1_tree.exits import NOTHING, Trial, calibrated, last_good
+from svmcompile.accelerate.h1_tree.forest import as_stored, ruler
 from svmcompile.accelerate.h1_tree.grow import Growth, grow
 from svmcompile.accelerate.h1_tree.rows import Sample
-from svmcompile.accelerate.h1_tree.settle import as_stored, ruler
 
 
 def trial(shift, wrong, reach=0.5, rows=1000):

@@ -143,7 +143,7 @@ def test_a_list_for_few_rows_heeds_all_of_them():
     sample = Sample(points, signs(points @ [1.0, 2.0, 0.5] + 0.2 * points[:, 0] ** 2 > 0))
     found = grow(sample, Growth(sample=300))
     assert (found.answers(points) == sample.signs).all()
-    assert found.depths(points).max() <= len(found.nodes)
+    assert len(found.nodes) <= Growth().most
 
 
 def test_noise_lets_a_node_answer_some_hard_rows():

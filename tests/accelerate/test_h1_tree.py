@@ -186,7 +186,7 @@ def test_paper_form():
         ({"target": 1.5}, "target must lie between"),
         ({"hard_weight": 0.5}, "hard_weight must be at least 1"),
         ({"reduced": "0.1,2"}, "'0.1,2' is not a ShareList"),
-        ({"max_nodes": -1}, "max_nodes must not be negative"),
+        ({"max_nodes": -1}, "max_nodes must be at least 0"),
         ({"proven": True, "end": "label"}, "proven=true is for end=svm"),
         ({"centres": 0}, "centres must lie within"),
         ({"noise": 0.7}, "noise must lie within"),

@@ -7,8 +7,13 @@ import pytest
 from metric_cases import machine, moons, points
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting.calibration import allowed_errors, refuse_rows_of_the_tree, upper_bound
-from svmcompile.accelerate.metric_tree.choose import calibrated, fixed
+from svmcompile.accelerate.fitting.calibration import (
+    allowed_errors,
+    fixed,
+    refuse_rows_of_the_tree,
+    upper_bound,
+)
+from svmcompile.accelerate.metric_tree.choose import calibrated
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 
@@ -40,8 +45,8 @@ def test_narrowest_band_that_proves_the_target():
     band = calibrated(margin, wrong, 0.99, 0.9)
     left = int((wrong & (margin >= band.width)).sum())
     assert left == allowed_errors(2000, 0.99, 0.9) and band.reached
-    assert band.proven >= 0.99 and band.agreement == 1 - left / 2000
-    assert band.fallback == (margin < band.width).mean()
+    assert band.proven_agreement >= 0.99 and band.agreement == 1 - left / 2000
+    assert band.fallback_share == (margin < band.width).mean()
     assert calibrated(margin, np.zeros(2000, dtype=bool), 0.99, 0.9).width == 0
 
 
@@ -55,7 +60,7 @@ def test_too_few_rows_take_the_narrowest_band_without_an_error():
 
 def test_band_of_given_width():
     band = fixed(0.5, np.array([0.1, 0.4, 0.6, 0.9]), np.array([True, False, False, True]))
-    assert band.fallback == 0.5 and band.agreement == 0.75
+    assert band.fallback_share == 0.5 and band.agreement == 0.75
 
 
 @pytest.mark.parametrize("classes", [2, 4])

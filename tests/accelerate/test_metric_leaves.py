@@ -9,7 +9,7 @@ from metric_cases import machine, points, tree
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import narrow
 from svmcompile.accelerate.metric_tree.build import Form
-from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, Rows, products
+from svmcompile.accelerate.metric_tree.leaves import Fitter, Ridge, Sample, products
 from svmcompile.errors import OptionError
 from svmcompile.read import read
 
@@ -54,7 +54,7 @@ def test_expansion_meets_value_and_slope_at_its_place(quadratic):
     model, _ = machine("poly", 3)
     field = Field(read(model))
     centre, place = np.full(3, 0.5), np.array([0.3, -0.2, 0.7])
-    leaf = Fitter(field, False, quadratic, 0.1, False).taylor(place[None], centre)[0]
+    leaf = Fitter(field, centre, False, quadratic, 0.1, False).taylor(place[None])[0]
 
     def value(h):
         return (products(h[None]) if quadratic else h[None])[0] @ leaf.weights.T + leaf.bias
@@ -67,9 +67,9 @@ def test_expansion_meets_value_and_slope_at_its_place(quadratic):
 
 def test_only_pairs_of_classes_seen_get_a_function():
     model, X = machine(classes=4)
-    fitter = Fitter(Field(read(model)), True, False, 0.1, True)
+    fitter = Fitter(Field(read(model)), np.zeros(3), True, False, 0.1, True)
     assert fitter.listed(np.array([1, 3, 1])).tolist() == [4]  # (1, 3) of 01 02 03 12 13 23
-    rows = Rows(X[:5], Field(read(model)).values(X[:5]), np.array([1, 3, 1, 1, 3]), np.ones(5), np.zeros(3))
+    rows = Sample(X[:5], Field(read(model)).values(X[:5]), np.array([1, 3, 1, 1, 3]), np.ones(5), None)
     leaf, left_out = fitter.fit(rows)
     assert leaf.sums.tolist() == [4] and leaf.weights.shape == (1, 3)
     others = [0, 1, 2, 3, 5]

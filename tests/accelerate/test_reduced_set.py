@@ -10,7 +10,7 @@ from accelerate_cases import digits, moons, svm_of, wave
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.reduced_set.select import moved, ridge_fit, select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set import moved, ridge_fit, select_by_features, select_by_rows
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
@@ -123,9 +123,9 @@ def test_c_is_the_interpreter(tmp_path: Any) -> None:
         ({"budget": -3}, "budget -3"),
         ({"budget": 2.5}, "budget 2.5"),
         ({"budget": "many"}, "is not a float"),
-        ({"target": 1.5}, "target 1.5"),
+        ({"target": 1.5}, "target must lie within 0 and 1, got 1.5"),
         ({"target": 0.9}, "pass X"),
-        ({"candidates": "all"}, "candidates 'all'"),
+        ({"candidates": "all"}, "candidates='all'"),
         ({"synthetic_rows": -1}, "synthetic_rows"),
     ],
 )

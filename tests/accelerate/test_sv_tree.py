@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.fitting.rows import fitting_rows, labels_of
-from svmcompile.accelerate.sv_tree.model import SvTreeOptions, calibrated, judged_models, kernel_matrix
+from svmcompile.accelerate.fitting.rows import fitting_rows, labels_of, margin_rule
+from svmcompile.accelerate.sv_tree.method import SvTreeOptions, calibrated, judged_models, kernel_matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -92,9 +92,9 @@ def test_the_whole_quantile_leaves_no_error_where_it_was_taken() -> None:
         wanted = rows.sums[1::2]
         assert (labels_of(svm, one.sums) != labels_of(svm, wanted)).any()
         found = calibrated(svm, wanted, one.sums, 1.0)
-        sure = margins(one.sums, found.rule) >= found.width
+        sure = margins(one.sums, margin_rule(svm)) >= found.width
         assert (labels_of(svm, one.sums) == labels_of(svm, wanted))[sure].all()
-        assert found.agreement == 1.0 and found.share == np.mean(~sure)
+        assert found.agreement == 1.0 and found.fallback_share == np.mean(~sure)
 
 
 def test_many_classes_in_one_tree() -> None:
@@ -164,15 +164,15 @@ def test_kernel_values_are_enough(target: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"coef": "none"}, "coef 'none'"),
-        ({"linear": "maybe"}, "linear 'maybe'"),
-        ({"multiclass": "all"}, "multiclass 'all'"),
-        ({"max_depth": 0}, "max_depth 0"),
-        ({"min_rows": 0}, "min_rows 0"),
-        ({"synthetic_rows": -1}, "synthetic_rows -1"),
-        ({"ridge": -1.0}, "ridge -1"),
-        ({"ridge": float("nan")}, "ridge nan"),
-        ({"fallback_quantile": 1.5}, "fallback_quantile 1.5"),
+        ({"coef": "none"}, "coef='none'"),
+        ({"linear": "maybe"}, "linear='maybe'"),
+        ({"multiclass": "all"}, "multiclass='all'"),
+        ({"max_depth": 0}, "max_depth must be at least 1, got 0"),
+        ({"min_rows": 0}, "min_rows must be at least 1, got 0"),
+        ({"synthetic_rows": -1}, "synthetic_rows must be at least 0"),
+        ({"ridge": -1.0}, "ridge must be at least 0, got -1"),
+        ({"ridge": float("nan")}, "ridge must be at least 0, got nan"),
+        ({"fallback_quantile": 1.5}, "fallback_quantile must lie within"),
         ({"depth": 3}, "no option 'depth'"),
     ],
 )

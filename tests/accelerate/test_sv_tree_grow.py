@@ -10,7 +10,7 @@ import pytest
 from balanced_reference import balanced_cost, exact_balanced_cost
 
 from svmcompile.accelerate.sv_tree.grow import Growth, alternating_split, grow
-from svmcompile.accelerate.sv_tree.model import MOST_DOUBLES, kernel_matrix
+from svmcompile.accelerate.sv_tree.method import MOST_DOUBLES, kernel_matrix
 from svmcompile.accelerate.sv_tree.split import Split, best_column, best_split, fit_term, possible_cuts
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.walks import path_evaluations, path_nodes
@@ -160,7 +160,7 @@ def test_large_matrices_are_kept_in_float32(monkeypatch: pytest.MonkeyPatch) -> 
     kernel = Kernel("rbf", 0.5)
     exact = kernel_matrix(kernel, rows, rows[:40])
     np.testing.assert_array_equal(exact, kernel.values(rows, rows[:40]))
-    monkeypatch.setattr("svmcompile.accelerate.sv_tree.model.MOST_DOUBLES", 1000)
+    monkeypatch.setattr("svmcompile.accelerate.sv_tree.method.MOST_DOUBLES", 1000)
     small = kernel_matrix(kernel, rows, rows[:40])
     assert exact.dtype == np.float64 and small.dtype == np.float32 and MOST_DOUBLES > 1000
     np.testing.assert_allclose(small, exact, rtol=1e-6, atol=1e-6)

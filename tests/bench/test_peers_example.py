@@ -90,10 +90,10 @@ def test_rewriting_keeps_everything_else():
         peers.rewrite("no markers", "new")
 
 
-def test_the_readme_has_the_markers():
+def test_the_page_has_the_markers():
     import peers
 
-    text = peers.README.read_text(encoding="utf-8")
+    text = peers.PAGE.read_text(encoding="utf-8")
     assert text.count(peers.BEGIN) == text.count(peers.END) == 1
 
 

@@ -112,7 +112,7 @@ def test_what_cannot_be_trained_is_said_and_nothing_is_written(run, digits, tmp_
 
 
 def test_rows_that_cannot_be_trained_on_are_named(run, digits, tmp_path):
-    with pytest.raises(sc.OptionError, match="row 1 holds a NaN"):
+    with pytest.raises(sc.OptionError, match="row 1 of the data holds a NaN"):
         sc.train([[0.0], [np.nan], [1.0]], [0, 1, 1])
     with pytest.raises(sc.OptionError, match="at least two classes"):
         sc.train([[0.0], [1.0]], [1, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from programs.taylor import Sum
 
 from svmcompile.accelerate.bounds.margins import RowError, kernel_error
-from svmcompile.accelerate.certified.fallback import CELLS, Tail, jet_program
+from svmcompile.accelerate.certified.fallback import CELLS, jet_program
 from svmcompile.accelerate.taylor.jets import Jets, jets
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.ir import nodes as ir
@@ -27,7 +27,7 @@ def jets_of(given: Sum, parts: int, cells: int = CELLS) -> Jets:
 
 def jets_program(given: Sum, parts: int = 4) -> Program:
     svm = given.svm()
-    return check(jet_program(svm, svm, Tail(jets_of(given, parts))))
+    return check(jet_program(svm, svm, jets_of(given, parts)))
 
 
 def jet_sum(program: Program) -> ir.JetSum:

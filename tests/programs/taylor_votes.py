@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from svmcompile.accelerate.bounds.sums import centre_vectors, merge_vectors, prepare_rows, sample_rows
+from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.votes.votes import certify_votes
 from svmcompile.data import Data
 from svmcompile.ir import nodes as ir
@@ -18,18 +18,7 @@ from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.optimise import optimise
 from svmcompile.read import read
 
-
-@dataclass(frozen=True)
-class Options:
-    """Of a vote; 0, for a rank -1, leaves a choice open."""
-
-    leaves: int = 1
-    order: int = 2
-    rank: int = 0
-    cells: int = 8
-    max_bytes: int = 1 << 30
-    tune: str = "flops"
-    seed: int = 0
+DEFAULTS = {"leaves": 1, "order": 2, "rank": 0, "cells": 8, "max_bytes": 1 << 30, "tune": "flops"}
 
 
 def made(model: Any, X: Any, force: bool = True, **options: Any) -> Any:
@@ -37,7 +26,8 @@ def made(model: Any, X: Any, force: bool = True, **options: Any) -> Any:
     svm = model if isinstance(model, SVM) else read(model)
     own = centre_vectors(merge_vectors(svm))
     rows = prepare_rows(own, None if X is None else Data(np.asarray(X), None))
-    return certify_votes(svm, own, rows, sample_rows(own, rows, 200, 0), Options(**options), force)
+    given: Any = DEFAULTS | options | {"force": force}
+    return certify_votes(svm, own, rows, sample_rows(own, rows, 200, 0), CertifiedOptions(**given))
 
 
 def vote_of(model: Any, X: Any, **options: Any) -> Program:

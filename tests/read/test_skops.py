@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, SVR
 
-from svmcompile.commands.support import made, points
+from svmcompile.commands.support import make, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
 from svmcompile.read.original import load_skops
@@ -40,17 +40,17 @@ def assert_reads(tmp_path, estimator):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_estimator(tmp_path, name):
-    assert_reads(tmp_path, made(name).fit(*points()))
+    assert_reads(tmp_path, make(name).fit(*points()))
 
 
 @pytest.mark.parametrize("name", [*WRAPPERS, *HOLDERS])
 def test_every_wrapper(tmp_path, name):
-    assert_reads(tmp_path, made(name, SVC().fit(*points())).fit(*points()))
+    assert_reads(tmp_path, make(name, SVC().fit(*points())).fit(*points()))
 
 
 @pytest.mark.parametrize("name", [*TRANSFORMERS, *COMBINED])
 def test_every_transformer(tmp_path, name):
-    assert_reads(tmp_path, make_pipeline(made(name), SVC()).fit(*points()))
+    assert_reads(tmp_path, make_pipeline(make(name), SVC()).fit(*points()))
 
 
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])

@@ -8,7 +8,6 @@ constants, so that the same model gives the same program on every machine; only 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,6 +29,10 @@ WORTH = 0.75  # of the exact sum's cost: predictions are not that sharp
 NEAR = 1.05  # costs so close count as equal
 COORDINATES = {"host": (0, 16, 32)}  # and all
 ANY_COORDINATES = (0, 8, 32)
+PROMISE = (
+    "every label is that of the original in double, also where float32 alone could not tell; "
+    "there is no decision function"
+)
 ROUNDING = (
     "in float32, rounding alone is too large beside these features, or not bounded behind such "
     "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"
@@ -80,43 +83,23 @@ class Prices:
         return -(-count // self.lanes) * self.lanes
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Prices of a profile: (for a kernel value, and for each of its features), and the rest."""
-
-    block: tuple[float, float]
-    single: tuple[float, float]
-    rest: tuple[float, float]  # of the direct sum
-    exact: tuple[float, float]
-    product: float
-    stage: float
-    call: float
-    exact_call: float
-    lanes: int
-    line: float
-
-
 def prices(tune: str, svm: SVM) -> Prices:
     """The table of that name for a machine."""
     width = svm.kernel_width
     if tune == "flops":
         value = kernel_sum_flops(svm.kernel, 1, width, 0)
         return Prices(value, value, value + 2, value + 2, 2.0, CHECK_FLOPS)
-    found = MEASURED[tune]
-    kinds = (found.block, found.single, found.rest)
-    block, single, term = (fixed + slope * width for fixed, slope in kinds)
-    exact = found.exact[0] + found.exact[1] * _exact_width(svm)
-    rest = (found.product, found.stage, found.call, found.exact_call, found.lanes, found.line)
-    return Prices(block, single, term, exact, *rest)
+    by_width, rest = MEASURED[tune]
+    widths = dict.fromkeys(by_width, float(width)) | {"exact": _exact_width(svm)}
+    by_name: Any = {name: fixed + slope * widths[name] for name, (fixed, slope) in by_width.items()}
+    return Prices(**by_name, **rest)
 
 
 def _exact_width(svm: SVM) -> float:
     """How many features a vector of the exact sum costs: zeros need not be met, bounded sums meet them."""
-    width = svm.kernel_width
-    zeros = float((svm.vectors == 0).mean())
-    return (
-        width if svm.front.nodes or zeros < SPARSE_ZEROS else min(width, SPARSE_COST * (1 - zeros) * width)
-    )
+    width, zeros = svm.kernel_width, float((svm.vectors == 0).mean())
+    dense = svm.front.nodes or zeros < SPARSE_ZEROS
+    return width if dense else min(width, SPARSE_COST * (1 - zeros) * width)
 
 
 def stage_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
@@ -129,18 +112,6 @@ def stage_costs(price: Prices, ends: NDArray[np.int32], known: int) -> Array:
         before = end
         found.append(total)
     return np.array(found)
-
-
-@dataclass(frozen=True, eq=False)
-class Members:
-    """How many vectors the sum has, and how many of them are among the first points of the basis."""
-
-    vectors: int
-    in_basis: NDArray[np.int64]  # [K + 1]
-
-    @classmethod
-    def of(cls, vectors: int, picks: NDArray[np.int64]) -> Members:
-        return cls(vectors, np.concatenate([[0], np.cumsum(picks >= 0)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +134,23 @@ class Choice:
         return asdict(self.form) | found
 
 
-def choose_form(readings: Readings, members: Members, price: Prices, options: AnytimeOptions) -> Choice:
-    """The form that is best on sample rows, of those the options leave open."""
-    return pick_cheapest(list(_try_forms(readings, members, price, options)))
+def choose_form(
+    readings: Readings, picks: NDArray[np.int64], vectors: int, price: Prices, options: AnytimeOptions
+) -> Choice:
+    """The form that is best on sample rows, of those the options leave open.
+
+    The sum has so many vectors, and `picks` says which of them are the points of the basis (-1: none).
+    """
+    most, tried = len(readings.basis), []
+    blocks = (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
+    for known in _coordinates(options, most):
+        decided = readings.decided(readings.gaps(known), options.tolerance)
+        for block in blocks:
+            for k_max in _limits(options, most, block):
+                form = Form(block, k_max, min(known, k_max))
+                met = int((picks[:k_max] >= 0).sum())
+                tried.append(judge(form, decided[:, form.ends], vectors, met, price))
+    return pick_cheapest(tried)
 
 
 def pick_cheapest(tried: list[Choice]) -> Choice:
@@ -176,35 +161,17 @@ def pick_cheapest(tried: list[Choice]) -> Choice:
     return min((one for one in near if one.form.block == block), key=lambda one: one.cost)
 
 
-def _blocks(options: AnytimeOptions) -> tuple[int, ...]:
-    return (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
-
-
-def _try_forms(
-    readings: Readings, members: Members, price: Prices, options: AnytimeOptions
-) -> Iterator[Choice]:
-    most = len(readings.basis)
-    for known in _coordinates(options, most):
-        decided = readings.decided(readings.gaps(known), options.tolerance)
-        for block in _blocks(options):
-            for k_max in _limits(options, most, block):
-                form = Form(block, k_max, min(known, k_max))
-                yield judge(form, decided[:, form.ends], members, price)
-
-
-def judge(form: Form, decided: NDArray[np.bool_], members: Members, price: Prices) -> Choice:
+def judge(form: Form, decided: NDArray[np.bool_], vectors: int, met: int, price: Prices) -> Choice:
     """What a form costs for rows that these stages [rows, stages] decide.
 
-    The direct sum meets every vector; values of the basis are known by then.
+    The direct sum meets every vector; the values of those that are met in the basis are known by then.
     """
     after = stage_costs(price, form.ends, form.r_coords)
     sure = decided.any(axis=1)
     stage = np.where(sure, decided.argmax(axis=1), len(after) - 1)
-    met = int(members.in_basis[form.k_max])
-    rest = price.term * (members.vectors - met) + price.row(met)
-    cost = after[stage] + np.where(sure, 0.0, rest)
-    steps = np.where(sure, form.ends[stage], form.k_max + members.vectors - met)
-    exact = price.exact_sum(members.vectors)
+    cost = after[stage] + np.where(sure, 0.0, price.term * (vectors - met) + price.row(met))
+    steps = np.where(sure, form.ends[stage], form.k_max + vectors - met)
+    exact = price.exact_sum(vectors)
     return Choice(form, float(cost.mean()), exact, float(steps.mean()), float(1 - sure.mean()))
 
 
@@ -226,8 +193,7 @@ def _limits(options: AnytimeOptions, most: int, block: int) -> list[int]:
 def remarks(choice: Choice, options: AnytimeOptions) -> tuple[str, ...]:
     """Notes for a program of bounded sums."""
     promise = (
-        "every label is that of the original in double, also where float32 alone could not tell; "
-        "there is no decision function (tolerance gives one)"
+        f"{PROMISE} (tolerance gives one)"
         if options.by_label
         else f"values are within {options.tolerance:g} of the original's, or as near as rounding of the "
         "whole sum allows"
@@ -241,22 +207,22 @@ def remarks(choice: Choice, options: AnytimeOptions) -> tuple[str, ...]:
     )
 
 
-def no_gain(ratio: float, options: AnytimeOptions) -> str:
-    """Why the exact sum is taken."""
+def no_gain(what: str, ratio: float, tune: str, hint: str) -> str:
+    """Why the exact sum is taken, and what would change that."""
     return (
-        f"bounds are predicted to cost {ratio:.2f} times as much as the exact sum "
-        f"({UNITS[options.tune]}), too much to be worth it; force=true emits them nevertheless, and with "
-        "them keeps labels that float32 alone cannot tell"
+        f"{what} are predicted to cost {ratio:.2f} times as much as the exact sum ({UNITS[tune]}), "
+        f"too much to be worth it; {hint}"
     )
 
 
-MEASURED = {
-    "host": Measured(
-        block=(0.0, 0.055), single=(18.0, 0.4), rest=(0.2, 0.025), exact=(0.13, 0.0225),
-        product=0.022, stage=12.0, call=12.0, exact_call=20.0, lanes=16, line=0.0,
+# (of a kernel value, and of each of its features), and the rest.
+MEASURED: dict[str, tuple[dict[str, tuple[float, float]], dict[str, Any]]] = {
+    "host": (
+        {"value": (0.0, 0.055), "single": (18.0, 0.4), "term": (0.2, 0.025), "exact": (0.13, 0.0225)},
+        {"product": 0.022, "stage": 12.0, "call": 12.0, "exact_call": 20.0, "lanes": 16},
     ),
-    "portable": Measured(
-        block=(6.2, 0.125), single=(6.2, 0.125), rest=(6.2, 0.125), exact=(5.5, 0.1),
-        product=0.155, stage=10.0, call=25.0, exact_call=0.0, lanes=1, line=3.0,
+    "portable": (
+        {"value": (6.2, 0.125), "single": (6.2, 0.125), "term": (6.2, 0.125), "exact": (5.5, 0.1)},
+        {"product": 0.155, "stage": 10.0, "call": 25.0, "line": 3.0},
     ),
-}  # fmt: skip
+}

@@ -39,10 +39,12 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array
+from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, Number
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
+from svmcompile.ir.stages import longest_chain
 from svmcompile.model.front import ROW, Front
+from svmcompile.model.svm import SVM
 
 U = ARITHMETIC["f32"].u
 U64 = ARITHMETIC["f64"].u
@@ -95,26 +97,38 @@ class KernelError:
         return self.value <= LARGEST_ERROR
 
 
-def kernel_error(kernel: Kernel, vectors: Array, row: RowError, chain: int = 0) -> KernelError:
-    """The errors of kernel values with any of the vectors.
+def kernel_error(
+    kernel: Kernel, vectors: Array, row: RowError, chain: int = 0, number: Number = "f32"
+) -> KernelError:
+    """The errors of kernel values with any of the vectors, which are rounded to float32.
 
     `chain`: how many additions a square goes through at most on its way to the distance; 0: all.
     """
-    d = chain or vectors.shape[1]
+    a, d = ARITHMETIC[number], chain or vectors.shape[1]
     longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     if kernel.kind == "poly":
         value = _poly_error(kernel, d, longest, row)
         return KernelError(value, value, 0.0, value)
     if kernel.gamma < SMALLEST_GAMMA:
         return KernelError(math.inf, math.inf, math.inf, math.inf)
-    slope = (d + 6) * U + 2 * row.relative
+    slope = (d + 6) * a.u + 2 * row.relative
     moved = math.sqrt(kernel.gamma) * ((U + row.relative) * longest + row.constant)
-    rest = EXP_ERROR + U
+    rest = a.exp_error + a.u
     value = SECOND_ORDER * (slope / math.e + 0.858 * moved + rest)
-    near = slope * CUT + 2 * moved * math.sqrt(CUT)
-    return KernelError(
-        value, 0.0, SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
-    )
+    return _rbf_error(slope * CUT + 2 * moved * math.sqrt(CUT), rest, value)
+
+
+def _rbf_error(near: float, rest: float, value: float = 0.0) -> KernelError:
+    """Where an exponent of CUT is off by `near`, and its exponential by `rest` beside that."""
+    sloped, flat = SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
+    return KernelError(value or sloped, 0.0, sloped, flat)
+
+
+def machine_error(own: SVM, vectors: Array | None = None) -> KernelError:
+    """The errors of float32 code behind the preprocessing of a machine, with its own vectors or others."""
+    vectors = own.vectors if vectors is None else vectors
+    chain = longest_chain(own.kernel, vectors.shape[1])
+    return kernel_error(own.kernel, vectors, row_error(own.front, own.n_features), chain)
 
 
 def exponent_error(w: Array, t: Array, chain: int) -> Array:
@@ -133,19 +147,7 @@ def error_from_products(kernel: Kernel, vectors: Array, chain: int) -> KernelErr
     """
     w = kernel.gamma * float(np.square(vectors).sum(axis=1).max(initial=0.0))
     near = U * float(exponent_error(np.array(w), np.array(CUT), chain))
-    rest = EXP_ERROR + U
-    sloped, flat = SECOND_ORDER * (near + rest), SECOND_ORDER * (near * math.exp(-CUT) + TINY)
-    return KernelError(sloped, 0.0, sloped, flat)
-
-
-def error_in_double(kernel: Kernel, vectors: Array, row: RowError) -> KernelError:
-    """The errors of RBF kernel values in double, from a float32 row and vectors rounded to float32."""
-    slope = (vectors.shape[1] + 6) * U64 + 2 * row.relative
-    longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
-    moved = math.sqrt(kernel.gamma) * ((U + row.relative) * longest + row.constant)
-    rest, near = ARITHMETIC["f64"].exp_error + U64, slope * CUT + 2 * moved * math.sqrt(CUT)
-    flat = SECOND_ORDER * (near * math.exp(-CUT) + TINY)
-    return KernelError(SECOND_ORDER * (near + rest), 0.0, SECOND_ORDER * (near + rest), flat)
+    return _rbf_error(near, EXP_ERROR + U)
 
 
 def _poly_error(kernel: Kernel, d: int, longest: float, row: RowError) -> float:
@@ -153,29 +155,27 @@ def _poly_error(kernel: Kernel, d: int, longest: float, row: RowError) -> float:
     return SECOND_ORDER * (kernel.degree * base + 2 * kernel.degree * U + TINY)
 
 
-@dataclass(frozen=True, eq=False)
-class CoordinateError:
-    """What is known of the first coordinates, for every number of them (index 0: none)."""
-
-    score: Array  # error of bias + projection . q
-    estimate: Array  # error of bias + estimate . k
-    square: Array  # error of R^2
-
-
 def coordinate_error(
     coordinates: Array, projection: Array, bias: float, error: KernelError
-) -> CoordinateError:
-    """Errors of scores and residuals from coordinates [K, K] and projections [K]."""
+) -> tuple[Array, Array, Array]:
+    """Errors of scores from coordinates [K, K] and projections [K], of those from estimates, and of R^2.
+
+    Each for every number of coordinates (index 0: none).
+    """
     count = np.arange(len(projection) + 1)
     estimates, spreads = _norms(coordinates, projection)
     adding = (count[1:] + 3) * U * np.abs(coordinates).sum(axis=1)
     moved = np.concatenate([[0.0], np.cumsum(np.abs(projection) * adding)])
-    length = np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(projection)))])
-    score = error.value * estimates + moved + (count + 5) * U * (abs(bias) + length)
-    slip = error.value * spreads + np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(adding)))])
+    score = error.value * estimates + moved + (count + 5) * U * (abs(bias) + lengths(projection))
+    slip = error.value * spreads + lengths(adding)
     square = error.diagonal + 2 * slip + np.square(slip) + 2 * (count + 3) * U
     estimate = estimates * (error.value + (count + 5) * U) + (count + 5) * U * abs(bias)
-    return CoordinateError(SECOND_ORDER * score, SECOND_ORDER * estimate, SECOND_ORDER * square)
+    return SECOND_ORDER * score, SECOND_ORDER * estimate, SECOND_ORDER * square
+
+
+def lengths(values: Array) -> Array:
+    """|values[:c]| for every c."""
+    return np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(values)))])
 
 
 def _norms(coordinates: Array, projection: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ NEED_DATA = ("min-wzn", "mean-lhn", "hybrid")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnytimeOptions:
-    """Kernel values one block after another, until a bound on the rest makes the label certain."""
+    """Computes kernel values block by block until a bound on the rest makes the label certain."""
 
     ordering: str = (
         "min-wz"  # original | sgma | min-wz | min-wzn | mean-lhn | hybrid; the last three need data

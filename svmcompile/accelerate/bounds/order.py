@@ -20,7 +20,6 @@ A factor and, for the last two, queries enter; an `Ordering` picks candidates un
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,6 @@ from svmcompile.accelerate.bounds.stages import Basis, embed
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.stages import self_kernel
 from svmcompile.progress import steps
 
@@ -44,17 +42,6 @@ QUERIES = 400  # of mean-lhn and hybrid
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
-    """Points a basis may be made of."""
-
-    kernel: Kernel
-    points: Array  # [n, d]
-    products: Array  # [n]: <Phi(i), W>
-    diagonal: Array  # [n]: k(i, i)
-    square: float  # |W|^2
-
-
-@dataclass(frozen=True, eq=False)
 class Step:
     """What taking a candidate changed."""
 
@@ -64,16 +51,16 @@ class Step:
 
 
 class Factor:
-    """The factorisation so far."""
+    """The factorisation so far; the candidates are points [n, d], the sum's own vectors first."""
 
-    def __init__(self, candidates: Candidates, limit: int, pivot_tol: float) -> None:
-        self.candidates = candidates
-        self.left = candidates.diagonal.copy()  # d
-        self.products = candidates.products.copy()  # c
+    def __init__(self, own: Sum, points: Array, limit: int, pivot_tol: float) -> None:
+        self.kernel, self.points = own.kernel, points
+        self.left = self_kernel(own.kernel, points)  # d
+        self.products = own.products(points)  # c
         self.order: list[int] = []
-        self.residual = candidates.square
-        self.least = pivot_tol * float(np.median(candidates.diagonal)) if len(self.left) else 0.0
-        self._rows = np.zeros((min(limit, len(self.left)), len(self.left)))
+        self.residual = max(0.0, float(own.weights @ self.products[: len(own.weights)]))  # of |W|^2
+        self.least = pivot_tol * float(np.median(self.left)) if len(points) else 0.0
+        self._rows = np.zeros((min(limit, len(points)), len(points)))
 
     @property
     def full(self) -> bool:
@@ -93,8 +80,8 @@ class Factor:
     def take(self, chosen: int) -> Step:
         """Make a candidate the next point of the basis."""
         assert self.left[chosen] > 0
-        count, known = len(self.order), self.candidates
-        values = known.kernel.values(known.points, known.points[chosen : chosen + 1])[:, 0]
+        count, points = len(self.order), self.points
+        values = self.kernel.values(points, points[chosen : chosen + 1])[:, 0]
         root = float(np.sqrt(self.left[chosen]))
         row = (values - self._rows[:count].T @ self._rows[:count, chosen]) / root
         weight = float(self.products[chosen]) / root
@@ -107,26 +94,18 @@ class Factor:
         return Step(chosen, row, weight)
 
 
-class Ordering(Protocol):
-    """Picks the next candidate, and is told of it."""
-
-    def pick(self, factor: Factor) -> int | None: ...
-
-    def taken(self, step: Step) -> None: ...
-
-
-class Original:
-    """As given."""
+class Ordering:
+    """Picks the next candidate, and is told of it; this one takes them as given."""
 
     def pick(self, factor: Factor) -> int | None:
         usable = factor.usable
         return int(np.argmax(usable)) if usable.any() else None
 
     def taken(self, step: Step) -> None:
-        pass
+        """Most orderings need to know no more than the factor does."""
 
 
-class MinWz:
+class MinWz(Ordering):
     """Least is left of W; of `extra` candidates at the end, only some random ones are looked at."""
 
     def __init__(self, extra: int = 0, seed: int = 0) -> None:
@@ -134,20 +113,16 @@ class MinWz:
         self.random = np.random.default_rng(seed)
 
     def pick(self, factor: Factor) -> int | None:
-        gains, usable = factor.gains, factor.usable
+        gains = factor.gains
         if self.extra > TRICK:
             own = len(gains) - self.extra
-            hidden = np.ones(len(gains), dtype=bool)
-            hidden[:own] = False
-            hidden[own + self.random.choice(self.extra, TRICK, replace=False)] = False
-            gains, usable = np.where(hidden, 0.0, gains), usable & ~hidden
-        return int(np.argmax(gains)) if usable.any() and gains.max() > 0 else None
-
-    def taken(self, step: Step) -> None:
-        pass
+            shown = np.arange(len(gains)) < own
+            shown[own + self.random.choice(self.extra, TRICK, replace=False)] = True
+            gains = np.where(shown, gains, 0.0)
+        return int(np.argmax(gains)) if gains.max() > 0 else None
 
 
-class Sgma:
+class Sgma(Ordering):
     """The direction that all candidates together have most of."""
 
     def __init__(self, gram: Array) -> None:
@@ -165,12 +140,13 @@ class Sgma:
         self.gram -= np.outer(step.row, step.row)
 
 
-class MeanLhn:
+class MeanLhn(MinWz):
     """The least mean of the interval's wrong ends over queries; `nearly` limits the candidates."""
 
     def __init__(
         self, cross: Array, diagonal: Array, sums: Array, bias: float, nearly: float = np.inf
     ) -> None:
+        super().__init__()
         self.cross = cross.copy()  # [candidates, queries]: what is left of the kernel values
         self.left = diagonal.copy()  # R^2
         self.positive = sums > 0
@@ -179,12 +155,10 @@ class MeanLhn:
         self.left_to_look = LOOKED
 
     def pick(self, factor: Factor) -> int | None:
-        gains, usable = factor.gains, factor.usable
-        if not usable.any():
-            return None
-        if not self.left_to_look:
-            return int(np.argmax(gains)) if gains.max() > 0 else None
-        rest = np.maximum(factor.residual - gains, 0.0)
+        usable = factor.usable
+        if not usable.any() or not self.left_to_look:
+            return super().pick(factor)
+        rest = np.maximum(factor.residual - factor.gains, 0.0)
         most = np.inf if np.isinf(self.nearly) else self.nearly**2 * float(rest[usable].min())
         allowed = np.flatnonzero(usable & (rest <= most))
         roots = np.sqrt(factor.left[allowed])[:, None]
@@ -228,14 +202,9 @@ class Ordered:
 def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     """The basis of a sum; `rows` are data rows in the kernel's space."""
     points = np.concatenate([own.vectors, _others(own, rows, options)])
-    products = own.products(points)
-    square = max(0.0, float(own.weights @ products[: len(own.weights)]))
-    candidates = Candidates(own.kernel, points, products, self_kernel(own.kernel, points), square)
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
-    factor = Factor(candidates, limit, options.pivot_tol)
-    order = np.array(
-        order_candidates(factor, _ordering(own, points, products, rows, options)), dtype=np.int64
-    )
+    factor = Factor(own, points, limit, options.pivot_tol)
+    order = np.array(order_candidates(factor, _ordering(own, points, rows, options)), dtype=np.int64)
     picks = np.where(order < len(own.vectors), order, -1)
     return Ordered(embed(own, points[order]), picks)
 
@@ -251,9 +220,9 @@ def _others(own: Sum, rows: Array, options: AnytimeOptions) -> Array:
     return np.asarray(others[np.sort(picks)])
 
 
-def _ordering(own: Sum, points: Array, products: Array, rows: Array, options: AnytimeOptions) -> Ordering:
+def _ordering(own: Sum, points: Array, rows: Array, options: AnytimeOptions) -> Ordering:
     if options.ordering == "original":
-        return Original()
+        return Ordering()
     if options.ordering in ("min-wz", "min-wzn"):
         return MinWz(len(points) - len(own.vectors), options.seed)
     if options.ordering == "sgma":
@@ -264,10 +233,6 @@ def _ordering(own: Sum, points: Array, products: Array, rows: Array, options: An
             )
         return Sgma(own.kernel.values(points, points))
     queries = rows[np.sort(np.random.default_rng(options.seed).permutation(len(rows))[:QUERIES])]
-    return MeanLhn(
-        own.kernel.values(points, queries),
-        self_kernel(own.kernel, queries),
-        own.products(queries) + own.bias,
-        own.bias,
-        NEARLY if options.ordering == "hybrid" else np.inf,
-    )
+    sums, nearly = own.products(queries) + own.bias, NEARLY if options.ordering == "hybrid" else np.inf
+    cross, diagonal = own.kernel.values(points, queries), self_kernel(own.kernel, queries)
+    return MeanLhn(cross, diagonal, sums, own.bias, nearly)

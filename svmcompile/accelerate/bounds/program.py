@@ -4,109 +4,109 @@ After "Anytime query-tuned kernel machines via Cholesky factorization": kernel v
 vectors are coordinates of the row; what they leave of the row, times what they leave of the
 weights, bounds the rest of the sum. Rows that stay uncertain go through the direct sum, and
 those within its rounding through the original's in double.
+
+Several classes: a class that wins all its pairs is the vote's winner, whatever the other pairs say. So
+the class that a linear guess names first meets the others, each pair bounded in its own basis.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.choose import (
-    ROUNDING,
-    Choice,
-    Instead,
-    Members,
-    choose_form,
-    no_gain,
-    prices,
-    remarks,
-)
-from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, kernel_error, row_error
+from svmcompile.accelerate.bounds import choose
+from svmcompile.accelerate.bounds.choose import ROUNDING, Choice, Instead, Prices, prices
+from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, machine_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions, needless, refuse
 from svmcompile.accelerate.bounds.order import Ordered, order_basis
-from svmcompile.accelerate.bounds.stages import Errors, Readings, Stages, stage_tables
-from svmcompile.accelerate.bounds.sums import (
-    Sum,
-    centre_vectors,
-    merge_vectors,
-    prepare_rows,
-    reach_of,
-    sample_rows,
-)
-from svmcompile.accelerate.bounds.votes import bound_votes
-from svmcompile.accelerate.builder import Builder, head_nodes
+from svmcompile.accelerate.bounds.stages import Errors, Form, Readings, stage_tables
+from svmcompile.accelerate.bounds.sums import Sum, guess_rows, prepare, reach_of
+from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.data import Data
+from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.stages import longest_chain
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.node import At, run
+from svmcompile.ir.nodes.bounded import spent
+from svmcompile.ir.pairs import class_slices, pair_indices
+from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
+from svmcompile.progress import steps
+
+RIDGE = 1e-3  # of the mean square of the features
+LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
+BLOCKS = (16, 8, 4)
+SOME_ROWS = 200  # of the sample; every form is tried on them
+ORDERINGS = ("original", "sgma", "min-wz")
+
+
+def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
+    """The label (or value) of f(x) from as few kernel values as decide it."""
+    refuse(svm, data, options)
+    reason = needless(svm)
+    if reason:
+        return exact_instead(svm, reason, {})
+    own, rows, sample = prepare(svm, data, options.sample, options.seed)
+    outcome = (bound_votes if own.counts else bound_sum)(svm, own, rows, sample, options)
+    if isinstance(outcome, Program):
+        return outcome
+    return exact_instead(svm, outcome.reason, outcome.details)
+
+
+def exact_instead(svm: SVM, reason: str, details: dict[str, Any], method: str = "anytime") -> Program:
+    """The exact program, and why."""
+    builder = Builder(svm)
+    note = f"{method} emits the exact sum: {reason}"
+    program = builder.finish(builder.exact_sums(), method, Claim.EXACT, (note,))
+    return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
 
 
 def bound_sum(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
     """`own` is the SVM as its bounded sum sees it: merged and centred."""
-    one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
-    basis = order_basis(one, rows, options)
-    met = np.concatenate([one.vectors, basis.basis.points])
-    chain = longest_chain(own.kernel, met.shape[1])
-    error = kernel_error(own.kernel, met, row_error(own.front, own.n_features), chain)
-    if not error.usable or not len(basis.basis):
+    one = Sum.of(own)
+    ordered = order_basis(one, rows, options)
+    basis, met = ordered.basis, np.concatenate([one.vectors, ordered.basis.points])
+    error = machine_error(own, met)
+    if not error.usable or not len(basis):
         return Instead(ROUNDING)
-    errors = Errors.of(basis.basis, one.bias, error)
-    readings = Readings.of(one, basis.basis, errors, sample, reach_of(met))
-    members = Members.of(len(one.weights), basis.picks)
-    choice = choose_form(readings, members, prices(options.tune, svm), options)
-    details = {"choice": choice.as_dict(), "sample_rows": len(sample), "basis": len(basis.basis)}
+    errors = Errors.of(basis, one.bias, error)
+    readings = Readings.of(one, basis, errors, sample, reach_of(met))
+    choice = choose.choose_form(readings, ordered.picks, own.n_vectors, prices(options.tune, svm), options)
+    details = {"choice": choice.as_dict(), "sample_rows": len(sample), "basis": len(basis)}
     if not choice.pays and not options.force:
-        return Instead(no_gain(choice.cost / choice.exact, options), details)
-    tables = stage_tables(basis.basis, errors, choice.form)
-    return _program(svm, own, one, basis, tables, error, choice, options, details)
-
-
-def _program(
-    svm: SVM,
-    own: SVM,
-    one: Sum,
-    basis: Ordered,
-    tables: Stages,
-    error: KernelError,
-    choice: Choice,
-    options: AnytimeOptions,
-    details: dict[str, Any],
-) -> Program:
-    """Exact sum in double, bounded sum, and the original's head."""
+        return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
-    exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", front=own.front)
-    vectors, weights = _basis_first(one, basis, choice.form.k_max)
+    x, exact = builder.row_and_exact(own.front)
+    vectors, weights = _basis_first(one, ordered, choice.form.k_max)
+    tables = {
+        "vectors": vectors,
+        "weights": weights,
+        "bias": np.array([one.bias]),
+        "ends": choice.form.ends,
+        **stage_tables(basis, errors, choice.form),
+        "rounding": np.array(direct_rounding(weights, one.bias, error)),
+    }
+    if not tables["coordinates"].size:
+        tables["coordinates"] = np.zeros(1)
+    names, tolerance = builder.hold(tables), options.tolerance
     builder.body.append(
         ir.BoundedSum(
-            "sums",
-            x,
-            exact,
-            builder.table("vectors", vectors),
-            builder.table("weights", weights),
-            builder.table("bias", np.array([one.bias])),
-            builder.indices("ends", tables.ends),
-            builder.table("coordinates", tables.coordinates if tables.coordinates.size else np.zeros(1)),
-            builder.table("projection", tables.projection),
-            builder.table("estimates", tables.estimates),
-            builder.table("residuals", tables.residuals),
-            builder.table("slacks", tables.slacks),
-            builder.table("margins", tables.margins),
-            builder.table("rounding", np.array(direct_rounding(weights, one.bias, error))),
-            reach_of(vectors),
-            options.tolerance,
-            own.kernel,
+            "sums", x, exact, **names, reach=reach_of(vectors), tolerance=tolerance, kernel=own.kernel
         )
     )
-    notes, details = remarks(choice, options), {"emitted": "bounded", **details}
+    notes, details = choose.remarks(choice, options), {"emitted": "bounded", **details}
     if not options.by_label:
         return builder.finish("sums", "anytime", Claim.EXACT, notes, details=details)
-    builder.body.extend(head_nodes(svm, "sums"))
-    return builder.program([Output("label", "label")], "anytime", Claim.SAME_LABEL, notes, details=details)
+    return builder.label_program("sums", "anytime", notes, details=details)
+
+
+def no_gain(choice: Choice, options: AnytimeOptions) -> str:
+    hint = "force=true emits them nevertheless, and with them keeps labels that float32 alone cannot tell"
+    return choose.no_gain("bounds", choice.cost / choice.exact, options.tune, hint)
 
 
 def _basis_first(one: Sum, basis: Ordered, count: int) -> tuple[Array, Array]:
@@ -120,24 +120,143 @@ def _basis_first(one: Sum, basis: Ordered, count: int) -> tuple[Array, Array]:
     )
 
 
-def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
-    """The label (or value) of f(x) from as few kernel values as decide it."""
-    refuse(svm, data, options)
-    reason = needless(svm)
-    if reason:
-        return exact_instead(svm, reason, {})
-    own = centre_vectors(merge_vectors(svm))
-    rows = prepare_rows(own, data)
-    sample = sample_rows(own, rows, options.sample, options.seed)
-    outcome = (bound_votes if own.counts else bound_sum)(svm, own, rows, sample, options)
-    if isinstance(outcome, Program):
-        return outcome
-    return exact_instead(svm, outcome.reason, outcome.details)
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """scores = weights (x - centre) + bias; the largest is the guess."""
+
+    weights: Array  # [k, d]
+    bias: Array  # [k]
+    centre: Array  # [d]
 
 
-def exact_instead(svm: SVM, reason: str, details: dict[str, Any], method: str = "anytime") -> Program:
-    """The exact program, and why."""
+def fit_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
+    """Ridge regression of the labels, one against the rest."""
+    centre = nearest_float32(points.mean(axis=0))
+    h = points - points.mean(axis=0)
+    targets = (labels[:, None] == np.arange(n_classes)).astype(np.float64)
+    level: Array = targets.mean(axis=0)
+    gram = h.T @ h
+    strength = RIDGE * float(np.trace(gram)) or 1.0
+    weights = np.linalg.solve(gram + strength * np.eye(len(gram)), h.T @ (targets - level)).T
+    return Guess(weights, level + weights @ (centre - points.mean(axis=0)), centre)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One pair's sum, which vectors of the machine it has, its ordered basis and that one's errors."""
+
+    own: Sum
+    members: NDArray[np.int64]
+    ordered: Ordered
+    errors: Errors
+
+    def tables(self, form: Form) -> dict[str, Array]:
+        count = min(form.k_max, len(self.ordered.basis))
+        return stage_tables(self.ordered.basis, self.errors, Form(form.block, count, count))
+
+
+def bound_votes(
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions
+) -> Program | Instead:
+    """`own` is the SVM as its bounded pairs see it: merged and centred."""
+    if options.ordering not in ORDERINGS:
+        raise OptionError(
+            f"anytime: ordering {options.ordering} takes data rows into the basis, which pairs of several "
+            f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
+        )
+    error = machine_error(own)
+    if not error.usable:
+        return Instead(ROUNDING)
+    if min(own.counts) == 0:
+        return Instead("a class has no support vectors")
+    pairs = _pairs(own, error, options)
+    points = guess_rows(own, rows, sample, options.seed)
+    guess = fit_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
+    maker = Maker(own, pairs, guess, error)
+    some = sample[:: -(-len(sample) // SOME_ROWS)]
+    choice = _choose(maker, some, prices(options.tune, svm), options)
+    details = {"choice": choice.as_dict(), "sample_rows": len(some)}
+    if not choice.pays and not options.force:
+        return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
-    note = f"{method} emits the exact sum: {reason}"
-    program = builder.finish(builder.exact_sums(), method, Claim.EXACT, (note,))
-    return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
+    builder.body.extend(maker.nodes(*builder.row_and_exact(own.front), choice.form, builder))
+    details = {"emitted": "bounded", **details}
+    return builder.label_program("", "anytime", choose.remarks(choice, options), details=details)
+
+
+def _pairs(own: SVM, error: KernelError, options: AnytimeOptions) -> list[Pair]:
+    groups, found = class_slices(own.counts), []
+    everyone = np.arange(own.n_vectors)
+    limited = replace(options, k_max=min(options.k_max or LIMITS[-1], LIMITS[-1]))
+    indices = pair_indices(len(own.counts))
+    with steps("ordering pairs", len(indices)) as advance:
+        for index, (i, j) in enumerate(indices):
+            members = np.concatenate([everyone[groups[i]], everyone[groups[j]]])
+            weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
+            one = Sum(own.kernel, own.vectors[members], weights, float(own.intercepts[index]))
+            ordered = order_basis(one, own.vectors[:0], limited)
+            found.append(Pair(one, members, ordered, Errors.of(ordered.basis, one.bias, error)))
+            advance(1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes the node of a form, with its tables."""
+
+    own: SVM
+    pairs: list[Pair]
+    guess: Guess
+    error: KernelError
+
+    def nodes(self, x: str, exact: str, form: Form, builder: Builder) -> list[ir.Node]:
+        """The guess and the vote."""
+        own, pairs, guess = self.own, self.pairs, self.guess
+        held = {"weights": guess.weights, "bias": guess.bias, "centre": guess.centre}
+        names = {name: builder.table(f"guess_{name}", table) for name, table in held.items()}
+        picks = [pair.members[pair.ordered.picks[: form.k_max]] for pair in pairs]
+        by_pair = [pair.tables(form) for pair in pairs]
+        stages = {name: np.concatenate([tables[name] for tables in by_pair]) for name in by_pair[0]}
+        tables = {
+            "vectors": own.vectors,
+            "weights": own.coefficients,
+            "bias": own.intercepts,
+            "starts": np.cumsum([0, *map(len, picks)]),
+            "picks": np.concatenate(picks),
+            "coordinates": stages["coordinates"],
+            "projections": stages["projection"],
+            **{name: stages[name] for name in ("residuals", "slacks", "margins")},
+            "rounding": np.array(
+                [direct_rounding(one.own.weights, one.own.bias, self.error) for one in pairs]
+            ),
+        }
+        vote = ir.BoundedVote(
+            "label", x, "guess", exact, **builder.hold(tables),
+            reach=reach_of(own.vectors), block=form.block, counts=own.counts, kernel=own.kernel,
+        )  # fmt: skip
+        return [ir.Affine("guess", x, **names), vote]
+
+
+def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
+    """The cheapest form on sample rows that the options leave open: first its block, then its length."""
+    longest = max(len(pair.ordered.basis) for pair in maker.pairs)
+    limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
+    some = limits[len(limits) // 2]
+    blocks = (options.block,) if options.block else BLOCKS
+    first = choose.pick_cheapest(
+        [_judge(maker, Form(block, some, some), sample, price) for block in blocks]
+    )
+    others = [Form(first.form.block, limit, limit) for limit in limits if limit != some]
+    return min([first, *(_judge(maker, form, sample, price) for form in others)], key=lambda one: one.cost)
+
+
+def _judge(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
+    builder = Builder(maker.own)
+    guess, vote = maker.nodes("x", "none", form, builder)
+    env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
+    found = spent(At(vote, builder.tables, env))
+    n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
+    cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
+    cost += price.stage * (k - 1)  # one stage per pair at least
+    exact = price.exact_sum(n, k - 1)
+    return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.bounds.margins import TEST_ROUNDING, KernelError, coordinate_error
+from svmcompile.accelerate.bounds.margins import TEST_ROUNDING, KernelError, coordinate_error, lengths
 from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.ir.arithmetic import ARITHMETIC, Array
 from svmcompile.ir.kernel import Kernel
@@ -56,18 +56,6 @@ class Basis:
         """g with g . k[:count] = w[:count] . q[:count]."""
         return np.asarray(self.projection[:count] @ self.coordinates[:count, :count])
 
-    def first(self, count: int) -> Basis:
-        """The same with fewer points; what is left of W stays as it was."""
-        return Basis(
-            self.points[:count],
-            self.coordinates[:count, :count],
-            self.projection[:count],
-            self.residuals[: count + 1],
-            self.drift[: count + 1],
-            self.skew[: count + 1],
-            self.norm,
-        )
-
 
 def embed(own: Sum, points: Array) -> Basis:
     """The sum's W in the span of the points, which must be independent."""
@@ -80,18 +68,13 @@ def embed(own: Sum, points: Array) -> Basis:
     projection = np.asarray(inverse @ products)
     eta, error = _skew(own, inverse, gram), _slips(own, inverse, gram, products, projection)
     square = _square(own)
-    length = _lengths(projection)
+    length = lengths(projection)
     drift = (eta * length + error) / np.maximum(1 - eta, 1e-9) + LEAST_DRIFT * np.sqrt(square)
     residuals = _residuals(own, points, inverse, projection, square, eta, error)
     return Basis(
         np.asarray(points), inverse, projection, residuals, np.where(eta < 0.5, drift, np.inf), eta,
         float(np.sqrt(square)),
     )  # fmt: skip
-
-
-def _lengths(values: Array) -> Array:
-    """|values[:c]| for every c."""
-    return np.concatenate([[0.0], np.sqrt(np.cumsum(np.square(values)))])
 
 
 def _value_error(kernel: Kernel, n_features: int) -> float:
@@ -116,7 +99,7 @@ def _slips(own: Sum, inverse: Array, gram: Array, products: Array, projection: A
     total = float(np.abs(own.weights).sum()) * _largest(own, gram)
     terms = len(own.weights) + len(gram) + 4
     rounding = (_value_error(own.kernel, own.vectors.shape[1]) + terms * U64) * total
-    return 1.01 * _lengths(np.abs(inverse @ products - projection) + rounding * rows)
+    return 1.01 * lengths(np.abs(inverse @ products - projection) + rounding * rows)
 
 
 def _largest(own: Sum, gram: Array) -> float:
@@ -142,27 +125,17 @@ def _residuals(
     own: Sum, points: Array, inverse: Array, projection: Array, square: float, eta: Array, error: Array
 ) -> Array:
     """rho for every number of points; the smaller of the two bounds."""
-    length = _lengths(projection)
+    length = lengths(projection)
     left = np.concatenate([np.sqrt(np.cumsum(np.square(projection[::-1])))[::-1], [0.0]])
     by_norm = np.square(left) + max(0.0, square - length[-1] ** 2) + eta * length**2 + 2 * error * length
-    rest = Sum(
-        own.kernel,
-        np.concatenate([own.vectors, points]),
-        np.concatenate([own.weights, -(projection @ inverse)]),
-        0.0,
-    )
-    beyond = _square(_merge_copies(rest))
+    # Equal vectors are met once: what cancels does so before any kernel value.
+    rest, place = np.unique(np.concatenate([own.vectors, points]), axis=0, return_inverse=True)
+    weights = np.concatenate([own.weights, -(projection @ inverse)])
+    total: Array = np.bincount(place.ravel(), weights, len(rest)).astype(np.float64)
+    beyond = _square(Sum(own.kernel, rest, total, 0.0))
     by_rest = beyond + (1 + eta[-1]) * np.square(left) + 2 * (error[-1] + eta[-1] * length[-1]) * left
     # What is left never grows with another point, whatever rounding does to its bound.
     return np.asarray(np.minimum.accumulate(np.sqrt(np.minimum(by_norm, by_rest))))
-
-
-def _merge_copies(own: Sum) -> Sum:
-    """The sum with equal vectors met once: what cancels does so before any kernel value."""
-    vectors, place = np.unique(own.vectors, axis=0, return_inverse=True)
-    weights = np.zeros(len(vectors))
-    np.add.at(weights, place.ravel(), own.weights)
-    return Sum(own.kernel, vectors, weights, own.bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +156,6 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Stages:
-    """The tables."""
-
-    ends: NDArray[np.int32]
-    coordinates: Array  # lower triangle row by row
-    projection: Array
-    estimates: Array  # one stage after the other, of those with fewer coordinates than values
-    residuals: Array
-    slacks: Array
-    margins: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Errors:
     """What a basis' scores and residuals lose, by the number of values or coordinates (index 0: none)."""
 
@@ -205,32 +165,29 @@ class Errors:
 
     @classmethod
     def of(cls, basis: Basis, bias: float, error: KernelError) -> Errors:
-        own = coordinate_error(basis.coordinates, basis.projection, bias, error)
-        return cls(own.score + basis.drift, own.estimate + basis.drift, own.square + basis.skew)
+        score, estimate, square = coordinate_error(basis.coordinates, basis.projection, bias, error)
+        return cls(score + basis.drift, estimate + basis.drift, square + basis.skew)
 
     def margins(self, count: NDArray[Any], known: int) -> Array:
         """Of the score from `count` values, of which `known` have coordinates."""
         return np.asarray(np.where(count <= known, self.score[count], self.estimate[count]))
 
 
-def stage_tables(basis: Basis, errors: Errors, form: Form) -> Stages:
-    """The tables of a form over the basis, which has at least `k_max` points."""
+def stage_tables(basis: Basis, errors: Errors, form: Form) -> dict[str, Array]:
+    """The tables of a form over the basis, which has at least `k_max` points, by the node's fields.
+
+    Coordinates are a lower triangle row by row; estimates are of stages with fewer coordinates than values.
+    """
     ends, known = form.ends, min(form.r_coords, form.k_max)
     estimates = [basis.estimate(int(end)) for end in ends if end > known]
-    return Stages(
-        ends,
-        pack(basis.coordinates[:known, :known]),
-        basis.projection[:known],
-        np.concatenate([*estimates, np.zeros(0 if estimates else 1)]),
-        TEST_ROUNDING * basis.residuals[ends],
-        TEST_ROUNDING * errors.square[np.minimum(ends, known)],
-        TEST_ROUNDING * errors.margins(ends, known),
-    )
-
-
-def pack(lower: Array) -> Array:
-    """A lower triangle row by row."""
-    return np.asarray(lower[np.tril_indices(len(lower))])
+    return {
+        "coordinates": basis.coordinates[np.tril_indices(known)],
+        "projection": basis.projection[:known],
+        "estimates": np.concatenate([*estimates, np.zeros(0 if estimates else 1)]),
+        "residuals": TEST_ROUNDING * basis.residuals[ends],
+        "slacks": TEST_ROUNDING * errors.square[np.minimum(ends, known)],
+        "margins": TEST_ROUNDING * errors.margins(ends, known),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +205,8 @@ class Readings:
         q = own.kernel.values(points, basis.points) @ basis.coordinates.T
         start = np.zeros((len(points), 1))
         scores = np.cumsum(np.hstack([start + own.bias, q * basis.projection]), axis=1)
-        left = self_kernel(own.kernel, points)[:, None] - np.cumsum(
-            np.hstack([start, np.square(q)]), axis=1
-        )
+        spent = np.cumsum(np.hstack([start, np.square(q)]), axis=1)
+        left = self_kernel(own.kernel, points)[:, None] - spent
         size = size_of(own.kernel, points, reach)[:, None]
         return cls(basis, errors, scores, np.maximum(left, 0.0), size)
 

@@ -37,6 +37,11 @@ class Sum:
     weights: Array  # [n]
     bias: float
 
+    @classmethod
+    def of(cls, svm: SVM) -> Sum:
+        """That of a machine with one decision value."""
+        return cls(svm.kernel, svm.vectors, svm.coefficients[0], float(svm.intercepts[0]))
+
     def products(self, points: Array) -> Array:
         """<Phi(point), W> for every point: the sum without its bias."""
         step = max(1, BLOCK_VALUES // max(1, len(self.weights)))
@@ -70,10 +75,8 @@ def merge_copies(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
         return vectors, coefficients
     _, first, place = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
-    total = np.zeros((coefficients.shape[0], len(first)))
-    for row, own in zip(total, coefficients, strict=True):
-        np.add.at(row, rank[place.ravel()], own)
-    return vectors[np.sort(first)], total
+    places = rank[place.ravel()]
+    return vectors[np.sort(first)], np.stack([np.bincount(places, row, len(first)) for row in coefficients])
 
 
 def mostly_zeros(svm: SVM) -> bool:
@@ -133,6 +136,13 @@ def sample_rows(svm: SVM, rows: Array, count: int, seed: int) -> Array:
     if not known.any() or len(others) < 2:
         return np.asarray(chosen)
     return np.concatenate([chosen[~known], rows_near(chosen[known], others, random)])
+
+
+def prepare(svm: SVM, data: Data | None, sample: int, seed: int) -> tuple[SVM, Array, Array]:
+    """The SVM as its sums see it, merged and centred; rows of the data as those see them; sample rows."""
+    own = centre_vectors(merge_vectors(svm))
+    rows = prepare_rows(own, data)
+    return own, rows, sample_rows(own, rows, sample, seed)
 
 
 def guess_rows(svm: SVM, rows: Array, sample: Array, seed: int) -> Array:

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.expansion import AnySum, Expansion, expansion_bytes
-from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.accelerate.taylor.front import Gates, taylor_node
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
-from svmcompile.ir.polynomials import taylor_orders
+from svmcompile.ir.polynomials import Orders, taylor_orders
 from svmcompile.progress import steps
 
 # Trees up to this size have all their planes looked at together, in groups.
@@ -137,10 +137,18 @@ class Choice:
     @property
     def sample(self) -> tuple[Array, NDArray[np.intp]]:
         """The sample rows, and the leaf of each."""
-        counts = [len(leaf.sample) for leaf in self.leaves]
-        return np.concatenate([leaf.sample for leaf in self.leaves]), np.repeat(
-            np.arange(len(counts)), counts
-        )
+        rows = [leaf.sample for leaf in self.leaves]
+        return np.concatenate(rows), np.repeat(np.arange(len(rows)), list(map(len, rows)))
+
+    def orders(self, gates: Gates) -> Orders:
+        """What each order says of the sample rows."""
+        node, tables = taylor_node(self.whole, self.expansions, gates=gates)
+        return taylor_orders(At(node, tables), *self.sample)
+
+    def row_costs(self, gates: Gates, price: TaylorPrices, rest: float) -> Array:
+        """Of each sample row in the front end, and behind it where a row that is left costs so much."""
+        found, upto = self.orders(gates), price.upto(self.form, self.whole.vectors.shape[1])
+        return np.asarray(upto[found.last] + rest * (found.settled == len(upto)))
 
     def as_dict(self) -> dict[str, Any]:
         """For reports."""
@@ -245,28 +253,17 @@ def judge(
         if order > form.order or size > options.max_bytes or (own.filled and len(grown.leaves) > 1):
             continue
         settled = np.concatenate([np.minimum(leaf.settled(form), order) for leaf in grown.leaves])
-        depth = np.repeat(
-            [leaf.depth for leaf in grown.leaves], [len(leaf.sample) for leaf in grown.leaves]
-        )
-        upto = price.upto(own, d)
-        way = price.route(depth, d, len(grown.leaves))
-        front = float((way + upto[np.minimum(settled, order - 1)]).mean())
+        depth = np.concatenate([np.full(len(leaf.sample), leaf.depth) for leaf in grown.leaves])
+        spent = price.upto(own, d)[np.minimum(settled, order - 1)]
+        front = float((price.route(depth, d, len(grown.leaves)) + spent).mean())
         shares = [float((settled == at).mean()) for at in range(order + 1)]
         yield Choice(grown, own, front, rest, size, shares, settled == order)
 
 
-def choose_gates(choice: Choice, price: TaylorPrices, rest: float) -> tuple[float, ...]:
+def choose_gates(choice: Choice, price: TaylorPrices, rest: float) -> Gates:
     """The gates that make the sample rows cheapest; `rest` is the cost of a row that stays undecided."""
-    node, tables = taylor_node(choice.whole, choice.expansions)
-    rows, leaf = choice.sample
-    upto = price.upto(choice.form, rows.shape[1])
-
-    def cost(gates: tuple[float, ...]) -> float:
-        found = taylor_orders(At(replace(node, gates=gates), tables), rows, leaf)
-        left = found.settled == len(upto)
-        return float((upto[found.last] + rest * left).mean())
-
-    return min(product(GATES, repeat=len(node.gates)), key=cost)
+    every = product(GATES, repeat=choice.form.order - 1)
+    return min(every, key=lambda gates: float(choice.row_costs(gates, price, rest).mean()))
 
 
 class Early(NamedTuple):
@@ -278,9 +275,7 @@ class Early(NamedTuple):
     bytes: int
 
 
-def early_front(
-    choice: Choice, gates: tuple[float, ...], price: TaylorPrices, rest: float, room: int
-) -> Early | None:
+def early_front(choice: Choice, gates: Gates, price: TaylorPrices, rest: float, room: int) -> Early | None:
     """The small front end if it is predicted to save cost and fits into so many bytes more."""
     if not choice.form.filled or choice.form.rank <= EARLY_RANK:
         return None
@@ -290,20 +285,11 @@ def early_front(
     settled = leaf.settled(form)
     spent = price.upto(form, d)[np.minimum(settled, 1)]
     past = settled == form.order
-    behind = _row_costs(choice, gates, price, rest)
+    behind = choice.row_costs(gates, price, rest)
     with_it = float((spent + behind * past).mean())
     if size > room or with_it >= HARDLY * float(behind.mean()):
         return None
     return Early(form, past, float(spent.mean()), size)
-
-
-def _row_costs(choice: Choice, gates: tuple[float, ...], price: TaylorPrices, rest: float) -> Array:
-    """Of each sample row in the chosen front end and behind it."""
-    node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
-    rows, leaf = choice.sample
-    found = taylor_orders(At(node, tables), rows, leaf)
-    upto = price.upto(choice.form, rows.shape[1])
-    return np.asarray(upto[found.last] + rest * (found.settled == len(upto)))
 
 
 PRICES = {

@@ -20,20 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmcompile.accelerate.bounds.choose import Instead, Prices
-from svmcompile.accelerate.bounds.margins import exponent_error, kernel_error, row_error
+from svmcompile.accelerate.bounds.margins import exponent_error, machine_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import bound_sum as bounded
-from svmcompile.accelerate.builder import Builder, head_nodes
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.choose import Choice, Early, TaylorPrices
-from svmcompile.accelerate.taylor.front import taylor_node
+from svmcompile.accelerate.taylor.front import Gates
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
-from svmcompile.ir.node import At
-from svmcompile.ir.polynomials import Blocks, jet_blocks, met_and_tried, taylor_orders
-from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.stages import longest_chain
+from svmcompile.ir.polynomials import Blocks, met_and_tried
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
@@ -54,6 +52,10 @@ class Part(NamedTuple):
     share: float
     cost: float
 
+    def as_dict(self) -> dict[str, Any]:
+        """For reports."""
+        return {"stage": self.stage, "share": round(self.share, 5), "cost": round(self.cost, 5)}
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fallback:
@@ -71,38 +73,29 @@ class Fallback:
         return sum(part.cost for part in self.parts)
 
     def figures(
-        self, choice: Choice, gates: tuple[float, ...], own: TaylorPrices, early: Early | None
+        self, choice: Choice, gates: Gates, own: TaylorPrices, early: Early | None
     ) -> dict[str, Any]:
         """Share of the sample rows and mean cost of each stage, for reports."""
-        node, tables = taylor_node(choice.whole, choice.expansions, gates=gates)
-        rows, leaf = choice.sample
-        found = taylor_orders(At(node, tables), rows, leaf)
-        order, d = choice.form.order, rows.shape[1]
-        upto = own.upto(choice.form, d)
-        depth = np.array([one.depth for one in choice.leaves], dtype=np.float64)[leaf]
-        spent = np.diff(upto, prepend=0.0)
-        way = own.route(depth, d, len(choice.leaves))
-        stages: list[dict[str, Any]] = [{"stage": "route", "share": 0.0, "cost": float(way.mean())}]
+        (rows, leaf), found, order = choice.sample, choice.orders(gates), choice.form.order
+        d, depths = rows.shape[1], np.array([one.depth for one in choice.leaves], dtype=np.float64)
+        way = own.route(depths[leaf], d, len(choice.leaves))
+        spent = np.diff(own.upto(choice.form, d), prepend=0.0)
+        stages = [Part("route", 0.0, float(way.mean()))]
         coming = early.past if early else np.ones(len(rows), dtype=bool)
         if early:
             name = f"order 2 in {early.form.rank} directions"
-            stages.append({"stage": name, "share": 1 - float(coming.mean()), "cost": early.cost})
+            stages.append(Part(name, 1 - float(coming.mean()), early.cost))
         for at in range(order):
             share, came = (float((one & coming).mean()) for one in (found.settled == at, found.last >= at))
-            stages.append({"stage": f"order {at + 1}", "share": share, "cost": came * float(spent[at])})
+            stages.append(Part(f"order {at + 1}", share, came * float(spent[at])))
         left = float(((found.settled == order) & coming).mean())
-        stages += [
-            {"stage": part.stage, "share": left * part.share, "cost": left * part.cost}
-            for part in self.parts
-        ]
-        total = sum(stage["cost"] for stage in stages)
-        shown = [{key: _round(value) for key, value in stage.items()} for stage in stages]
-        found_rows = {"sample_rows": len(rows), "undecided": round(left, 5)}
-        return {"stages": shown, "cost": round(total, 3), **found_rows}
-
-
-def _round(value: Any) -> Any:
-    return round(value, 5) if isinstance(value, float) else value
+        stages += [Part(part.stage, left * part.share, left * part.cost) for part in self.parts]
+        return {
+            "stages": [part.as_dict() for part in stages],
+            "cost": round(sum(part.cost for part in stages), 3),
+            "sample_rows": len(rows),
+            "undecided": round(left, 5),
+        }
 
 
 def quadratic(svm: SVM, price: TaylorPrices) -> Fallback:
@@ -150,10 +143,9 @@ def _make(
     return Fallback(program, (Part(kind, 1.0, REDONE * float(chosen["cost"])),))
 
 
-def made_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) -> Jets | None:
+def make_jets(own: SVM, whole: RbfSum, rows: Array, parts: int, sharpen: int) -> Jets | None:
     """Jets between so many parts of the vectors; None where float32 could not be sure of any."""
-    chain = longest_chain(own.kernel, whole.vectors.shape[1])
-    error = kernel_error(own.kernel, whole.vectors, row_error(own.front, own.n_features), chain)
+    error = machine_error(own, whole.vectors)
     return jets(whole, rows, parts, CELLS, sharpen, error) if error.usable else None
 
 
@@ -173,55 +165,31 @@ class Costs:
         met, tried = met_and_tried(found, ends)
         return np.asarray(self.once + self.value * met + self.jet * tried)
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Tail:
-    """Jets, and what they cost rows."""
-
-    found: Jets
-
-    @property
-    def ends(self) -> Array:
-        """Of blocks, and of all vectors."""
-        return np.array([*self.found.ends, len(self.found.whole.weights)])
-
-    @property
-    def bytes(self) -> int:
-        d = int(self.found.whole.vectors.shape[1])
-        return 4 * (d + 1) + len(self.found.ends) * jet_bytes(d, CELLS)
-
-    def blocks(self, rows: Array) -> Blocks:
-        node, tables = jet_node(self.found)
-        return jet_blocks(At(node, tables), rows)
-
-    def row_costs(self, rows: Array, costs: Costs) -> Array:
-        return costs.of_rows(self.blocks(rows), self.ends)
-
-    def by_block(self, rows: Array, costs: Costs) -> list[tuple[float, float]]:
-        """Of each jet, and at last of all vectors: its share of the rows and of the cost."""
-        found, before, shares = self.blocks(rows), 0, list[tuple[float, float]]()
-        stop, tried, jets = found.stop, found.tried, len(self.found.ends)
-        for at, end in enumerate(self.ends.tolist()):
-            came = (stop >= at) & found.finite
-            cost = costs.value * (end - before) * came.mean() + (costs.once if at == 0 else 0.0)
-            cost += costs.jet * (came & tried[:, at]).mean() if at < jets else 0.0
+    def by_block(self, found: Jets, rows: Array) -> list[Part]:
+        """Of each block that ends in a jet, and of the rest of the sum."""
+        seen, before, parts = found.blocks(rows), 0, list[Part]()
+        stop, tried, jets = seen.stop, seen.tried, len(found.ends)
+        for at, end in enumerate(found.all_ends.tolist()):
+            came = (stop >= at) & seen.finite
+            cost = self.value * (end - before) * came.mean() + (self.once if at == 0 else 0.0)
+            cost += self.jet * (came & tried[:, at]).mean() if at < jets else 0.0
             share = (stop == at).mean() if at < jets else (stop >= at).mean()
-            shares.append((float(share), float(cost)))
+            parts.append(Part(f"block {at + 1}" if at < jets else "the sum", float(share), float(cost)))
             before = end
-        return shares
+        return parts
 
 
-def best_tail(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Tail:
+def best_jets(found: Jets, rows: Array, costs: Costs, most: int, whole: bool = False) -> Jets:
     """Of at most so many jets the cheapest for rows, or as many of them as there can be."""
-    every, count = Tail(found), min(most, len(found.ends))
-    seen, ends = every.blocks(rows), every.ends
+    seen, ends, count = found.blocks(rows), found.all_ends, min(most, len(found.ends))
     tried = [
         list(kept)
         for size in range(count if whole else 1, count + 1)
         for kept in combinations(range(len(found.ends)), size)
     ]
-    kept = min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
-    return Tail(found.some(kept))
+    return found.some(
+        min(tried, key=lambda some: costs.of_rows(_only(seen, some), ends[[*some, -1]]).mean())
+    )
 
 
 def _only(seen: Blocks, kept: list[int]) -> Blocks:
@@ -230,17 +198,13 @@ def _only(seen: Blocks, kept: list[int]) -> Blocks:
     return seen._replace(scores=seen.scores[:, some], gaps=seen.gaps[:, some])
 
 
-def jet_program(svm: SVM, own: SVM, tail: Tail) -> Program:
+def jet_program(svm: SVM, own: SVM, found: Jets) -> Program:
     """Exact sum in double, blocks with jets, and the original's head."""
     builder = Builder(svm)
-    exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", front=own.front)
-    node, tables = jet_node(tail.found, x, exact)
-    for name, table in tables.items():
-        (builder.indices if name == node.ends else builder.table)(name, table)
+    node, tables = jet_node(found, *builder.row_and_exact(own.front))
+    builder.hold(tables)
     builder.body.append(node)
-    builder.body.extend(head_nodes(svm, node.out))
-    return builder.program([Output("label", "label")], "certified", Claim.SAME_LABEL, ())
+    return builder.label_program(node.out, "certified")
 
 
 def guard_width(svm: SVM) -> float:
@@ -271,7 +235,5 @@ def guard_sum(svm: SVM, width: float) -> Program:
     """The program of a machine with one decision value."""
     builder = Builder(svm)
     exact = builder.exact_in_double()
-    sums = builder.exact_sums()
-    builder.body.append(ir.Guard("guarded", sums, exact, width, "sign"))
-    builder.body.extend(head_nodes(svm, "guarded"))
-    return builder.program([Output("label", "label")], "certified", Claim.SAME_LABEL)
+    builder.body.append(ir.Guard("guarded", builder.exact_sums(), exact, width, "sign"))
+    return builder.label_program("guarded", "certified")

@@ -92,14 +92,7 @@ class Grown:
 class Growth:
     """Grows a tree leaf by leaf; `form` says what decides a row."""
 
-    def __init__(
-        self,
-        whole: AnySum,
-        rows: Array,
-        values: Array | None,
-        sample: Array,
-        form: Form,
-    ) -> None:
+    def __init__(self, whole: AnySum, rows: Array, values: Array | None, sample: Array, form: Form) -> None:
         self.form = form
         self.tree = Centres([np.arange(len(rows))])
         self.leaves = [Leaf(whole, rows, values, sample, 0)]

@@ -14,37 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, Prices, prices
+from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, Prices, no_gain, prices
 from svmcompile.accelerate.bounds.margins import RowError, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime, exact_instead
-from svmcompile.accelerate.bounds.sums import (
-    Sum,
-    centre_vectors,
-    join_parts,
-    merge_vectors,
-    mostly_zeros,
-    prepare_rows,
-    sample_rows,
-)
-from svmcompile.accelerate.certified.choose import (
-    EARLY,
-    PRICES,
-    Choice,
-    TaylorPrices,
-    choose_front,
-    choose_gates,
-    early_front,
-)
-from svmcompile.accelerate.certified.fallback import (
-    REDONE,
-    Fallback,
-    Part,
-    guard_sum,
-    guard_width,
-    is_quadratic,
-    quadratic_cost,
-)
+from svmcompile.accelerate.bounds.sums import Sum, join_parts, mostly_zeros, prepare
+from svmcompile.accelerate.certified import choose, fallback
+from svmcompile.accelerate.certified.choose import PRICES, Choice, TaylorPrices
+from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part
 from svmcompile.accelerate.certified.options import CertifiedOptions, is_one_vs_rest, needless, refuse
 from svmcompile.accelerate.certified.plan import Plan, make_plan
 from svmcompile.accelerate.certified.votes.pairs import as_pairs
@@ -57,10 +34,6 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
-PROMISE = (
-    "every label is that of the original in double, also where float32 alone could not tell; "
-    "there is no decision function"
-)
 CALIBRATED = (
     "calibrated: bounds were multiplied by what sample rows showed, so labels may change on other rows"
 )
@@ -89,15 +62,6 @@ def remarks(
     )
 
 
-def no_gain(ratio: float, options: CertifiedOptions) -> str:
-    """Why the exact sum is taken."""
-    return (
-        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
-        f"({UNITS[options.tune]}), too much to be worth it; a larger max_bytes allows more centres, and "
-        "force=true emits them nevertheless"
-    )
-
-
 def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program:
     """The label of f(x), proven by a polynomial wherever it can be."""
     whole = join_parts(svm)
@@ -108,12 +72,11 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     if svm.kernel.kind == "poly" and (svm.counts or svm.kernel.degree > MOST_DEGREE):
         note = "several classes with polynomial kernels, and degrees above 4, have no Taylor polynomials"
         return bounded_polynomial(svm, data, options, note)
-    own = centre_vectors(merge_vectors(as_pairs(whole) if is_one_vs_rest(whole) else whole))
-    rows = prepare_rows(own, data)
-    sample = sample_rows(own, rows, options.sample, options.seed)
+    pairs = as_pairs(whole) if is_one_vs_rest(whole) else whole
+    own, rows, sample = prepare(pairs, data, options.sample, options.seed)
     if own.counts:
         with_cells = replace(options, cells=options.cells or VOTE_CELLS)
-        outcome = certify_votes(svm, own, rows, sample, with_cells, options.force)
+        outcome = certify_votes(svm, own, rows, sample, with_cells)
     else:
         outcome = certify_sum(svm, own, rows, sample, options)
     if isinstance(outcome, Program):
@@ -138,7 +101,7 @@ def certify_sum(
     svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions
 ) -> Program | Instead:
     """A machine with one decision value; `own` is the SVM as its sums see it: merged and centred."""
-    one = Sum(own.kernel, own.vectors, own.coefficients[0], float(own.intercepts[0]))
+    one = Sum.of(own)
     row = row_error(own.front, own.n_features)
     if not math.isfinite(row.relative + row.constant):
         return Instead(ROUNDING)
@@ -147,17 +110,15 @@ def certify_sum(
     options = replace(options, max_bytes=options.max_bytes or 4 * own.n_vectors * (own.kernel_width + 1))
     build = build_rows(own, rows, options.seed)
     values = one.products(build) + one.bias if options.mode == "calibrated" else None
-    width = guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
+    width = fallback.guard_width(svm) if svm.kernel.kind == "rbf" and mostly_zeros(svm) else math.inf
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.front.nodes else 0.0
-    rest = direct_cost(price, own)
-    rest = min(rest, guarded_cost(price, svm)) if filled else rest
-    tried = choose_front(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
+    rest, guarded = direct_cost(price, own), guarded_cost(price, svm)
+    rest = min(rest, guarded) if filled else rest
+    tried = choose.choose_front(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
     if not tried:
         return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
-    part = Part("the sum", 1.0, guarded_cost(price, svm))
-    plan = make_plan(
-        svm, own, rows, tried, Fallback(guard_sum(svm, width), (part,)) if filled else None, options
-    )
+    guard = Fallback(fallback.guard_sum(svm, width), (Part("the sum", 1.0, guarded),)) if filled else None
+    plan = make_plan(svm, own, rows, tried, guard, options)
     return plan if isinstance(plan, Instead) else _finish(svm, own, plan, price, options)
 
 
@@ -190,23 +151,25 @@ def guarded_cost(price: Prices, svm: SVM) -> float:
 
 def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:
     """Of the sum as the exact method emits it: with degree 2 it may be one quadratic function."""
-    found = price.exact_sum(svm.n_vectors)
-    return min(found, price.exact_call + quadratic_cost(svm, own)) if is_quadratic(svm) else found
+    direct = price.exact_sum(svm.n_vectors)
+    if not fallback.is_quadratic(svm):
+        return direct
+    return min(direct, price.exact_call + fallback.quadratic_cost(svm, own))
 
 
 def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:
     """Front end and fallback as one program, if that is cheaper than the exact sum."""
     taylor, (choice, behind) = PRICES[options.tune], plan
-    gates = choose_gates(choice, taylor, behind.cost)
+    gates = choose.choose_gates(choice, taylor, behind.cost)
     front = (choice.whole, choice.grown.tree, choice.expansions, gates)
     if behind.program is None:
         program = front_alone(svm, own.front, *front)
     else:
         program = insert_front(svm, behind.program, *front)
-    early = early_front(choice, gates, taylor, behind.cost, options.max_bytes - choice.bytes)
+    early = choose.early_front(choice, gates, taylor, behind.cost, options.max_bytes - choice.bytes)
     if early:
         small = [choice.leaves[0].expansion(early.form)]
-        program = insert_front(svm, program, choice.whole, choice.grown.tree, small, name=EARLY)
+        program = insert_front(svm, program, choice.whole, choice.grown.tree, small, name=choose.EARLY)
     figures = behind.figures(choice, gates, taylor, early)
     exact = exact_cost(svm, price, taylor)
     chosen = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
@@ -214,7 +177,8 @@ def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOpt
     details = {"choice": chosen, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
-        return Instead(no_gain(figures["cost"] / exact, options), details)
+        hint = "a larger max_bytes allows more centres, and force=true emits them nevertheless"
+        return Instead(no_gain("polynomials", figures["cost"] / exact, options.tune, hint), details)
     origin = replace(
         program.origin,
         method="certified",

@@ -12,24 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
+from svmcompile.accelerate.certified import fallback
 from svmcompile.accelerate.certified.choose import HARDLY, PRICES, SQUARE_FEATURES, Choice
-from svmcompile.accelerate.certified.fallback import (
-    REDONE,
-    Costs,
-    Fallback,
-    Part,
-    Tail,
-    best_tail,
-    bounds,
-    direct,
-    is_quadratic,
-    jet_program,
-    made_jets,
-    most_jets,
-    quadratic,
-    undecided_rows,
-)
+from svmcompile.accelerate.certified.fallback import Costs, Fallback
 from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.taylor.jets import Jets
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir.arithmetic import Array
@@ -65,15 +52,15 @@ def make_plan(
     `guarded` is another fallback to compare with, where there is one.
     """
     first, kind, tune = tried[0], options.fallback, options.tune
-    if is_quadratic(svm):
-        return Plan(first, quadratic(svm, PRICES[tune]))
-    left = undecided_rows(first)
-    plain = direct(svm, own, rows, left, tune)
+    if fallback.is_quadratic(svm):
+        return Plan(first, fallback.quadratic(svm, PRICES[tune]))
+    left = fallback.undecided_rows(first)
+    plain = fallback.direct(svm, own, rows, left, tune)
     if isinstance(plain, Instead):
         return plain
     found: list[Fallback | Instead] = [plain]
     if kind == "anytime" or (kind == "auto" and len(left) >= LEAST_ROWS and own.n_vectors <= MOST_VECTORS):
-        found.append(bounds(svm, own, rows, left, tune))
+        found.append(fallback.bounds(svm, own, rows, left, tune))
     plans = [Plan(first, one) for one in found if isinstance(one, Fallback)]
     if kind == "anytime":
         return plans[-1]
@@ -81,7 +68,7 @@ def make_plan(
     best = min(plans, key=lambda one: one.cost)
     if not options.takes_jets or (kind == "auto" and own.n_vectors > MOST_JET_VECTORS):
         return best
-    redone = (REDONE - 1) / REDONE * plain.cost * first.shares[-1]
+    redone = (fallback.REDONE - 1) / fallback.REDONE * plain.cost * first.shares[-1]
     jets = Tails(svm, own, options, redone).plan(tried)
     if kind == "jets":
         return jets
@@ -105,7 +92,7 @@ class Tails:
             return Instead("jets are for RBF kernels")
         d, room = self.own.kernel_width, self.options.max_bytes
         least = max(1, min(self.options.blocks, self.own.n_vectors) - 1)
-        fitting = [one for one in tried if most_jets(d, room - one.bytes) >= least]
+        fitting = [one for one in tried if fallback.most_jets(d, room - one.bytes) >= least]
         if self.own.n_vectors < 2 or d > SQUARE_FEATURES:
             return Instead(f"jets need two support vectors or more and at most {SQUARE_FEATURES} features")
         if not fitting:
@@ -122,7 +109,7 @@ class Tails:
             plans += [self._plan(other, tail)] if tail else []
         return min(plans, key=lambda one: one.cost)
 
-    def _tail(self, choice: Choice) -> Tail | None:
+    def _tail(self, choice: Choice) -> Jets | None:
         """The best jets for the rows that a front end leaves."""
         rows = _coming(choice)
         if len(rows) < LEAST_ROWS:
@@ -132,29 +119,29 @@ class Tails:
         sharpen = MANY_PRODUCTS if len(choice.leaves) == 1 else FEW_PRODUCTS
         parts = wanted or (FEW_PARTS if many else PARTS)
         assert isinstance(choice.whole, RbfSum)
-        found = made_jets(self.own, choice.whole, rows, parts, sharpen)
+        found = fallback.make_jets(self.own, choice.whole, rows, parts, sharpen)
         if found is None:
             return None
-        most = most_jets(d, self.options.max_bytes - choice.bytes)
-        return best_tail(found, _judges(choice), self.costs, most, bool(wanted))
+        most = fallback.most_jets(d, self.options.max_bytes - choice.bytes)
+        return fallback.best_jets(found, _judges(choice), self.costs, most, bool(wanted))
 
-    def _cheapest(self, tried: list[Choice], tail: Tail) -> Choice:
+    def _cheapest(self, tried: list[Choice], tail: Jets) -> Choice:
         """The front end before jets, by the cost of each sample row in them."""
         known: dict[int, Array] = {}
 
         def cost(choice: Choice) -> float:
             if id(choice.grown) not in known:
-                known[id(choice.grown)] = tail.row_costs(choice.sample[0], self.costs)
+                known[id(choice.grown)] = self.costs.of_rows(tail.blocks(choice.sample[0]), tail.all_ends)
             return choice.front + float((known[id(choice.grown)] * choice.left).mean())
 
         return min(tried, key=cost)
 
-    def _plan(self, choice: Choice, tail: Tail) -> Plan:
+    def _plan(self, choice: Choice, tail: Jets) -> Plan:
         redone = self.redone / max(choice.shares[-1], 1.0 / len(choice.left))
-        shares = tail.by_block(_judges(choice), self.costs)
-        parts = [Part(f"block {at + 1}", *both) for at, both in enumerate(shares[:-1])]
-        parts.append(Part("the sum", shares[-1][0], shares[-1][1] + redone))
-        return Plan(choice, Fallback(jet_program(self.svm, self.own, tail), tuple(parts), tail.bytes))
+        parts = self.costs.by_block(tail, _judges(choice))
+        parts[-1] = parts[-1]._replace(cost=parts[-1].cost + redone)
+        program = fallback.jet_program(self.svm, self.own, tail)
+        return Plan(choice, Fallback(program, tuple(parts), tail.bytes))
 
 
 def _coming(choice: Choice) -> Array:

@@ -5,13 +5,13 @@ Classes are numbers, ascending; a leaf knows only those of its own rows (section
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, fit_anyway, in_blocks
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
@@ -23,7 +23,6 @@ from svmcompile.ir.pairs import pair_indices, pair_sums
 ITERATIONS_PER_ROW = 100
 LEAST_ITERATIONS = 100_000
 CACHE_MB = 200
-BLOCK_VALUES = 1 << 22  # kernel values computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,6 @@ def _fit_others(task: Task, classes: Indices, y: Indices, gram: Array | None) ->
 
 def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> Any:
     """LIBSVM on the leaf's rows; it stops in the end even where it does not converge."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
     kernel, given = task.theta.kernel, task.theta.class_weights
@@ -154,16 +152,13 @@ def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> A
         cache_size=CACHE_MB,
         max_iter=task.max_iter or max(LEAST_ITERATIONS, ITERATIONS_PER_ROW * len(y)),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # reported by `converged`
-        return model.fit(task.X if gram is None else gram, y, sample_weight=task.sample_weight)
+    return fit_anyway(model, task.X if gram is None else gram, y, sample_weight=task.sample_weight)
 
 
 def sums(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
     """The leaf's sums for rows: [n, 1], one per pair, or one per class."""
     step = max(1, BLOCK_VALUES // max(1, len(leaf.vectors)))
-    blocks = [_sums_block(leaf, kernel, rows[at : at + step]) for at in range(0, max(1, len(rows)), step)]
-    return np.concatenate(blocks) + leaf.bias
+    return in_blocks(lambda block: _sums_block(leaf, kernel, block), rows, step) + leaf.bias
 
 
 def _sums_block(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
@@ -181,9 +176,8 @@ def classes_of(leaf: Leaf, rule: LeafRule, found: Array) -> Indices:
         return np.full(len(found), leaf.classes[0], dtype=np.intp)
     if rule == "sum":
         return np.asarray(leaf.classes[(found[:, 0] > 0).astype(np.intp)])
-    return np.asarray(
-        leaf.classes[(votes(found, len(leaf.classes)) if rule == "vote" else found).argmax(axis=1)]
-    )
+    scores = votes(found, len(leaf.classes)) if rule == "vote" else found
+    return np.asarray(leaf.classes[scores.argmax(axis=1)])
 
 
 def votes(pairs: Array, n_classes: int) -> NDArray[np.int64]:

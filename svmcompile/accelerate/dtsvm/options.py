@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.accelerate.registry import check_options
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import KERNEL_KINDS
 
 MODES = ("1a1", "1ao")
 HOW = {"recorded": False}  # options that say how the work is done, not what comes out
-REUSE_MODES = ("reuse", "search")
-LABELS = ("model", "given")
+KNOWN = {"mode": ("reuse", "search"), "labels": ("model", "given")}  # in front of a given SVM
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -81,19 +81,14 @@ class TrainOptions:
 
     def check(self) -> None:
         """Refuses what makes no sense."""
-        if self.mode not in MODES:
-            raise OptionError(f"dtsvm: mode={self.mode!r} is unknown; known: {', '.join(MODES)}")
         kernels = [kind for kind in KERNEL_KINDS if kind != "precomputed"]
         if self.kernel not in kernels:
             raise OptionError(
                 f"dtsvm: kernel={self.kernel!r} cannot be trained; known: {', '.join(kernels)}"
             )
         least = {"ceiling": 1, "growth": 2, "max_ceiling": 0, "top": 1, "gain": 0, "min_leaf": 0}
-        for name, low in (least | {"iterations": 0, "degree": 1, "seed": 0, "jobs": -1}).items():
-            if not getattr(self, name) >= low:
-                raise OptionError(f"dtsvm: {name} must be at least {low}, got {getattr(self, name)}")
-        if not 0 < self.validation < 1:
-            raise OptionError(f"dtsvm: validation is a share between 0 and 1, got {self.validation}")
+        least |= {"iterations": 0, "degree": 1, "seed": 0, "jobs": -1}
+        check_options("dtsvm", self, {"mode": MODES}, least, shares=("validation",), infinite=("gain",))
         for name, grid in (("C", self.C), ("gamma", self.gamma)):
             if min(grid.values) <= 0:
                 raise OptionError(f"dtsvm: {name} must be above 0, got {grid}")
@@ -121,17 +116,8 @@ class ReuseOptions:
 
     def check(self) -> None:
         """Refuses what makes no sense."""
-        for name, known in (("mode", REUSE_MODES), ("labels", LABELS)):
-            value = getattr(self, name)
-            if value not in known:
-                raise OptionError(f"dtsvm: {name}={value!r} is unknown; known: {', '.join(known)}")
-        for name in ("target", "confidence", "validation"):
-            if not 0 < getattr(self, name) < 1:
-                raise OptionError(f"dtsvm: {name} must lie between 0 and 1, got {getattr(self, name)}")
-        for name in ("ceiling", "C", "min_leaf", "iterations", "seed"):
-            value = getattr(self, name)
-            if not (value >= 0 and np.isfinite(value)):
-                raise OptionError(f"dtsvm: {name} must be at least 0, got {value}")
+        least = dict.fromkeys(("ceiling", "C", "min_leaf", "iterations", "seed"), 0)
+        check_options("dtsvm", self, KNOWN, least, shares=("target", "confidence", "validation"))
         if min(self.delta.values) < 0:
             raise OptionError(f"dtsvm: delta must be at least 0, got {self.delta}")
         if self.mode == "search" and (self.ceiling or self.C):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Theta, predict
-from svmcompile.accelerate.dtsvm.tree import Tree, rows_by_leaf
+from svmcompile.accelerate.dtsvm.tree import Tree, own_rows
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, split_shift
 from svmcompile.ir.kinds import Indices
@@ -52,14 +52,18 @@ class Decomposition:
     rule: LeafRule
     scaling: Scaling
 
-    def predict(self, X: NDArray[Any]) -> Indices:
-        """The class of every row."""
-        at = self.tree.leaves(X)
+    def predict(self, X: NDArray[Any], z: Array | None = None) -> Indices:
+        """The class of every row; `z` are the rows as the kernel sees them, where that is known."""
         found = np.zeros(len(X), dtype=np.intp)
-        for leaf, rows in zip(self.leaves, rows_by_leaf(at, len(self.leaves)), strict=True):
+        for leaf, rows in zip(self.leaves, own_rows(self.tree, X), strict=True):
             if len(rows):
-                found[rows] = predict(leaf, self.theta, self.rule, self.scaling(X[rows]))
+                seen = self.scaling(X[rows]) if z is None else z[rows]
+                found[rows] = predict(leaf, self.theta, self.rule, seen)
         return found
+
+    def share(self, X: NDArray[Any]) -> Array:
+        """Which share of the rows falls into each leaf."""
+        return np.bincount(self.tree.leaves(X), minlength=len(self.leaves)) / max(1, len(X))
 
     def figures(self, X: NDArray[Any]) -> dict[str, Any]:
         """Size of the model, and the vectors that the rows meet on average (section 2.5)."""
@@ -67,7 +71,7 @@ class Decomposition:
         pure = np.array([leaf.is_pure for leaf in self.leaves])
         summed = np.array([leaf.summed_vectors for leaf in self.leaves])
         unique = np.array([leaf.unique_vectors for leaf in self.leaves])
-        share = np.bincount(self.tree.leaves(X), minlength=len(self.leaves)) / max(1, len(X))
+        share = self.share(X)
         return {
             "leaves": len(self.leaves),
             "pure_leaves": int(pure.sum()),
@@ -88,11 +92,16 @@ def assembled(
     body = _scaled(model.scaling, tables)
     z = body[-1].out if body else "x"
     if model.tree.n_leaves == 1:
-        body += whole_nodes(model, z, tables)
+        leaf = model.leaves[0]
+        tables |= {"vectors": leaf.vectors, "weights": leaf.weights, "bias": leaf.bias}
+        body += whole_nodes(model, z)
     else:
-        body += tree_nodes(model, z, len(labels), tables)
+        tables |= tables_of(model.tree, model.leaves)
+        body += [*leaf_nodes(model, "x", z, len(labels)), label_node(model.rule)]
     scores = next(one.out for one in reversed(body) if one.out in ("scores", "sums"))
-    width = len(model.scaling.shift)
+    width, kernel = len(model.scaling.shift), model.theta.kernel
+    # as if every leaf were met
+    flops = [kernel_sum_flops(kernel, one.unique_vectors, width, len(one.weights)) for one in model.leaves]
     return Program(
         input=Input(width, "x", feature_names),
         body=tuple(body),
@@ -103,19 +112,11 @@ def assembled(
             source="DTSVM",
             sha256=sha256,
             n_support_vectors=sum(leaf.unique_vectors for leaf in model.leaves),
-            exact_flops=_flops_of_all(model, width),
+            exact_flops=sum(flops),
             method="dtsvm",
             claim=Claim.APPROXIMATE,
             **origin,
         ),
-    )
-
-
-def _flops_of_all(model: Decomposition, width: int) -> int:
-    """Flops per row if every leaf were met."""
-    kernel = model.theta.kernel
-    return sum(
-        kernel_sum_flops(kernel, leaf.unique_vectors, width, len(leaf.weights)) for leaf in model.leaves
     )
 
 
@@ -127,47 +128,38 @@ def _scaled(scaling: Scaling, tables: Tables) -> list[Node]:
     return [ir.Scale("z", "x", "shift", "factor", "offset")]
 
 
-def tree_nodes(model: Decomposition, z: str, n_classes: int, tables: Tables) -> list[Node]:
-    """The route, the sums of the leaf, and the label."""
-    tables |= route_tables(model.tree)
-    tables |= leaf_tables(model.leaves)
-    sums = ir.LeafSums(
-        "sums", z, "leaf", "leaf_vectors", "leaf_starts", "leaf_members", "leaf_firsts", "leaf_counts",
-        "leaf_weights", "leaf_bias", model.theta.kernel, model.rule, n_classes,
-    )  # fmt: skip
-    route = ir.AxisRoute("leaf", "x", "tree_features", "tree_thresholds", "tree_children")
-    head: Node = (
-        ir.Threshold("label", "sums", True, 1, 0) if model.rule == "sum" else ir.ArgMax("label", "sums")
-    )
-    return [route, sums, head]
+def leaf_nodes(model: Decomposition, routed: str, z: str, n_classes: int) -> list[Node]:
+    """The route of a row, which reads `routed`, and the sums of its leaf, which read `z`."""
+    vectors = ("leaf_vectors", "leaf_starts", "leaf_members", "leaf_firsts", "leaf_counts")
+    sums = (*vectors, "leaf_weights", "leaf_bias")
+    return [
+        ir.AxisRoute("leaf", routed, "tree_features", "tree_thresholds", "tree_children"),
+        ir.LeafSums("sums", z, "leaf", *sums, model.theta.kernel, model.rule, n_classes),
+    ]
 
 
-def whole_nodes(model: Decomposition, z: str, tables: Tables) -> list[Node]:
+def label_node(rule: LeafRule) -> Node:
+    """The label that sums of a leaf decide."""
+    return ir.Threshold("label", "sums", True, 1, 0) if rule == "sum" else ir.ArgMax("label", "sums")
+
+
+def whole_nodes(model: Decomposition, z: str) -> list[Node]:
     """One leaf that holds all rows is a plain SVM."""
     leaf, kernel = model.leaves[0], model.theta.kernel
-    tables |= {"vectors": leaf.vectors, "weights": leaf.weights, "bias": leaf.bias}
     if model.rule != "vote":
-        head: Node = (
-            ir.Threshold("label", "sums", True, 1, 0) if model.rule == "sum" else ir.ArgMax("label", "sums")
-        )
-        return [ir.KernelSum("sums", z, "vectors", "weights", "bias", kernel), head]
+        sums = ir.KernelSum("sums", z, "vectors", "weights", "bias", kernel)
+        return [sums, label_node(model.rule)]
     pairs = ir.PairSum("pairs", z, "vectors", "weights", "bias", leaf.counts, kernel)
     k = len(leaf.classes)
     return [pairs, ir.OvrScores("scores", "pairs", k), ir.Vote("label", "pairs", k)]
 
 
-def route_tables(tree: Tree) -> Tables:
-    """The tree, as `AxisRoute` reads it."""
+def tables_of(tree: Tree, leaves: Sequence[Leaf]) -> Tables:
+    """The tree, as `AxisRoute` reads it, and its leaves one after the other, as `LeafSums` reads them."""
     return {
         "tree_features": tree.features.astype(np.int32),
         "tree_thresholds": tree.thresholds,
         "tree_children": tree.children.astype(np.int32),
-    }
-
-
-def leaf_tables(leaves: Sequence[Leaf]) -> Tables:
-    """The leaves one after the other, as `LeafSums` reads them."""
-    return {
         "leaf_vectors": np.concatenate([leaf.vectors for leaf in leaves]),
         "leaf_starts": _starts([len(leaf.vectors) for leaf in leaves]),
         "leaf_members": np.concatenate([leaf.classes for leaf in leaves]).astype(np.int32),

@@ -11,16 +11,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import exact_flops
-from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, constant, fit, predict
+from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, constant, fit
 from svmcompile.accelerate.dtsvm.options import ReuseOptions
-from svmcompile.accelerate.dtsvm.training import holdout
+from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
+from svmcompile.accelerate.dtsvm.training import holdout, leaf_rule
 from svmcompile.accelerate.dtsvm.tree import Tree, grow, overlapping_rows, own_rows, without_small_leaves
 from svmcompile.accelerate.dtsvm.work import Workers
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
+from svmcompile.accelerate.fitting.rows import (
+    RowWise,
+    class_numbers,
+    finite_rows,
+    kernel_sums,
+    labels_of,
+    rounded,
+)
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
@@ -37,7 +44,7 @@ LEAST_CEILING = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Given(RowWise):
     """The SVM, rows as they come and as the kernel sees them, and what the SVM says of them."""
 
     svm: SVM
@@ -54,10 +61,10 @@ class Given:
                 "method 'dtsvm' is for classifiers, and this SVM gives numbers; "
                 "use metric-tree, sv-tree or reduced-set"
             )
-        X = _finite(data.X)
+        X = finite_rows("dtsvm", data.X)
         z = svm.prepared(X)
         sums = kernel_sums(svm, z)
-        truth = None if data.y is None else _numbers(svm, data.y)
+        truth = None if data.y is None else class_numbers(svm, data.y)
         return cls(svm, X, z, sums, labels_of(svm, sums).astype(np.intp), truth)
 
     @property
@@ -68,9 +75,7 @@ class Given:
     @property
     def rule(self) -> LeafRule:
         """Two classes have one sum; else as the SVM has it: pairs that vote, or a sum per class."""
-        if self.n_classes == 2:
-            return "sum"
-        return "vote" if self.svm.counts else "ovr"
+        return leaf_rule("1a1" if self.svm.counts else "1ao", self.n_classes)
 
     @property
     def keeps_scores(self) -> bool:
@@ -82,9 +87,10 @@ class Given:
         """Of the original's decision value, where the second class is meant."""
         return 1.0 if self.svm.label_rule in SECOND_IS_POSITIVE else -1.0
 
-    def known_truth(self) -> Indices:
-        """The data's labels, all of which the SVM must know."""
-        assert self.truth is not None
+    def known_truth(self, use: str) -> Indices:
+        """The data's labels, all of which the SVM must know; `use` is what they are for."""
+        if self.truth is None:
+            raise OptionError(f"dtsvm: {use}")
         bad = np.flatnonzero(self.truth < 0)
         if len(bad):
             raise OptionError(f"dtsvm: the label of row {bad[0]} is not one of the SVM's classes")
@@ -134,53 +140,25 @@ def _by_sign(svm: SVM) -> list[Any]:
     return [~up, up] if svm.label_rule in SECOND_IS_POSITIVE else [up, ~up]
 
 
-def _finite(rows: NDArray[Any]) -> Array:
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if len(bad):
-        raise OptionError(
-            f"dtsvm: row {bad[0]} holds a NaN or an infinity ({len(bad)} such rows); remove or fill them"
-        )
-    return np.asarray(rows, dtype=np.float64)
-
-
-def _numbers(svm: SVM, labels: NDArray[Any]) -> Indices:
-    """The class number of every label."""
-    assert svm.labels is not None
-    place = {value: number for number, value in enumerate(svm.labels.values)}
-    texts = {str(value): number for value, number in place.items()}
-    found = [place.get(value, texts.get(str(value), -1)) for value in np.asarray(labels).tolist()]
-    return np.asarray(found, dtype=np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A tree with its leaves, and what each was trained with."""
+    """A tree with its leaves for one ceiling and overlap, and what each leaf was trained with."""
 
     ceiling: int
     delta: float
-    tree: Tree
-    leaves: tuple[Leaf, ...]
+    model: Decomposition
     tasks: tuple[Task, ...]
 
-    def classes(self, X: Array, z: Array, theta: Theta, rule: LeafRule) -> Indices:
-        """The class of every row."""
-        found = np.zeros(len(X), dtype=np.intp)
-        for leaf, rows in zip(self.leaves, own_rows(self.tree, X), strict=True):
-            if len(rows):
-                found[rows] = predict(leaf, theta, rule, z[rows])
-        return found
-
-    def flops(self, X: Array, theta: Theta, rule: LeafRule) -> float:
+    def flops(self, X: Array) -> float:
         """Work per row, tree included."""
-        share = np.bincount(self.tree.leaves(X), minlength=self.tree.n_leaves) / max(1, len(X))
-        columns = columns_of(rule, np.array([len(leaf.classes) for leaf in self.leaves]))
-        width = self.tasks[0].X.shape[1]  # as the kernel sees rows
+        model, width = self.model, self.tasks[0].X.shape[1]  # as the kernel sees rows
+        columns = columns_of(model.rule, np.array([len(leaf.classes) for leaf in model.leaves]))
         work = [
-            kernel_sum_flops(theta.kernel, leaf.unique_vectors, width, int(count))
-            for leaf, count in zip(self.leaves, columns, strict=True)
+            kernel_sum_flops(model.theta.kernel, leaf.unique_vectors, width, int(count))
+            for leaf, count in zip(model.leaves, columns, strict=True)
         ]
-        depths = leaf_depths(self.tree.children) if self.tree.n_leaves > 1 else np.zeros(1)
-        return float(share @ (np.array(work) + depths))
+        depths = leaf_depths(model.tree.children) if model.tree.n_leaves > 1 else np.zeros(1)
+        return float(model.share(X) @ (np.array(work) + depths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,57 +169,44 @@ class Tried:
     delta: float
     leaves: int
     agreement: float
-    proven: float  # agreement that holds with the confidence asked for
+    proven_agreement: float  # holds with the confidence asked for
     accuracy: float | None
     nesv_unique: float
     flops: float
-    will_do: bool
+    meets_target: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Fit for JSON."""
-        return {
-            "ceiling": self.ceiling,
-            "delta": self.delta,
-            "leaves": self.leaves,
-            "agreement": round(self.agreement, 6),
-            "proven_agreement": round(self.proven, 6),
-            "accuracy": None if self.accuracy is None else round(self.accuracy, 6),
-            "nesv_unique": round(self.nesv_unique, 4),
-            "flops": round(self.flops, 1),
-            "meets_target": self.will_do,
-        }
+        return rounded(self, agreement=6, proven_agreement=6, accuracy=6, nesv_unique=4, flops=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
     """Cuts trees and trains their leaves on one set of rows."""
 
-    X: Array
-    z: Array
+    given: Given
     y: Indices
-    n_classes: int
     theta: Theta
-    rule: LeafRule
     options: ReuseOptions
     known: dict[bytes, Leaf] = field(default_factory=dict)  # trained already, by their rows
 
     def grown(self, ceiling: int) -> Tree:
-        return grow(self.X, self.y, ceiling, self.options.seed)
+        return grow(self.given.X, self.y, ceiling, self.options.seed)
 
     def cut(self, tree: Tree, ceiling: int, delta: float) -> Cut:
         """The tree for a ceiling, and its leaves trained on cells with that overlap."""
-        top = without_small_leaves(
-            tree.cut(ceiling), self.X, self.y, self.n_classes, ceiling, self.options.min_leaf
+        X, rule, options = self.given.X, self.given.rule, self.options
+        small = (self.given.n_classes, ceiling, options.min_leaf)
+        top = without_small_leaves(tree.cut(ceiling), X, self.y, *small)
+        cells = overlapping_rows(top, X, delta, X.std(axis=0))
+        tasks = tuple(
+            Task(self.given.z[rows], self.y[rows], self.theta, rule, options.iterations) for rows in cells
         )
-        own = own_rows(top, self.X)
-        cells = overlapping_rows(top, self.X, delta, self.X.std(axis=0))
-        tasks = tuple(self._task(rows) for rows in cells)
-        return Cut(ceiling, delta, top, tuple(self._fitted(own, cells, tasks)), tasks)
+        leaves = tuple(self._leaves(own_rows(top, X), cells, tasks))
+        model = Decomposition(top, leaves, self.theta, rule, Scaling.none(X.shape[1]))
+        return Cut(ceiling, delta, model, tasks)
 
-    def _task(self, rows: Indices) -> Task:
-        return Task(self.z[rows], self.y[rows], self.theta, self.rule, self.options.iterations)
-
-    def _fitted(self, own: list[Indices], cells: list[Indices], tasks: tuple[Task, ...]) -> Iterator[Leaf]:
+    def _leaves(self, own: list[Indices], cells: list[Indices], tasks: tuple[Task, ...]) -> Iterator[Leaf]:
         """Leaves in order; where the rows that fall into one are of one class, a constant."""
         keys = [cell.tobytes() for cell in cells]
         mixed = [len(np.unique(self.y[rows])) > 1 for rows in own]
@@ -254,14 +219,14 @@ class Trainer:
             if mixed[at]:
                 yield self.known[keys[at]]
             else:
-                yield constant(int(self.y[rows[0]]), len(rows), self.z.shape[1], self.rule)
+                yield constant(int(self.y[rows[0]]), len(rows), self.given.z.shape[1], self.given.rule)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The ceiling and overlap chosen, None where nothing cheaper than the SVM itself will do."""
+    """The ceiling and overlap to take, None where nothing cheaper than the SVM itself will do."""
 
-    chosen: Tried | None
+    best: Tried | None
     tried: tuple[Tried, ...]
     held: int  # rows
 
@@ -269,16 +234,17 @@ class Choice:
 def choose(given: Given, y: Indices, theta: Theta, options: ReuseOptions) -> Choice:
     """The cheapest candidate that meets the target on held-out rows."""
     kept, held = holdout(len(y), options.validation, options.seed)
-    trainer = Trainer(given.X[kept], given.z[kept], y[kept], given.n_classes, theta, given.rule, options)
-    judge = _Judge(given, held, theta, options)
+    trainer, held_out = Trainer(given.some(kept), y[kept], theta, options), given.some(held)
     most = exact_flops(given.svm)
     best: Tried | None = None
     tried: list[Tried] = []
     tree = trainer.grown(options.ceiling or LEAST_CEILING)
     for ceiling in _ceilings(options.ceiling, len(kept)):
-        row = [judge.judged(trainer.cut(tree, ceiling, delta)) for delta in options.delta.values]
+        row = [
+            _judge(trainer.cut(tree, ceiling, delta), held_out, options) for delta in options.delta.values
+        ]
         tried += row
-        able = [one for one in row if one.will_do and one.flops < most]
+        able = [one for one in row if one.meets_target and one.flops < most]
         best = min([*able, *([best] if best else [])], key=lambda one: one.flops, default=None)
         if options.ceiling and not best:  # asked for: the closest to the target then
             best = max(row, key=lambda one: (one.agreement, -one.flops))
@@ -297,29 +263,19 @@ def _ceilings(asked: int, rows: int) -> Iterator[int]:
         ceiling *= 2
 
 
-@dataclass(frozen=True, eq=False)
-class _Judge:
-    """Compares candidates with the SVM on held-out rows."""
-
-    given: Given
-    held: NDArray[np.intp]
-    theta: Theta
-    options: ReuseOptions
-
-    def judged(self, cut: Cut) -> Tried:
-        X, z = self.given.X[self.held], self.given.z[self.held]
-        rule, n = self.given.rule, len(self.held)
-        found, truth = cut.classes(X, z, self.theta, rule), self.given.truth
-        wrong = int((found != self.given.predicted[self.held]).sum())
-        share = np.bincount(cut.tree.leaves(X), minlength=cut.tree.n_leaves) / n
-        return Tried(
-            cut.ceiling,
-            cut.delta,
-            cut.tree.n_leaves,
-            1 - wrong / n,
-            1 - upper_bound(wrong, n, self.options.confidence),
-            None if truth is None else float((found == truth[self.held]).mean()),
-            float(share @ np.array([leaf.unique_vectors for leaf in cut.leaves])),
-            cut.flops(X, self.theta, rule),
-            wrong <= allowed_errors(n, self.options.target, self.options.confidence),
-        )
+def _judge(cut: Cut, held: Given, options: ReuseOptions) -> Tried:
+    """A candidate compared with the SVM on held-out rows."""
+    model, n = cut.model, len(held.X)
+    found, truth = model.predict(held.X, held.z), held.truth
+    wrong = int((found != held.predicted).sum())
+    return Tried(
+        cut.ceiling,
+        cut.delta,
+        model.tree.n_leaves,
+        1 - wrong / n,
+        1 - upper_bound(wrong, n, options.confidence),
+        None if truth is None else float((found == truth).mean()),
+        float(model.share(held.X) @ np.array([leaf.unique_vectors for leaf in model.leaves])),
+        cut.flops(held.X),
+        wrong <= allowed_errors(n, options.target, options.confidence),
+    )

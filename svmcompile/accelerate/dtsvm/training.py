@@ -20,15 +20,9 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, fit, predict, sums
 from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
-from svmcompile.accelerate.dtsvm.tree import (
-    Partition,
-    Tree,
-    grow,
-    rows_by_leaf,
-    tree_partition,
-    without_small_leaves,
-)
+from svmcompile.accelerate.dtsvm.tree import Partition, Tree, grow, own_rows, without_small_leaves
 from svmcompile.accelerate.dtsvm.work import Checkpoint, Workers
+from svmcompile.accelerate.fitting.rows import hold_out
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
@@ -74,7 +68,7 @@ def train_classifier(X: NDArray[Any], y: Indices, n_classes: int, options: Train
     kept, held = holdout(len(X), options.validation, options.seed)
     rows = Rows(X[kept], y[kept], X[held], y[held], scaling_of(X[kept], options))
     search, tree = tree_search(rows, n_classes, options, workers)
-    chosen, tried = search.best(grid, plan_of(options))
+    chosen, tried = search.best(grid, options)
     if options.refit:
         model = fitted(X, y, n_classes, chosen.theta, chosen.ceiling, options, workers)
     else:
@@ -84,10 +78,6 @@ def train_classifier(X: NDArray[Any], y: Indices, n_classes: int, options: Train
 
 def workers_of(options: TrainOptions) -> Workers:
     return Workers(options.jobs, Checkpoint(Path(options.checkpoint)) if options.checkpoint else None)
-
-
-def plan_of(options: TrainOptions) -> Plan:
-    return Plan(options.ceiling, options.growth, options.max_ceiling, options.top, options.gain)
 
 
 def scaling_of(X: NDArray[Any], options: TrainOptions) -> Scaling:
@@ -101,8 +91,7 @@ def holdout(n_rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
         raise OptionError(
             f"dtsvm: {n_rows} rows are too few to hold some out; give one C, one gamma, or more rows"
         )
-    order = np.random.default_rng(seed).permutation(n_rows)
-    return np.sort(order[held:]), np.sort(order[:held])
+    return hold_out(n_rows, held, np.random.default_rng(seed))
 
 
 def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Workers) -> tuple[Search, Tree]:
@@ -110,18 +99,12 @@ def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Work
     tree = grow(rows.X, rows.y, options.ceiling, options.seed)
 
     def partition(ceiling: int) -> Partition:
-        cut = cut_tree(tree, rows.X, rows.y, n_classes, ceiling, options)
-        return tree_partition(cut, rows.X, rows.held_X)
+        top, least = tree.cut(ceiling), options.min_leaf
+        cut = without_small_leaves(top, rows.X, rows.y, n_classes, ceiling, least)
+        return Partition(own_rows(cut, rows.X), own_rows(cut, rows.held_X))
 
     rule = leaf_rule(options.mode, n_classes)
     return Search(rows, partition, rule, options.iterations, workers), tree
-
-
-def cut_tree(
-    tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, options: TrainOptions
-) -> Tree:
-    """The top of the tree for a ceiling, without leaves that are too small."""
-    return without_small_leaves(tree.cut(ceiling), X, y, n_classes, ceiling, options.min_leaf)
 
 
 def fitted(
@@ -130,9 +113,9 @@ def fitted(
 ) -> Decomposition:  # fmt: skip
     """All leaves of the tree for one ceiling; the tree may be grown already."""
     tree = grow(X, y, ceiling, options.seed) if tree is None else tree
-    tree = cut_tree(tree, X, y, n_classes, ceiling, options)
+    tree = without_small_leaves(tree.cut(ceiling), X, y, n_classes, ceiling, options.min_leaf)
     scaling, rule = scaling_of(X, options), leaf_rule(options.mode, n_classes)
-    rows = rows_by_leaf(tree.leaves(X), tree.n_leaves)
+    rows = own_rows(tree, X)
 
     def task(at: int) -> Task:
         own = rows[at]
@@ -184,17 +167,6 @@ class Tried:
         return {"C": self.theta.C, "kernel": self.theta.kernel.text(), **rest}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How far to search."""
-
-    ceiling: int
-    growth: int
-    max_ceiling: int  # 0: up to all rows
-    top: int
-    gain: float
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows to train with and held-out rows, as the kernel sees them by `scaling`."""
@@ -216,7 +188,7 @@ class Search:
     max_iter: int
     workers: Workers
 
-    def best(self, thetas: Sequence[Theta], plan: Plan) -> tuple[Tried, list[Tried]]:
+    def best(self, thetas: Sequence[Theta], plan: TrainOptions) -> tuple[Tried, list[Tried]]:
         """The winner, and everything tried."""
         tried = self.tried(plan.ceiling, thetas)
         leading = sorted(tried, key=lambda one: -one.accuracy)[: plan.top]
@@ -235,68 +207,44 @@ class Search:
     def tried(self, ceiling: int, thetas: Sequence[Theta]) -> list[Tried]:
         """Accuracy of each of the parameters at one ceiling."""
         parts, kernels = self.partitions(ceiling), list(dict.fromkeys(theta.kernel for theta in thetas))
-        pure = [len(np.unique(self.rows.y[own])) == 1 for own in parts.own]
+        rows, scaling = self.rows, self.rows.scaling
+        pure = [len(np.unique(rows.y[own])) == 1 for own in parts.own]
         mixed = [at for at, one in enumerate(pure) if not one and len(parts.held[at])]
         groups = [(leaf, kernel) for leaf in mixed for kernel in kernels]
         costs = {kernel: tuple(t.C for t in thetas if t.kernel == kernel) for kernel in kernels}
 
         def task(at: int) -> Trial:
             leaf, kernel = groups[at]
-            return self._trial(parts.own[leaf], parts.held[leaf], kernel, costs[kernel])
+            own, held = parts.own[leaf], parts.held[leaf]
+            data = (scaling(rows.X[own]), rows.y[own], scaling(rows.held_X[held]), rows.held_y[held])
+            return Trial(*data, kernel, costs[kernel], self.rule, self.max_iter)
 
         sizes = [len(parts.own[leaf]) for leaf, _ in groups]
         results = self.workers.results(f"ceiling {ceiling}", score, Scored, task, sizes)
-        right = sum(self._right_of_pure(parts, at) for at, one in enumerate(pure) if one)
-        by_kernel = {
-            kernel: [
-                (len(parts.held[leaf]), one)
-                for (leaf, own), one in zip(groups, results, strict=True)
-                if own == kernel
-            ]
-            for kernel in kernels
-        }
-        return [
-            self._total(
+        by_kernel = {kernel: results[at :: len(kernels)] for at, kernel in enumerate(kernels)}
+        held_rows, n = [len(parts.held[leaf]) for leaf in mixed], max(1, len(rows.held_X))
+        of_pure = [(rows.y[parts.own[at][0]], parts.held[at]) for at in np.flatnonzero(pure)]
+        right = sum(int((rows.held_y[held] == label).sum()) for label, held in of_pure)
+
+        def total(theta: Theta) -> Tried:
+            at, found = costs[theta.kernel].index(theta.C), by_kernel[theta.kernel]
+            return Tried(
                 ceiling,
                 theta,
+                (right + sum(int(one.right[at]) for one in found)) / n,
                 len(pure),
-                right,
-                by_kernel[theta.kernel],
-                costs[theta.kernel].index(theta.C),
+                sum(count * int(one.summed[at]) for count, one in zip(held_rows, found, strict=True)) / n,
+                sum(count * int(one.unique[at]) for count, one in zip(held_rows, found, strict=True)) / n,
+                sum(not one.converged[at] for one in found),
             )
-            for theta in thetas
-        ]
 
-    def _trial(self, own: Indices, held: Indices, kernel: Kernel, costs: tuple[float, ...]) -> Trial:
-        rows, scaling = self.rows, self.rows.scaling
-        return Trial(
-            scaling(rows.X[own]), rows.y[own], scaling(rows.held_X[held]), rows.held_y[held],
-            kernel, costs, self.rule, self.max_iter,
-        )  # fmt: skip
-
-    def _right_of_pure(self, parts: Partition, at: int) -> int:
-        return int((self.rows.held_y[parts.held[at]] == self.rows.y[parts.own[at][0]]).sum())
-
-    def _total(
-        self, ceiling: int, theta: Theta, leaves: int, right: int, found: list[tuple[int, Scored]], at: int
-    ) -> Tried:
-        n = max(1, len(self.rows.held_X))
-        return Tried(
-            ceiling,
-            theta,
-            (right + sum(int(one.right[at]) for _, one in found)) / n,
-            leaves,
-            sum(rows * int(one.summed[at]) for rows, one in found) / n,
-            sum(rows * int(one.unique[at]) for rows, one in found) / n,
-            sum(not one.converged[at] for _, one in found),
-        )
+        return [total(theta) for theta in thetas]
 
 
 def score(trial: Trial) -> Scored:
     """Every C on one leaf; they share the kernel values of its rows."""
-    gram = (
-        trial.kernel.values(trial.X, trial.X) if len(trial.Cs) > 1 and len(trial.X) <= GRAM_ROWS else None
-    )
+    shared = len(trial.Cs) > 1 and len(trial.X) <= GRAM_ROWS
+    gram = trial.kernel.values(trial.X, trial.X) if shared else None
     leaves = []
     for C in trial.Cs:
         theta = Theta(trial.kernel, C)
@@ -352,9 +300,8 @@ def _radius(kernel: Kernel, rows: NDArray[np.floating]) -> float:
     """rho^2: the largest k(x, x)."""
     if kernel.kind == "rbf":
         return 1.0
-    return max(
-        float(kernel.values(row[None], row[None])[0, 0]) for row in np.asarray(rows, dtype=np.float64)
-    )
+    wide = np.asarray(rows, dtype=np.float64)
+    return max(float(kernel.values(row[None], row[None])[0, 0]) for row in wide)
 
 
 def terms(R: float, n_leaves: int, n_rows: int, n_features: int) -> dict[str, float]:

@@ -57,7 +57,10 @@ class Tree:
 
     def without(self, dropped: NDArray[np.bool_]) -> Tree:
         """The tree in which these nodes are leaves; what is below them goes."""
-        kept = self._kept(~dropped)
+        kept: NDArray[np.bool_] = ~dropped
+        for at, pair in enumerate(self.children):  # parents come before children
+            if not kept[at]:
+                kept[pair[pair >= 0]] = False
         if not kept[:1].any():
             return single_leaf(int(self.sizes[0]) if len(self.sizes) else int(self.leaf_sizes[0]))
         number = np.cumsum(kept) - 1
@@ -78,14 +81,6 @@ class Tree:
             self.sizes[kept],
             np.array(leaf_sizes, dtype=np.intp),
         )
-
-    def _kept(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Nodes that are wanted and whose ancestors all are."""
-        kept: NDArray[np.bool_] = wanted.copy()
-        for node, pair in enumerate(self.children):  # parents come before children
-            if not kept[node]:
-                kept[pair[pair >= 0]] = False
-        return kept
 
 
 def single_leaf(size: int) -> Tree:
@@ -175,13 +170,6 @@ class Partition:
 
     own: list[Indices]
     held: list[Indices]
-
-
-def tree_partition(tree: Tree, X: NDArray[Any], held: NDArray[Any]) -> Partition:
-    """Groups are the leaves."""
-    return Partition(
-        rows_by_leaf(tree.leaves(X), tree.n_leaves), rows_by_leaf(tree.leaves(held), tree.n_leaves)
-    )
 
 
 def without_small_leaves(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,43 +43,26 @@ class Workers:
         sizes: Sequence[int],
     ) -> list[R]:
         """The results of as many tasks as there are sizes; large ones are begun first."""
+        from joblib import Parallel, delayed
+
         done: dict[int, R] = {}
         order = sorted(range(len(sizes)), key=lambda at: -sizes[at])
+        for at in order:
+            if self.checkpoint and (found := self.checkpoint.load(kind, tasks(at))) is not None:
+                done[at] = found
+        # one task at a time, so that a worker that dies costs one leaf and none waits for another's batch
+        parallel = Parallel(
+            n_jobs=self.jobs or None, return_as="generator_unordered", batch_size=1, pre_dispatch="4*n_jobs"
+        )
+        missing = [at for at in order if at not in done]
         with steps(what, len(order)) as advance:
-            missing = [at for at in order if not self._found(kind, tasks, at, done, advance)]
-            for at, result in self._fresh(function, tasks, missing):
+            advance(len(done))
+            for at, result in parallel(delayed(_numbered)(function, at, tasks(at)) for at in missing):
                 if self.checkpoint:
                     self.checkpoint.save(tasks(at), result)
                 done[at] = result
                 advance(1)
         return [done[at] for at in range(len(sizes))]
-
-    def _found(
-        self,
-        kind: type[R],
-        tasks: Callable[[int], T],
-        at: int,
-        done: dict[int, R],
-        advance: Callable[[int], None],
-    ) -> bool:
-        found = self.checkpoint.load(kind, tasks(at)) if self.checkpoint else None
-        if found is None:
-            return False
-        done[at] = found
-        advance(1)
-        return True
-
-    def _fresh(
-        self, function: Callable[[T], R], tasks: Callable[[int], T], wanted: Sequence[int]
-    ) -> Iterable[tuple[int, R]]:
-        from joblib import Parallel, delayed
-
-        # one task at a time, so that a worker that dies costs one leaf and none waits for another's batch
-        parallel = Parallel(
-            n_jobs=self.jobs or None, return_as="generator_unordered", batch_size=1, pre_dispatch="4*n_jobs"
-        )
-        found: Any = parallel(delayed(_numbered)(function, at, tasks(at)) for at in wanted)
-        yield from found
 
 
 def _numbered(function: Callable[[T], R], at: int, task: T) -> tuple[int, R]:
@@ -110,17 +93,13 @@ class Checkpoint:
     def save(self, task: Any, result: Any) -> None:
         """Stored in one step: a kill leaves no half file."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, allow_pickle=False, **to_arrays(result))
+        arrays = {f.name: np.asarray(getattr(result, f.name)) for f in dataclasses.fields(result)}
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
         write_file(self.path(type(result), task), stream.getvalue())
 
 
-def to_arrays(result: Any) -> dict[str, Any]:
-    """A dataclass of arrays, numbers and tuples of numbers as arrays."""
-    return {field.name: np.asarray(getattr(result, field.name)) for field in dataclasses.fields(result)}
-
-
 def from_arrays(kind: type, arrays: dict[str, Any]) -> Any:
-    """The dataclass again: fields whose type is not an array become what they were."""
+    """A dataclass of arrays, numbers and tuples of numbers, which were stored as arrays."""
     values = {}
     for field in dataclasses.fields(kind):
         array, declared = arrays[field.name], str(field.type)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import rounded
 from svmcompile.data import read_data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError
@@ -14,6 +18,9 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM, digest
 
 CHANCE = 5  # standard deviations
+WIDEST = float(np.finfo(np.float32).max)
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
 
 
 def upper_bound(errors: int, rows: int, confidence: float) -> float:
@@ -31,6 +38,37 @@ def allowed_errors(rows: int, target: float, confidence: float) -> int:
     while allowed < rows and 1 - upper_bound(allowed + 1, rows, confidence) >= target:
         allowed += 1
     return allowed
+
+
+def too_few(rows: int, proven: float | None, target: float, confidence: float) -> str:
+    """The note that rows cannot prove an agreement."""
+    return (
+        f"{rows} rows cannot prove {target:.2%} agreement with {confidence:.0%} confidence, "
+        f"{proven:.2%} at best; give more rows (calibrate=FILE) or a lower target"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Scores with a margin below `width` go to the exact sum."""
+
+    width: float
+    rows: int  # that it was measured on
+    fallback_share: float  # of these rows go to the exact sum
+    agreement: float  # of these rows, with the band
+    proven_agreement: float | None  # holds with the confidence asked for
+    reached: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        found = rounded(self, fallback_share=6, agreement=6, proven_agreement=6)
+        return {key: value for key, value in found.items() if key != "reached"}
+
+
+def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
+    """A band of a given width, with what it does to the rows."""
+    width = min(width, WIDEST)
+    outside = margins >= width
+    return Band(width, len(margins), float((~outside).mean()), float(1 - (wrong & outside).mean()), None)
 
 
 class CalibrationRows:
@@ -62,9 +100,7 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "met
     Where rows have few values, new ones may equal old ones: as many as have a
     twin among those that built the tree are let through.
     """
-    counts: dict[bytes, int] = {}
-    for row in np.ascontiguousarray(built):
-        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
+    counts = Counter(row.tobytes() for row in np.ascontiguousarray(built))
     share = sum(count for count in counts.values() if count > 1) / max(len(built), 1)
     common = sum(row.tobytes() in counts for row in np.ascontiguousarray(calibration))
     n = len(calibration)

@@ -7,16 +7,28 @@ classes, one per pair of classes else. All in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import power
-from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.kernel import Kernel, power
+from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.model.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values at a time
+
+
+def derivative(kernel: Kernel, values: Array, points: Array, vectors: Array) -> Array:
+    """k' by z.s of a kernel that is a function of it, from its values."""
+    gamma, degree = kernel.gamma, kernel.degree
+    if kernel.kind == "linear":
+        return np.ones_like(values)
+    if kernel.kind == "sigmoid":
+        return np.asarray(gamma * (1 - values**2))
+    if degree == 0:
+        return np.zeros_like(values)
+    return np.asarray(degree * gamma * power(gamma * (points @ vectors.T) + kernel.coef0, degree - 1))
 
 
 class Field:
@@ -31,9 +43,7 @@ class Field:
         self.vectors = svm.vectors - self.middle
         self.squares = np.square(self.vectors).sum(axis=1)
         self.pairs = pair_indices(len(svm.counts))
-        ends = np.cumsum(svm.counts or (svm.n_vectors,))
-        starts = ends - np.array(svm.counts or (svm.n_vectors,))
-        self.groups = [slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+        self.groups = class_slices(svm.counts or (svm.n_vectors,))
 
     @property
     def n_sums(self) -> int:
@@ -41,16 +51,18 @@ class Field:
 
     def values(self, points: Array) -> Array:
         """f, shape [points, sums]."""
-        return self._in_blocks(points, self._values)
+        sums = [self._sums(kernel) for _, kernel in self._blocks(points)]
+        return np.concatenate(sums) + self.svm.intercepts
 
     def gradients(self, points: Array) -> Array:
         """The gradient of every sum, shape [points, sums, features]."""
-        return self._in_blocks(points, self._gradients)
+        return np.concatenate([self._slopes(*block) for block in self._blocks(points)])
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """Both, with the kernel met once."""
-        parts = [self._both(block) for block in self._blocks(points)]
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        parts = [(self._sums(kernel), self._slopes(z, kernel)) for z, kernel in self._blocks(points)]
+        sums, slopes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return sums + self.svm.intercepts, slopes
 
     def expansion(self, point: Array, sums: Sequence[int]) -> tuple[Array, Array]:
         """All values at one point, and the gradients [listed, features] of the sums listed."""
@@ -59,41 +71,27 @@ class Field:
             return values[0], slopes[0][list(sums)]
         place = (point - self.middle)[None]
         kernel = self._kernel(place)
-        factors = kernel if self.kernel.kind == "rbf" else self._derivative(place, kernel)
+        rbf = self.kernel.kind == "rbf"
+        factors = kernel if rbf else derivative(self.kernel, kernel, place, self.vectors)
         slopes = np.zeros((len(sums), len(point)))
         for row, (i, j) in enumerate(self.pairs[at] for at in sums):
             for group, a in ((self.groups[i], j - 1), (self.groups[j], i)):
                 slopes[row] += (factors[0, group] * self.svm.coefficients[a, group]) @ self.vectors[group]
         total = self._sums(kernel)[0]
-        if self.kernel.kind == "rbf":
+        if rbf:
             slopes = 2 * self.kernel.gamma * (slopes - total[list(sums), None] * place)
         return total + self.svm.intercepts, slopes
 
     def hessians(self, points: Array) -> Array:
         """The Hessian of every sum, shape [points, sums, features, features]."""
-        d = self.svm.kernel_width
-        out = np.empty((len(points), self.n_sums, d, d))
-        for index, point in enumerate(np.asarray(points) - self.middle):
-            out[index] = self._hessian(point)
-        return out
+        return np.stack([self._hessian(point) for point in np.asarray(points) - self.middle])
 
-    def _in_blocks(self, points: Array, function: Callable[[Array], Array]) -> Array:
-        return np.concatenate([function(block) for block in self._blocks(points)])
-
-    def _blocks(self, points: Array) -> Iterator[Array]:
+    def _blocks(self, points: Array) -> Iterator[tuple[Array, Array]]:
+        """Points about the middle, some at a time, with their kernel values."""
         step = max(1, BLOCK_VALUES // max(self.svm.n_vectors, 1))
         for at in range(0, max(len(points), 1), step):
-            yield points[at : at + step] - self.middle
-
-    def _values(self, points: Array) -> Array:
-        return self._sums(self._kernel(points)) + self.svm.intercepts
-
-    def _gradients(self, points: Array) -> Array:
-        return self._slopes(points, self._kernel(points))
-
-    def _both(self, points: Array) -> tuple[Array, Array]:
-        kernel = self._kernel(points)
-        return self._sums(kernel) + self.svm.intercepts, self._slopes(points, kernel)
+            place = points[at : at + step] - self.middle
+            yield place, self._kernel(place)
 
     def _kernel(self, points: Array) -> Array:
         """Kernel values [points, vectors]: one matrix product and one function of it."""
@@ -122,19 +120,7 @@ class Field:
             pulled = self._vector_sums(kernel)
             pushed = self._sums(kernel)[:, :, None] * points[:, None, :]
             return np.asarray(2 * gamma * (pulled - pushed))
-        return self._vector_sums(self._derivative(points, kernel))
-
-    def _derivative(self, points: Array, kernel: Array) -> Array:
-        """k' by z.s."""
-        gamma, degree = self.kernel.gamma, self.kernel.degree
-        if self.kernel.kind == "linear":
-            return np.ones_like(kernel)
-        if self.kernel.kind == "sigmoid":
-            return np.asarray(gamma * (1 - kernel**2))
-        if degree == 0:
-            return np.zeros_like(kernel)
-        base = gamma * (points @ self.vectors.T) + self.kernel.coef0
-        return np.asarray(degree * gamma * power(base, degree - 1))
+        return self._vector_sums(derivative(self.kernel, kernel, points, self.vectors))
 
     def _sums(self, kernel: Array) -> Array:
         """sum_i a_i kernel[:, i] for every sum."""

@@ -6,8 +6,10 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from svmcompile.accelerate.builder import head_of
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kinds import Rule
+from svmcompile.ir.kinds import Indices, Rule
 from svmcompile.ir.node import run
 from svmcompile.model.head import SUMS
 from svmcompile.model.svm import SVM, LabelRule
@@ -24,13 +26,85 @@ from svmcompile.model.svm import SVM, LabelRule
 NEIGHBOURS = 8  # a made-up row steps along the difference of two of these
 STEP = 0.7  # standard deviation of that step
 HELD_SHARE = 4  # one row in so many is held out
-BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+BLOCK_VALUES = 1 << 22  # kernel values or distances computed at a time
 FEW_NEIGHBOURS = 5
 OVERSHOOT = 0.1  # how far beyond the two ends of a line, in its lengths
 POOL = 8192  # rows among which neighbours are looked for; more are sampled
-BLOCK_DISTANCES = 1 << 22
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
 HALF_LOSS = 0.01  # share of a row's largest weight that float16 may lose
+R = TypeVar("R", bound="RowWise")
+
+
+@dataclass(frozen=True, eq=False)
+class RowWise:
+    """A dataclass whose arrays have one entry for each row."""
+
+    def some(self: R, rows: NDArray[np.intp]) -> R:
+        """The same for some rows."""
+        return replace(self, **{name: array[rows] for name, array in self._arrays().items()})
+
+    def joined(self: R, other: R) -> R:
+        """These rows and others, of which the same is known."""
+        more = other._arrays()
+        return replace(
+            self, **{name: np.concatenate([a, more[name]]) for name, a in self._arrays().items()}
+        )
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def in_blocks(function: Callable[[Array], Array], rows: Array, step: int) -> Array:
+    """What a function gives for rows, for so many at a time, which bounds memory."""
+    return np.concatenate([function(rows[at : at + step]) for at in range(0, max(len(rows), 1), step)])
+
+
+def spread(rows: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most so many of the rows, evenly spread."""
+    return rows[:: -(-len(rows) // most)]
+
+
+def rounded(record: Any, **digits: int) -> dict[str, Any]:
+    """The fields of a dataclass, fit for JSON, some of them rounded to so many digits."""
+    values = asdict(record)
+    return values | {key: round(values[key], n) for key, n in digits.items() if values[key] is not None}
+
+
+def class_numbers(svm: SVM, given: NDArray[Any]) -> Indices:
+    """The place of each label among the SVM's classes, -1 for a label it does not know."""
+    assert svm.labels is not None
+    place = {value: number for number, value in enumerate(svm.labels.values)}
+    texts = {str(value): number for value, number in place.items()}
+    found = [place.get(value, texts.get(str(value), -1)) for value in np.asarray(given).tolist()]
+    return np.asarray(found, dtype=np.intp)
+
+
+def hold_out(n_rows: int, held: int, random: np.random.Generator) -> tuple[Indices, Indices]:
+    """Numbers of the rows kept and of the rows held out, each in their order."""
+    order = random.permutation(n_rows)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def finite_rows(
+    method: str,
+    given: NDArray[Any],
+    what: str = "the data",
+    svm: SVM | None = None,
+    dtype: Any = np.float64,
+) -> NDArray[Any]:
+    """The rows; nothing can be built from rows that are no numbers, as given or as a kernel sees them."""
+    rows = np.asarray(given, dtype)
+    if len(rows) == 0:
+        raise OptionError(f"{method}: {what} has no rows; give rows like those to come")
+    with np.errstate(all="ignore"):
+        bad = np.flatnonzero(~np.isfinite(svm.prepared(rows) if svm else rows).all(axis=1))
+    if len(bad):
+        raise OptionError(
+            f"{method}: row {bad[0]} of {what} holds a NaN or an infinity ({len(bad)} such rows); "
+            "remove or fill them"
+        )
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +151,13 @@ def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
     return np.asarray(starts + steps * (ends[0] - ends[1]))
 
 
-def sum_weights(svm: SVM) -> Array:
-    """The coefficients as one row per sum over all vectors, [sums, vectors]."""
-    return svm.weights_by_sum
-
-
 def kernel_sums(svm: SVM, z: Array) -> Array:
     """The SVM's sums for rows in the kernel's space, in blocks that bound memory."""
-    weights = sum_weights(svm).T
+    weights = svm.weights_by_sum.T
     step = max(1, BLOCK_VALUES // max(1, svm.n_vectors))
-    blocks = [svm.kernel.values(z[at : at + step], svm.vectors) @ weights for at in range(0, len(z), step)]
-    return np.concatenate(blocks) + svm.intercepts
+    return (
+        in_blocks(lambda block: svm.kernel.values(block, svm.vectors) @ weights, z, step) + svm.intercepts
+    )
 
 
 def likeness(svm: SVM, wanted: Array, found: Array) -> float:
@@ -120,13 +190,22 @@ def neighbours(points: Array, count: int, generator: np.random.Generator) -> NDA
     others = points[pool] - middle
     squares = np.square(others).sum(axis=1)
     found = np.empty((n, count), dtype=np.int64)
-    step = max(1, BLOCK_DISTANCES // len(pool))
+    step = max(1, BLOCK_VALUES // len(pool))
     for at in range(0, n, step):
         rows = np.arange(at, min(at + step, n))
         distances = squares - 2 * (points[rows] - middle) @ others.T
         distances[rows[:, None] == pool] = np.inf
         found[rows] = pool[np.argpartition(distances, count - 1, axis=1)[:, :count]]
     return found
+
+
+def fit_anyway(estimator: Any, *rows: Any, **more: Any) -> Any:
+    """The estimator, fitted; that it has not converged is for the caller to tell, or does not matter."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(*rows, **more)
 
 
 def margin_rule(svm: SVM) -> Rule:

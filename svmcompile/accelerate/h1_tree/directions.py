@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import fit_anyway
 from svmcompile.ir.arithmetic import Array
 
 EXACT_ROWS = 3000  # up to so many rows LIBSVM solves the program, beyond LIBLINEAR does
@@ -103,7 +102,7 @@ def _linear_svm(rows: Array, sides: Array, weight: float, seed: int) -> Array:
         fitted = SVC(kernel="linear", C=1.0, class_weight=weights, max_iter=steps, cache_size=100)
     else:
         fitted = LinearSVC(loss="hinge", C=1.0, class_weight=weights, random_state=seed, max_iter=100)
-    return np.asarray(fitted_anyway(fitted, rows, sides).coef_[0], dtype=np.float64)
+    return np.asarray(fit_anyway(fitted, rows, sides).coef_[0], dtype=np.float64)
 
 
 def main_directions(first: Array, second: Array) -> Array:
@@ -206,18 +205,7 @@ def reduced_projection(hard: Array, place: Array, nu: float) -> Array | None:
         away = -rows.mean(axis=0)
         return away if np.sqrt(away @ away) > ZERO * spread else None
     fitted = OneClassSVM(kernel="linear", nu=share, tol=1e-4, max_iter=20 * len(rows) + 1000)
-    away = -np.asarray(fitted_anyway(fitted, rows / spread).coef_[0])
+    away = -np.asarray(fit_anyway(fitted, rows / spread).coef_[0])
     length = float(np.sqrt(away @ away))
     # LIBSVM's weights sum to nu times the rows.
     return away if length > 1e-4 * share * len(rows) else None
-
-
-def fitted_anyway(estimator: Any, rows: Array, *more: NDArray[np.generic]) -> Any:
-    """A fit whose direction is used even where it has not converged: the threshold alone must be right."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator.fit(rows, *more)

@@ -1,11 +1,6 @@
-"""Early exits: how far thresholds must stand back for the agreement asked for; exits that are proven.
+"""Lists before an SVM: which band they are grown with, how far back their thresholds stand, exits by proof.
 
-Lists in front of an SVM answer some rows and leave the others to it. All thresholds move together, each in
-units of its plane's spread: the farther back, the fewer rows exit, and the fewer of them wrongly. Ahead
-of hard rows they move as well, where the target leaves room for errors.
-
-Thresholds may stand back from hard rows by some share of their plane's spread. Rows that a node then
-leaves to the next are heeded there, so that every list of that kind is right on the rows it was grown from.
+Rows go three ways: some grow lists, some choose among the lists, some prove what the best ones keep.
 
 A Taylor polynomial of first order is a half-space with a bound on what it leaves
 out. A row exits where that bound leaves no doubt; the others go through a sum that
@@ -15,7 +10,7 @@ stops when its own sign is certain. So no label changes, and the claim is SAME_L
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,15 +20,21 @@ from svmcompile.accelerate.bounds.margins import row_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import anytime
 from svmcompile.accelerate.bounds.sums import centre_vectors, merge_vectors
+from svmcompile.accelerate.builder import exact_flops
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists
+from svmcompile.accelerate.fitting.field import Field
+from svmcompile.accelerate.fitting.rows import augmented, labels_of, margin_rule, rounded
+from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists, exit_growth, grown
 from svmcompile.accelerate.h1_tree.grow import PlaneList, projected
+from svmcompile.accelerate.h1_tree.options import H1TreeOptions
+from svmcompile.accelerate.h1_tree.rows import Rows, pairs_of
 from svmcompile.accelerate.taylor.front import shares, undecided_sum, with_front
 from svmcompile.data import Data
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret_values
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
@@ -41,7 +42,10 @@ NOTHING = float("inf")  # a shift at which no row exits
 SHIFTS = (NOTHING, 5.0, 3.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07,
           0.04, 0.02, 0.0, -0.02, -0.04, -0.07, -0.1, -0.15, -0.2, -0.25, -0.3, -0.4, -0.5)  # fmt: skip
 Scores = NDArray[np.floating[Any]]
-Flags = NDArray[np.bool_]
+BANDS = (0.0, 0.5)  # tried where none is given
+OVERSHOOT = 0.2  # of made-up points beyond a row and its neighbour, in their distance
+MOST_MADE_UP = 60_000
+WIDTH = 0.5  # of the guard: answers are 1 and -1, no answer is 0
 HELD = 0.25  # of the rows measure how many exits are proven
 ROWS = 20_000  # that centres are made from
 
@@ -73,7 +77,7 @@ class Calibration:
     reached: bool
 
     def as_dict(self) -> dict[str, Any]:
-        found = {key: round(v, 6) if isinstance(v, float) else v for key, v in asdict(self).items()}
+        found = rounded(self, exit_share=6, mean_depth=6, agreement=6, proven_agreement=6)
         return found | {"shift": None if self.shift == NOTHING else self.shift}
 
 
@@ -103,7 +107,7 @@ class Front:
         lists = self.lists(shift)
         if not lists.nodes:
             return Trial(shift, len(along), 0, 1.0, 0.0)
-        walk = lists.walk(along > np.array([node.threshold for node in lists.nodes]))
+        walk = lists.walk(along > lists.thresholds)
         exits, said = self.verdict(walk.scores)
         wrong = exits & (said != classes)
         return Trial(shift, len(along), int(wrong.sum()), float((~exits).mean()), float(walk.tests.mean()))
@@ -137,6 +141,87 @@ def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibra
         1 - upper_bound(best.wrong, rows, confidence) if best.reach < 1 else 1.0,
         allowed >= 0 or best.reach == 1,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One way to grow lists, with what it does on rows that choose."""
+
+    band: float
+    held_back: bool  # by made-up points
+    front: Front
+    trial: Trial
+    flops: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "tau": self.band,
+            "recalibrated": self.held_back,
+            "planes": len(self.front.lists(0.0).nodes),
+            "exit_share": round(1 - self.trial.reach, 6),
+            "mean_depth": round(self.trial.depth, 3),
+            "flops": round(self.flops),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The lists as the program will have them."""
+
+    lists: Lists
+    calibration: Calibration
+    tried: list[Tried]
+
+
+def rows_of(svm: SVM, points: Array, given: Any = None) -> Rows:
+    """Points in kernel space with the SVM's sums; their classes are its own, or those given."""
+    sums = Field(svm).values(points)
+    return Rows(points, labels_of(svm, sums) if given is None else given, sums)
+
+
+def choose(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptions) -> Choice:
+    """The cheapest lists on the rows that choose, at the shift that the other rows prove."""
+    target, confidence, rule = options.target, options.confidence, margin_rule(svm)
+    # Thresholds move ahead of hard rows only where rows prove that it does no harm, and tau is free.
+    free = options.tau == -1 and allowed_errors(len(proof), target, confidence) >= 0
+    least, allowed = -NOTHING if free else 0.0, max(0, allowed_errors(len(choice), target, confidence))
+
+    def verdict(scores: Scores) -> Any:
+        return margins(scores, rule) >= WIDTH, labels_of(svm, np.asarray(scores, dtype=np.float64))
+
+    def attempt(forest: Forest, band: float, held_back: bool) -> Tried:
+        """The lists at the least careful shift that keeps the target on the rows that choose."""
+        front = Front(forest, verdict)
+        trial = last_good(front.trials(choice.points, choice.classes, least), allowed)
+        return Tried(band, held_back, front, trial, trial.flops(svm.kernel_width, exact_flops(svm)))
+
+    growth = exit_growth(options, options.min_gain)
+    tried = [
+        attempt(grown(full, pairs_of(svm), growth, options, band, None), band, full is not rows)
+        for band, full in _forms(svm, rows, options)
+    ]
+    best = min(tried, key=lambda one: one.flops)
+    for count in range(1, best.front.forest.longest):  # where the SVM stands best
+        tried.append(attempt(best.front.forest.first(count), best.band, best.held_back))
+    best = min(tried, key=lambda one: one.flops)
+    trials = best.front.trials(proof.points, proof.classes, least)
+    found = calibrated(trials, target, confidence)
+    return Choice(best.front.lists(found.shift), found, tried)
+
+
+def _forms(svm: SVM, rows: Rows, options: H1TreeOptions) -> list[tuple[float, Rows]]:
+    """The bands to try, with rows as they are and with made-up points among them."""
+    bands = BANDS if options.tau == -1 else (options.tau,)
+    if options.paper:
+        bands = (0.0,)
+    forms = [rows]
+    times = min(options.recalibrate, MOST_MADE_UP // max(len(rows.classes), 1))
+    if times and not options.paper:
+        generator = np.random.default_rng(options.seed)
+        more = rows_of(svm, augmented(rows.points, times, generator, OVERSHOOT))
+        counted = np.repeat([True, False], [len(rows), len(more)])  # the others hold thresholds back
+        forms.append(replace(rows.joined(more), counted=counted))
+    return [(band, form) for form in forms for band in bands]
 
 
 def proven(svm: SVM, data: Data, listed: Program, centres: int) -> Program:

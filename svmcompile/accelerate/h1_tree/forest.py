@@ -1,4 +1,9 @@
-"""Lists for every score, and as tables: rows of all classes go in, lists fit for a program come out."""
+"""Lists for every score, and as tables: rows of all classes go in, lists fit for a program come out.
+
+Thresholds are set anew, node after node, for the rows left. They may stand back from hard rows by some
+share of their plane's spread. Rows that a node then leaves to the next are heeded there, so that every list
+of that kind is right on the rows it was grown from.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.rows import narrow
+from svmcompile.accelerate.fitting.rows import narrow, spread
 from svmcompile.accelerate.h1_tree.directions import Ways
-from svmcompile.accelerate.h1_tree.grow import Growth, HalfSpace, PlaneList, grow, prune
+from svmcompile.accelerate.h1_tree.grow import Flags, Growth, HalfSpace, PlaneList, grow, prune, threshold
 from svmcompile.accelerate.h1_tree.options import DTYPES, EXIT_NODES, LIST_NODES, PAIR_NODES, ListOptions
-from svmcompile.accelerate.h1_tree.rows import Pair, Rows
-from svmcompile.accelerate.h1_tree.settle import Ruler, as_stored, ruler
+from svmcompile.accelerate.h1_tree.rows import Pair, Rows, Sample
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.kernel import SPARSE_ZEROS
@@ -27,7 +31,68 @@ PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is th
 EXIT_WEIGHTS = (30.0, 1.0)  # weights of the hard class that are tried besides, where an SVM follows
 OUT = "lists"
 SOME_ROWS = 1000  # tell whether rows are mostly zeros
+ROUNDING = 2.0**-24  # of float32
 NAMES = ("list_planes", "list_thresholds", "list_starts", "list_answers", "list_rest", "list_centre")
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """A list that was grown, its planes, and the rows that set its thresholds."""
+
+    grown: PlaneList
+    planes: Array  # [m, d], as tables hold them
+    sample: Sample
+    excused: tuple[Flags, ...]  # hard rows that each node answered knowingly: copies with both signs
+    centre: Array
+
+    def first(self, count: int) -> Ruler:
+        """The same for the first nodes alone."""
+        grown = PlaneList(self.grown.nodes[:count], self.grown.rest)
+        return Ruler(grown, self.planes[:count], self.sample, self.excused[:count], self.centre)
+
+    def settled(self, shift: float = 0.0) -> PlaneList:
+        """The list with thresholds moved by that many spreads of their planes."""
+        nodes, left = list[HalfSpace](), np.ones(len(self.sample), dtype=bool)
+        for index, plane in enumerate(self.planes):
+            along = self.sample.points @ plane
+            node = self._node(index, along, left, shift)
+            nodes.append(node)
+            left &= ~np.asarray(along > node.threshold)
+        return PlaneList(tuple(nodes), self.grown.rest)
+
+    def _node(self, index: int, along: Array, left: Flags, shift: float) -> HalfSpace:
+        plane, node, excused = self.planes[index], self.grown.nodes[index], self.excused[index]
+        hard = self.sample.hard(node.answer) & (left | node.closing) & ~excused
+        gains = (self.sample.gains(node.answer) | excused) & left
+        at, reach = threshold(along[hard], along[gains])
+        if not np.isfinite(at):  # nobody is left
+            at = reach = float(along.max())
+        if np.isfinite(reach):
+            at = max(at, reach + self._rounding(plane, hard, at))
+        move = shift * float(along.std()) if shift else 0.0
+        return replace(node, plane=plane, threshold=at + move, reach=reach)
+
+    def _rounding(self, plane: Array, hard: Flags, at: float) -> float:
+        """How far float32 may move a hard row's value or the threshold."""
+        sizes = np.abs(self.sample.points[hard] - self.centre) @ np.abs(plane)
+        size = float(sizes.max(initial=0.0)) + abs(at - float(plane @ self.centre))
+        return ROUNDING * (len(plane) + 8) * size
+
+
+def ruler(found: PlaneList, planes: Array, held: list[Flags], sample: Sample, centre: Array) -> Ruler:
+    """For a list that was grown; `held` are the rows each node answered."""
+    left, excused = np.ones(len(sample), dtype=bool), list[Flags]()
+    for node, answered in zip(found.nodes, held, strict=True):
+        excused.append(answered & left & sample.hard(node.answer))
+        left = left & ~answered
+    return Ruler(found, planes, sample, tuple(excused), centre)
+
+
+def as_stored(planes: Array, dtype: str) -> Array:
+    """Planes of unit length as tables of a number type hold them."""
+    stored = narrow(planes / np.sqrt(np.square(planes).sum(axis=1, keepdims=True)), dtype, "planes")
+    exact = np.asarray(stored.stored * stored.units[:, None])
+    return nearest_float32(exact) if dtype == "f32" else exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +109,7 @@ class Forest:
 
     @property
     def longest(self) -> int:
-        return max(len(one.answers) for one in self.rulers)
+        return max(len(one.planes) for one in self.rulers)
 
     def lists(self, shift: float = 0.0) -> Lists:
         """The lists with thresholds moved by that many spreads of their planes."""
@@ -131,37 +196,40 @@ class Lists:
     def planes(self) -> Array:
         return np.array([node.plane for node in self.nodes])
 
+    @property
+    def thresholds(self) -> Array:
+        return np.array([node.threshold for node in self.nodes])
+
+    @property
+    def longest(self) -> int:
+        return max(len(one.nodes) for one in self.lists)
+
     def node(self, x: str) -> ir.PlaneLists:
         return ir.PlaneLists(OUT, x, *NAMES, self.order)
 
     def tables(self, width: int, centre: Array, dtype: str) -> dict[str, NDArray[Any]]:
         """Tables of the node; without any plane there is one that holds no row."""
-        nodes, starts = self.nodes, self.starts
-        if not nodes:
-            nodes, starts = [HalfSpace(np.zeros(width), 1.0, 1, 1.0)], np.append(starts[:-1], 1)
-        planes = np.array([node.plane for node in nodes])
-        stored = narrow(planes, dtype, "planes")
-        thresholds = np.array([node.threshold for node in nodes]) - planes @ centre
-        tables = (
-            stored.stored,
-            thresholds / stored.units,
-            starts.astype(np.int32),
-            np.array([float(node.answer) for node in nodes]),
-            np.array([float(one.rest) for one in self.lists]),
-            centre,
-        )
-        return dict(zip(NAMES, tables, strict=True))
+        if not self.nodes:
+            none = PlaneList((HalfSpace(np.zeros(width), 1.0, 1, 1.0),), self.lists[-1].rest)
+            return Lists((*self.lists[:-1], none), self.order).tables(width, centre, dtype)
+        stored = narrow(self.planes, dtype, "planes")
+        thresholds = (self.thresholds - self.planes @ centre) / stored.units
+        tables = {"list_planes": stored.stored, "list_thresholds": thresholds}
+        return {**tables, **self._marks(), "list_centre": centre}
+
+    def _marks(self) -> dict[str, NDArray[Any]]:
+        """Where each list starts, and what its nodes and its end answer."""
+        answers = np.array([float(node.answer) for node in self.nodes])
+        rest = np.array([float(one.rest) for one in self.lists])
+        return {"list_starts": self.starts, "list_answers": answers, "list_rest": rest}
 
     def walk(self, hits: NDArray[np.bool_]) -> Walk:
         """What becomes of rows of which it is known [rows, planes] which half-spaces hold them."""
-        answers = np.array([float(node.answer) for node in self.nodes])
-        rest = np.array([float(one.rest) for one in self.lists])
-        tables = {"list_starts": self.starts, "list_answers": answers, "list_rest": rest}
-        return walk_hits(At(self.node("x"), tables), hits, np.float64)
+        return walk_hits(At(self.node("x"), self._marks()), hits, np.float64)
 
 
 def centre_of(points: NDArray[np.floating[Any]]) -> Array:
     """What planes are taken about: the rows' mean as float32 numbers, or zero if most of them is zero."""
-    if np.mean(points[:: -(-len(points) // SOME_ROWS)] == 0) >= SPARSE_ZEROS:
+    if np.mean(spread(points, SOME_ROWS) == 0) >= SPARSE_ZEROS:
         return np.zeros(points.shape[1])
     return nearest_float32(points.mean(axis=0, dtype=np.float64))

@@ -6,15 +6,16 @@ are dropped, until one sign is left. (Zapien Arreola, Fehr and Burkhardt, sectio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.fitting.rows import in_blocks
 from svmcompile.accelerate.h1_tree.directions import Ways, directions, main_directions, perpendiculars
-from svmcompile.accelerate.h1_tree.rows import Sample
+from svmcompile.accelerate.h1_tree.rows import Sample, Signs
 from svmcompile.ir.arithmetic import Array
 
 Flags = NDArray[np.bool_]
@@ -52,13 +53,6 @@ class PlaneList:
             out[node.holds(points)] = node.answer
         return out
 
-    def depths(self, points: Array) -> NDArray[np.int64]:
-        """How many half-spaces each row is held against."""
-        out = np.full(len(points), len(self.nodes), dtype=np.int64)
-        for index, node in reversed(list(enumerate(self.nodes))):
-            out[node.holds(points)] = index + 1
-        return out
-
 
 def threshold(hard: Array, gains: Array, noise: float = 0.0) -> tuple[float, float]:
     """(threshold, reach) from projections: halfway from the last hard row to the first row beyond it.
@@ -89,8 +83,7 @@ def _impure(hard: Array, gains: Array, noise: float) -> float:
 def projected(points: Array, planes: NDArray[Any], block: int = 1 << 22) -> Array:
     """points . planes [rows, planes], in blocks that bound what is made on the way."""
     step = max(1, block // max(1, planes.shape[0]))
-    parts = [points[at : at + step] @ planes.T for at in range(0, max(len(points), 1), step)]
-    return np.concatenate(parts)
+    return in_blocks(lambda block: block @ planes.T, points, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +155,8 @@ def closing_node(
     turned = _compared(rows, [(-node.plane, answer) for node in nodes], growth, flip=False)
     found = _best(turned)
     if found is None or not _is_complete(rows, found):
-        found = _best(
-            [one for one in (found, best_node(rows, growth, generator, answer)) if one is not None]
-        )
+        both = (found, best_node(rows, growth, generator, answer))
+        found = _best([one for one in both if one is not None])
     return None if found is None else Candidate(replace(found.node, closing=True), found.gain)
 
 
@@ -204,9 +196,7 @@ def _some(sample: Sample, count: int, generator: np.random.Generator) -> Sample:
     return sample.some(np.sort(np.concatenate(parts)))
 
 
-def _of_both_signs(
-    sample: Sample, group: NDArray[np.bool_], count: int, generator: np.random.Generator
-) -> Indices:
+def _of_both_signs(sample: Sample, group: Flags, count: int, generator: np.random.Generator) -> Indices:
     """At most so many rows of a group, half of each sign where both need the room."""
     chosen = []
     for sign in (1, -1):
@@ -351,12 +341,7 @@ def prune(found: PlaneList, sample: Sample, tolerance: float = 0.0) -> PlaneList
             return PlaneList(tuple(found.nodes[one] for one in kept), found.rest)
 
 
-def _errors(
-    nodes: list[HalfSpace] | tuple[HalfSpace, ...],
-    holds: list[NDArray[np.bool_]],
-    signs: NDArray[np.int8],
-    rest: int,
-) -> int:
+def _errors(nodes: Sequence[HalfSpace], holds: list[Flags], signs: Signs, rest: int) -> int:
     """Rows that get another sign than theirs."""
     said = np.full(len(signs), rest, dtype=np.int8)
     for node, held in zip(reversed(nodes), reversed(holds), strict=True):

@@ -1,29 +1,24 @@
-"""h1-tree: an SVM and rows, or labelled rows alone, in; lists of half-spaces out, as a program.
-
-Not on the rows that reach it: those are few and special, and it would fit them too well.
-"""
+"""h1-tree: an SVM and rows, or labelled rows alone, in; lists of half-spaces out, as a program."""
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree
-from svmcompile.accelerate.fitting.rows import labels_of, margin_rule
-from svmcompile.accelerate.h1_tree.choose import WIDTH, Chosen, chosen, rows_of
-from svmcompile.accelerate.h1_tree.exits import proven
+from svmcompile.accelerate.builder import Builder, remarked
+from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree, too_few
+from svmcompile.accelerate.fitting.rows import class_numbers, finite_rows, labels_of, margin_rule
+from svmcompile.accelerate.h1_tree.exits import WIDTH, Choice, choose, proven, rows_of
 from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists, centre_of, factors, grown, growth_of
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions, H1TreeOptions
-from svmcompile.accelerate.h1_tree.rows import Pair, Rows, class_numbers, finite, pairs_of
+from svmcompile.accelerate.h1_tree.rows import Pair, Rows, pairs_of
+from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.cost import Cost
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.pairs import pair_indices
@@ -33,14 +28,14 @@ from svmcompile.model.svm import SVM, LabelRule, Source, digest
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
 CHOICE = 0.2  # of the others choose among lists
-SOME_ROWS = 2000  # enough to measure the work per row
+BLOCK_ROWS = 4096
 
 
 def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
     """Lists of half-spaces, one per sum, whose answers stand for the SVM's where they are there."""
     assert data is not None
     options.check(svm)
-    points = svm.prepared(finite(data.X, "the data"))
+    points = svm.prepared(finite_rows("h1-tree", data.X))
     given = _given(svm, data, options)
     if options.ends_in_svm:
         listed = _before_svm(svm, data, points, given, options)
@@ -53,8 +48,7 @@ def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
     _add_lists(builder, builder.preprocess(), lists, points, options)
     details = {"lists": _figures(lists, rows, svm) | {"grown": forest.grown}}
     details["rows"] = {"lists": len(points)}
-    program = builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details)
-    return _remarked(program, data, None, options)
+    return remarked(builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details), data.X, ())
 
 
 def _given(svm: SVM, data: Data, options: H1TreeOptions) -> Any:
@@ -65,15 +59,18 @@ def _given(svm: SVM, data: Data, options: H1TreeOptions) -> Any:
         raise OptionError(
             "h1-tree: labels=given needs labels with the data; pass y (Python) or --label COLUMN"
         )
-    assert svm.labels is not None
-    return class_numbers(data.y, svm.labels.array())
+    found = class_numbers(svm, data.y)
+    if (found < 0).any():
+        stray = data.y[found < 0][0]
+        raise OptionError(f"h1-tree: the data has the label {stray}, which the model does not know")
+    return found
 
 
 def _before_svm(svm: SVM, data: Data, points: Array, given: Any, options: H1TreeOptions) -> Program:
     """Lists, and behind them the SVM for rows they do not answer."""
     rows = rows_of(svm, points)
     parts = _parts(svm, data, rows, given, options)
-    best = chosen(svm, *parts, options)
+    best = choose(svm, *parts, options)
     builder = Builder(svm)
     x = builder.preprocess()
     if best.lists.nodes:
@@ -90,7 +87,7 @@ def _before_svm(svm: SVM, data: Data, points: Array, given: Any, options: H1Tree
         "rows": dict(zip(("lists", "choice", "proof"), (len(part) for part in parts), strict=True)),
     }
     program = builder.finish(sums, "h1-tree", Claim.APPROXIMATE, details=details)
-    return _remarked(program, data, best, options)
+    return remarked(program, data.X, _notes(options, best))
 
 
 def _parts(svm: SVM, data: Data, rows: Rows, given: Any, options: H1TreeOptions) -> tuple[Rows, Rows, Rows]:
@@ -105,10 +102,10 @@ def _parts(svm: SVM, data: Data, rows: Rows, given: Any, options: H1TreeOptions)
         )
     proof = rows.some(np.sort(order[:held_out]))
     if options.calibrate:
-        held = finite(options.calibrate.read(svm), "calibrate")
+        held = finite_rows("h1-tree", options.calibrate.read(svm), "calibrate")
         refuse_rows_of_the_tree(held, np.asarray(data.X, dtype=np.float64), "h1-tree")
         proof = rows_of(svm, svm.prepared(held))
-    wanted = rows if given is None else dataclasses.replace(rows, classes=given)
+    wanted = rows if given is None else replace(rows, classes=given)
     return wanted.some(np.sort(order[cut:])), rows.some(np.sort(order[held_out:cut])), proof
 
 
@@ -121,15 +118,11 @@ def _add_lists(builder: Builder, x: str, lists: Lists, points: Array, options: H
 
 def _figures(lists: Lists, rows: Rows, svm: SVM) -> dict[str, Any]:
     """What the lists are like on the rows of the data."""
-    found: dict[str, Any] = {
-        "planes": len(lists.nodes),
-        "longest": max(len(one.nodes) for one in lists.lists),
-    }
+    found: dict[str, Any] = {"planes": len(lists.nodes), "longest": lists.longest}
     if not lists.nodes:
         return found
-    thresholds = np.array([node.threshold for node in lists.nodes])
-    hits = [block @ lists.planes.T > thresholds for block in _blocks(rows.points)]
-    walks = [lists.walk(block) for block in hits]
+    blocks = [rows.points[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS)]
+    walks = [lists.walk(block @ lists.planes.T > lists.thresholds) for block in blocks]
     found["mean_depth"] = round(float(np.mean([walk.tests.mean() for walk in walks])), 3)
     if not any(one.rest == 0 for one in lists.lists):
         said = np.concatenate([labels_of(svm, walk.scores.astype(np.float64)) for walk in walks])
@@ -137,28 +130,7 @@ def _figures(lists: Lists, rows: Rows, svm: SVM) -> dict[str, Any]:
     return found
 
 
-def _blocks(points: Array) -> list[Array]:
-    step = 4096
-    return [points[at : at + step] for at in range(0, len(points), step)]
-
-
-def _remarked(program: Program, data: Data, best: Chosen | None, options: H1TreeOptions) -> Program:
-    cost = program.cost(data.X[:: -(-len(data.X) // SOME_ROWS)])
-    notes = (*program.origin.notes, *remarks(options, best, cost))
-    return program.replace(origin=dataclasses.replace(program.origin, notes=notes))
-
-
-def remarks(options: H1TreeOptions, best: Chosen | None, cost: Cost) -> tuple[str, ...]:
-    found = _exits(options, best) if best is not None else []
-    if cost.mean_flops > cost.exact_flops:
-        found.append(
-            f"method exact is cheaper here: {cost.exact_flops:,} flops per row, "
-            f"this program takes {cost.mean_flops:,.0f}"
-        )
-    return tuple(found)
-
-
-def _exits(options: H1TreeOptions, best: Chosen) -> list[str]:
+def _notes(options: H1TreeOptions, best: Choice) -> list[str]:
     found = best.calibration
     if not best.lists.nodes:
         return ["no half-space could answer enough rows; the program is the SVM as it is"]
@@ -167,11 +139,7 @@ def _exits(options: H1TreeOptions, best: Chosen) -> list[str]:
         f"{found.mean_depth:.1f} of them on average; the others go to the SVM"
     ]
     if not found.reached:
-        notes.append(
-            f"{found.rows} rows cannot prove {options.target:.2%} agreement with {options.confidence:.0%} "
-            f"confidence, {found.proven_agreement:.2%} at best; "
-            "give more rows (calibrate=FILE) or a lower target"
-        )
+        notes.append(too_few(found.rows, found.proven_agreement, options.target, options.confidence))
     return notes
 
 
@@ -196,25 +164,18 @@ def trained_svm(points: Array, y: Any, factor: Array | None, C: float, gamma: fl
     ).check("the SVM at the end")
 
 
-def some_rows(count: int, most: int, seed: int) -> Any:
-    """Row numbers to train on: all, or so many at random."""
-    if count <= most:
-        return slice(None)
-    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
-
-
 def train(data: Data, options: H1TrainOptions) -> Program:
     """One list for two classes, one per pair for more; votes or a directed graph decide among several."""
     options.check()
     assert data.y is not None
-    points = finite(data.X, "the data")
-    known = np.unique(data.y)
+    points = finite_rows("h1-tree", data.X)
+    known, classes = np.unique(data.y, return_inverse=True)
     if len(known) < 2:
         raise OptionError("h1-tree: the data has one class only; lists part at least two")
     factor = factors(points, options.scale)
     if options.end == "svm":
         return _lists_before_svm(data, points, factor, options)
-    rows = Rows(points, class_numbers(data.y, known))
+    rows = Rows(points, classes)
     pairs: list[Pair] = [(1, 0)] if len(known) == 2 else pair_indices(len(known))
     growth = growth_of(options, several=len(known) > 2)
     forest = grown(rows, pairs, growth, options, 0.0, factor)
@@ -222,9 +183,14 @@ def train(data: Data, options: H1TrainOptions) -> Program:
 
 
 def _lists_before_svm(data: Data, points: Array, factor: Array | None, options: H1TrainOptions) -> Program:
-    """Lists, and behind them an SVM that is trained first."""
+    """Lists, and behind them an SVM that is trained first.
+
+    Not on the rows that reach it: those are few and special, and it would fit them too well.
+    """
     assert data.y is not None
-    some = some_rows(len(points), options.svm_rows, options.seed)
+    n, some = len(points), np.arange(len(points))
+    if n > options.svm_rows:
+        some = np.sort(np.random.default_rng(options.seed).choice(n, options.svm_rows, replace=False))
     source = digest({"X": data.X, "y": np.asarray(data.y)})
     svm = trained_svm(points[some], data.y[some], factor, options.C, options.gamma, source)
     svm = replace(svm, feature_names=data.feature_names)
@@ -236,14 +202,7 @@ def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions
     head: Node = ir.Threshold("label", OUT, True, 1, 0)
     if len(labels) > 2:
         head = ir.Vote("label", OUT, len(labels))
-    details = {
-        "lists": {
-            "planes": len(lists.nodes),
-            "grown": forest.grown,
-            "longest": max(len(one.nodes) for one in lists.lists),
-        },
-        "rows": {"lists": len(data.X)},
-    }
+    figures = {"planes": len(lists.nodes), "grown": forest.grown, "longest": lists.longest}
     return Program(
         input=Input(d, "x", data.feature_names),
         body=(lists.node("x"), head),
@@ -257,6 +216,11 @@ def _program(forest: Forest, data: Data, labels: Labels, options: H1TrainOptions
             exact_flops=0,
             method="h1-tree",
             claim=Claim.APPROXIMATE,
-            details=details,
+            details={"lists": figures, "rows": {"lists": len(data.X)}},
         ),
     )
+
+
+METHOD = Method(
+    h1_tree, H1TreeOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=H1TrainOptions
+)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
+from svmcompile.accelerate.registry import check_options
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
 
@@ -60,24 +59,20 @@ class ListOptions:
     seed: int = 0
 
     def check_lists(self) -> None:
-        for name, known in KNOWN.items():
-            value = getattr(self, name, known[0])
-            if value not in known:
-                raise OptionError(f"h1-tree: {name}={value!r} is unknown; known: {', '.join(known)}")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float) and not np.isfinite(value):
-                raise OptionError(f"h1-tree: {field.name} is not a finite number")
+        known = {name: texts for name, texts in KNOWN.items() if hasattr(self, name)}
+        least = {
+            "hard_weight": 1,
+            "zero_factor": 1,
+            "prune_tol": 0,
+            "sample": 10,
+            "max_nodes": 0,
+            "seed": 0,
+        }
+        check_options("h1-tree", self, known, least)
         if self.level not in (0, 1):
             raise OptionError(f"h1-tree: level is 0 or 1, got {self.level}")
-        for name, least in (("hard_weight", 1), ("zero_factor", 1), ("prune_tol", 0), ("sample", 10)):
-            if getattr(self, name) < least:
-                raise OptionError(f"h1-tree: {name} must be at least {least}, got {getattr(self, name)}")
         if not 0 <= self.noise < 0.5:
             raise OptionError(f"h1-tree: noise must lie within 0 and 0.5, got {self.noise}")
-        for name in ("max_nodes", "seed"):
-            if getattr(self, name) < 0:
-                raise OptionError(f"h1-tree: {name} must not be negative, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +111,10 @@ class H1TreeOptions(ListOptions):
             )
         if self.proven and not self.ends_in_svm:
             raise OptionError("h1-tree: proven=true is for end=svm")
-        if not 1 <= self.centres <= 4096:
-            raise OptionError(f"h1-tree: centres must lie within 1 and 4096, got {self.centres}")
         if self.tau != -1 and self.tau < 0:
             raise OptionError(f"h1-tree: tau must be -1 or at least 0, got {self.tau}")
-        for name, most in (("min_gain", 1), ("recalibrate", 1000)):
-            value = getattr(self, name)
-            if not 0 <= value <= most:
-                raise OptionError(f"h1-tree: {name} must lie within 0 and {most}, got {value}")
-        for name in ("target", "confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise OptionError(f"h1-tree: {name} must lie between 0 and 1, got {getattr(self, name)}")
+        within = {"centres": (1, 4096), "min_gain": (0, 1), "recalibrate": (0, 1000)}
+        check_options("h1-tree", self, within=within, shares=("target", "confidence"))
         if self.calibrate and not self.ends_in_svm:
             raise OptionError("h1-tree: calibrate is for end=svm")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.field import Field
-from svmcompile.accelerate.fitting.rows import BYTES, narrow
+from svmcompile.accelerate.fitting.rows import BYTES, in_blocks, narrow
 from svmcompile.accelerate.metric_tree.grow import (
     AxisSplitter,
     Fit,
@@ -20,8 +20,7 @@ from svmcompile.accelerate.metric_tree.grow import (
     Tree,
     arranged,
 )
-from svmcompile.accelerate.metric_tree.leaves import Fitter, Leaf, Rows, products
-from svmcompile.accelerate.metric_tree.sample import Judge, Sample
+from svmcompile.accelerate.metric_tree.leaves import Fitter, Judge, Leaf, Sample, products
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import run
@@ -31,11 +30,12 @@ from svmcompile.ir.walks import leaf_depths
 BLOCK_ROWS = 4096
 OUT = "tree"
 Indices = NDArray[np.int64]
+Tables = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Nodes from `x`, a row in kernel space, to `tree`, its sums; with their tables."""
+    """Nodes from `x`, a row in kernel space, to its sums, the value of the last; with their tables."""
 
     x: str
     nodes: tuple[Node, ...]
@@ -43,15 +43,13 @@ class Part:
 
     def sums(self, points: Array) -> Array:
         """The sums of rows in kernel space, as the interpreter gives them."""
-        return np.concatenate(
-            [self._block(points[at : at + BLOCK_ROWS]) for at in range(0, max(len(points), 1), BLOCK_ROWS)]
-        )
+        return in_blocks(self._block, points, BLOCK_ROWS)
 
     def _block(self, points: Array) -> Array:
         env: dict[str, NDArray[Any]] = {self.x: points}
         for node in self.nodes:
             env[node.out] = run(node, env, self.tables)
-        return np.asarray(env[OUT])
+        return np.asarray(env[self.nodes[-1].out])
 
     @property
     def bytes(self) -> int:
@@ -94,11 +92,8 @@ class Assembler:
         function = ir.LeafAffine(OUT, "products", "leaf", *names, "leaf_centre")
         return Part(self.x, (route, squares, function), tables)
 
-    def _route(self, tree: Tree) -> tuple[Node, dict[str, NDArray[Any]]]:
-        tables: dict[str, NDArray[Any]] = {
-            "tree_children": tree.children,
-            "tree_thresholds": tree.thresholds,
-        }
+    def _route(self, tree: Tree) -> tuple[Node, Tables]:
+        tables: Tables = {"tree_children": tree.children, "tree_thresholds": tree.thresholds}
         if tree.planes is None:
             tables["tree_features"] = tree.features
             return ir.AxisRoute("leaf", self.x, "tree_features", "tree_thresholds", "tree_children"), tables
@@ -106,14 +101,12 @@ class Assembler:
         between = (self.points[tree.pairs[:, 0]] + self.points[tree.pairs[:, 1]]) / 2 - self.centre
         # A narrow plane is turned a little; between its two rows it must not move.
         moved = np.einsum("ij,ij->i", stored.missed, between)
-        tables |= {
-            "tree_planes": stored.stored,
-            "tree_thresholds": (tree.thresholds - moved) / stored.units,
-        }
+        tables["tree_planes"] = stored.stored
+        tables["tree_thresholds"] = (tree.thresholds - moved) / stored.units
         names = ("tree_planes", "tree_thresholds", "tree_children", "tree_centre")
         return ir.PlaneRoute("leaf", self.x, *names), tables
 
-    def _functions(self, tree: Tree, leaves: list[Leaf]) -> dict[str, NDArray[Any]]:
+    def _functions(self, tree: Tree, leaves: list[Leaf]) -> Tables:
         """Tables of all leaves' functions; there is always one, if need be of zeros."""
         counts = [len(leaf.sums) for leaf in leaves]
         sums, weights = [leaf.sums for leaf in leaves], [leaf.weights for leaf in leaves]
@@ -124,9 +117,8 @@ class Assembler:
         of_sum, leaf_of = np.concatenate(sums), np.repeat(np.arange(len(leaves)), counts)
         bias = np.array([leaf.bias for leaf in leaves])
         # Narrow weights are off; the constant makes up for it in the middle of the leaf.
-        np.add.at(
-            bias, (leaf_of, of_sum), np.einsum("ij,ij->i", stored.missed, self._middles(tree)[leaf_of])
-        )
+        missed = np.einsum("ij,ij->i", stored.missed, self._middles(tree)[leaf_of])
+        np.add.at(bias, (leaf_of, of_sum), missed)
         return {
             "leaf_starts": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
             "leaf_sums": of_sum.astype(np.int32),
@@ -168,7 +160,6 @@ class Built:
     max_depth: int
     mean_depth: float  # over the rows it was built from; tests, without the leaf's own dot product
     left_out_agreement: float | None  # of the rows it was built from, each left out; None: not known
-    several_classes: bool
 
     def figures(self) -> dict[str, Any]:
         """For reports."""
@@ -205,29 +196,24 @@ class Workbench:
 
     def build(self, form: Form, sample: Sample) -> Built:
         """The tree of this form over the rows."""
-        fitter = self._fitter(form)
-        rows = Rows(
-            sample.points - sample.centre, sample.sums, sample.classes, sample.weights, sample.centre
-        )
+        restricted = bool(self.field.svm.counts) and not form.grows_out and form.split != "affine"
+        correct = form.leaf != "taylor" and not form.grows_out
+        quadratic = form.leaf == "quadratic"
+        fitter = Fitter(self.field, sample.centre, correct, quadratic, self.ridge, restricted)
+        rows = replace(sample, points=sample.points - sample.centre)
         if form.split == "affine":
             form = replace(form, min_leaf=len(sample.points))
         limited = bool(self.max_leaves or self.max_bytes)
         fit = None if form.grows_out and not limited else self._fit(form, fitter, rows)
-        root = Grower(_splitter(form, sample, rows), fit, self._limits(form, sample)).grow(len(rows.places))
+        root = Grower(_splitter(form, sample, rows), fit, self._limits(form, sample)).grow(len(rows.points))
         tree = arranged(root)
         leaves = [branch.leaf for branch in tree.leaves if branch.leaf is not None]
         if not leaves:
-            means = np.array([rows.places[branch.rows].mean(axis=0) for branch in tree.leaves])
-            leaves = fitter.taylor(means, sample.centre)
+            means = np.array([rows.points[branch.rows].mean(axis=0) for branch in tree.leaves])
+            leaves = fitter.taylor(means)
         return self._built(form, sample, tree, leaves, fit is not None)
 
-    def _fitter(self, form: Form) -> Fitter:
-        svm = self.field.svm
-        restricted = bool(svm.counts) and not form.grows_out and form.split != "affine"
-        correct = form.leaf != "taylor" and not form.grows_out
-        return Fitter(self.field, correct, form.leaf == "quadratic", self.ridge, restricted)
-
-    def _fit(self, form: Form, fitter: Fitter, rows: Rows) -> Fit:
+    def _fit(self, form: Form, fitter: Fitter, rows: Sample) -> Fit:
         def fit(which: Indices) -> tuple[Leaf, float]:
             some = rows.some(which)
             leaf, left_out = fitter.fit(some)
@@ -259,16 +245,14 @@ class Workbench:
         wrong = sum(branch.wrong for branch in tree.leaves)
         agreement = 1 - wrong / sizes.sum() if fitted else None
         mean = float((depths * sizes).sum() / sizes.sum())
-        return Built(
-            form, part, len(leaves), int(depths.max()), mean, agreement, bool(self.field.svm.counts)
-        )
+        return Built(form, part, len(leaves), int(depths.max()), mean, agreement)
 
 
-def _splitter(form: Form, sample: Sample, rows: Rows) -> AxisSplitter | PlaneSplitter:
+def _splitter(form: Form, sample: Sample, rows: Sample) -> AxisSplitter | PlaneSplitter:
     if form.split == "gradient-axis":
         assert sample.targets is not None, "axis splits need the gradients"
         return AxisSplitter(sample.points, sample.targets, sample.weights)
-    return PlaneSplitter(rows.places, "median" if form.split == "median" else "midpoint")
+    return PlaneSplitter(rows.points, "median" if form.split == "median" else "midpoint")
 
 
 PUBLISHED = Form("published", "midpoint", "taylor", -1.0, 1)

@@ -10,56 +10,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.fitting.rows import augmented, margin_rule
+from svmcompile.accelerate.fitting.calibration import (
+    Band,
+    Flags,
+    Floats,
+    allowed_errors,
+    fixed,
+    upper_bound,
+)
+from svmcompile.accelerate.fitting.rows import augmented, hold_out, margin_rule, rounded
 from svmcompile.accelerate.metric_tree.build import PUBLISHED, Form, Workbench
+from svmcompile.accelerate.metric_tree.leaves import Sample
 from svmcompile.accelerate.metric_tree.options import QUADRATIC_FEATURES, MetricTreeOptions
-from svmcompile.accelerate.metric_tree.sample import Sample
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.model.svm import SVM
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.floating[Any]]
-WIDEST = float(np.finfo(np.float32).max)
-Indices = NDArray[np.int64]
 HOLDOUT = 0.2
 LEAST_HOLDOUT = 10  # rows; with fewer nothing is compared
 FINE_EPS = 0.0001  # share of expected errors, where these decide
 NEARLY = 0.002  # share of rows
 FURTHER = 2  # holdouts to tell close forms apart
 CLOSE = 3  # standard errors
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Scores with a margin below `width` go to the exact sum."""
-
-    width: float
-    rows: int  # that it was measured on
-    fallback: float  # share of these rows that go to the exact sum
-    agreement: float  # of these rows, with the band
-    proven: float | None  # agreement that holds with the confidence asked for
-    reached: bool = True
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "width": self.width,
-            "rows": self.rows,
-            "fallback_share": round(self.fallback, 6),
-            "agreement": round(self.agreement, 6),
-            "proven_agreement": None if self.proven is None else round(self.proven, 6),
-        }
-
-
-def fixed(width: float, margins: Floats, wrong: Flags) -> Band:
-    """A band of a given width, with what it does to the rows."""
-    width = min(width, WIDEST)
-    outside = margins >= width
-    return Band(width, len(margins), float((~outside).mean()), float(1 - (wrong & outside).mean()), None)
 
 
 def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) -> Band:
@@ -75,7 +49,7 @@ def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) 
     found = fixed(width, margins, wrong)
     outside = int((wrong & (margins >= found.width)).sum())
     proven = 1 - upper_bound(outside, rows, confidence)
-    return Band(found.width, rows, found.fallback, found.agreement, proven, allowed >= 0)
+    return Band(found.width, rows, found.fallback_share, found.agreement, proven, allowed >= 0)
 
 
 def width_for(margins: Floats, wrong: Flags, allowed: int) -> float:
@@ -136,20 +110,13 @@ class Tried:
 
     form: Form
     agreement: float
-    fallback: float  # share of rows a guard band would have to send to the exact sum
+    fallback_for_target: float  # share of rows a guard band would have to send to the exact sum
     bytes: int
     leaves: int
     holdouts: int = 1  # that the agreement is the mean of
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "form": self.form.name,
-            "agreement": round(self.agreement, 6),
-            "fallback_for_target": round(self.fallback, 6),
-            "bytes": self.bytes,
-            "leaves": self.leaves,
-            "holdouts": self.holdouts,
-        }
+        return rounded(self, agreement=6, fallback_for_target=6) | {"form": self.form.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +169,8 @@ class Chooser:
         self, sample: Sample, count: int, augment: int, generator: np.random.Generator
     ) -> tuple[Sample, Sample]:
         """Rows to build from and rows to compare on."""
-        order = generator.permutation(len(sample.points))
-        kept = sample.some(np.sort(order[count:]))
-        return enlarged(kept, self.bench, augment, generator), sample.some(np.sort(order[:count]))
+        kept, held = (sample.some(rows) for rows in hold_out(len(sample.points), count, generator))
+        return enlarged(kept, self.bench, augment, generator), held
 
     def _again(self, one: Tried, kept: Sample, held: Sample) -> Tried:
         """The mean with one more holdout."""
@@ -212,7 +178,7 @@ class Chooser:
         return replace(one, agreement=(n * one.agreement + more.agreement) / (n + 1), holdouts=n + 1)
 
     def _will_do(self, one: Tried) -> bool:
-        return one.fallback <= NEARLY if self.guarded else one.agreement >= self.target
+        return one.fallback_for_target <= NEARLY if self.guarded else one.agreement >= self.target
 
     def _try(self, form: Form, kept: Sample, held: Sample) -> Tried:
         built = self.bench.build(form, kept)
@@ -238,8 +204,8 @@ def _error(agreement: float, rows: int) -> float:
 
 def sparing(tried: Sequence[Tried]) -> Tried:
     """The form whose guard band sends the fewest rows to the exact sum; the first of nearly equals."""
-    least = min(one.fallback for one in tried)
-    return next(one for one in tried if one.fallback <= least + NEARLY)
+    least = min(one.fallback_for_target for one in tried)
+    return next(one for one in tried if one.fallback_for_target <= least + NEARLY)
 
 
 def best_of(tried: Sequence[Tried], rows: int) -> Tried:

@@ -60,10 +60,6 @@ def arranged(root: Branch) -> Tree:
             waiting += [(branch.right, number, 1), (branch.left, number, 0)]
         if parent >= 0:
             children[parent][side] = number
-    return _tree(splits, leaves, children)
-
-
-def _tree(splits: list[Split], leaves: list[Branch], children: list[list[int]]) -> Tree:
     planes = [split.plane for split in splits if split.plane is not None]
     return Tree(
         np.array(children, dtype=np.int32).reshape(-1, 2),
@@ -173,11 +169,10 @@ class AxisSplitter:
     exactly where they are constant.
     """
 
-    def __init__(self, points: Array, targets: Array, weights: Array, least: int = 1) -> None:
+    def __init__(self, points: Array, targets: Array, weights: Array) -> None:
         self.points = points  # in kernel space, not centred: thresholds are compared with it as it is
         self.targets = targets
         self.weights = weights
-        self.least = least  # rows on either side
 
     def split(self, rows: Indices) -> Split | None:
         points, weights = self.points[rows], self.weights[rows]
@@ -188,7 +183,7 @@ class AxisSplitter:
         step = max(1, BLOCK_VALUES // (targets.shape[1] * len(rows)))
         for at in range(0, len(features), step):
             some = features[at : at + step]
-            found = _best_of(points[:, some], targets, weights, self.least)
+            found = _best_of(points[:, some], targets, weights)
             if found is not None and found[0] > best[0]:
                 best = (found[0], int(some[found[1]]), found[2])
         if best[1] < 0:
@@ -197,7 +192,7 @@ class AxisSplitter:
         return Split(right, best[2], feature=best[1]) if 0 < right.sum() < len(right) else None
 
 
-def _best_of(points: Array, targets: Array, weights: Array, least: int) -> tuple[float, int, float] | None:
+def _best_of(points: Array, targets: Array, weights: Array) -> tuple[float, int, float] | None:
     """(gain, column, threshold) of the best cut of the columns."""
     order = np.argsort(points, axis=0, kind="stable")
     ordered = np.take_along_axis(points, order, axis=0)
@@ -207,8 +202,6 @@ def _best_of(points: Array, targets: Array, weights: Array, least: int) -> tuple
     gains = np.einsum("ijk,ijk->ij", sums, sums) * (1 / left + 1 / (total - left))
     narrow = ordered.astype(np.float32)
     gains[narrow[1:] <= narrow[:-1]] = 0.0
-    gains[: least - 1] = 0.0
-    gains[len(gains) + 1 - least :] = 0.0
     column = int(gains.max(axis=0).argmax())
     row = int(gains[:, column].argmax())
     if gains[row, column] <= 0:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
-import numpy as np
+from dataclasses import dataclass
 
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
+from svmcompile.accelerate.registry import check_options
 from svmcompile.errors import OptionError
 from svmcompile.model.svm import SVM
 
-SPLITS = ("auto", "affine", "gradient-axis", "midpoint", "median")
-LEAVES = ("auto", "ridge", "taylor", "quadratic")
-STOPS = ("errors", "risk")
-GUARDS = ("none", "tau", "target")
-DTYPES = ("f32", "f16", "i8")
-KNOWN = {"split": SPLITS, "leaf": LEAVES, "stop": STOPS, "guard": GUARDS, "dtype": DTYPES}
+KNOWN = {
+    "split": ("auto", "affine", "gradient-axis", "midpoint", "median"),
+    "leaf": ("auto", "ridge", "taylor", "quadratic"),
+    "stop": ("errors", "risk"),
+    "guard": ("none", "tau", "target"),
+    "dtype": ("f32", "f16", "i8"),
+}
 QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot products
 
 
@@ -45,11 +45,15 @@ class MetricTreeOptions:
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        for name, known in KNOWN.items():
-            value = getattr(self, name)
-            if value not in known:
-                raise OptionError(f"metric-tree: {name}={value!r} is unknown; known: {', '.join(known)}")
-        _check_numbers(self)
+        least = ("min_leaf", "ridge", "tol", "max_leaves", "max_bytes", "augment", "tau", "reach", "seed")
+        shares, infinite = ("target", "confidence"), ("tol", "tau", "reach")
+        check_options("metric-tree", self, KNOWN, dict.fromkeys(least, 0), shares=shares, infinite=infinite)
+        if self.eps != -1 and not 0 <= self.eps < 1:
+            raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {self.eps}")
+        if self.ridge == 0 and self.leaf == "ridge":
+            raise OptionError(
+                "metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge"
+            )
         _check_paper(self)
         _check_guard(self, svm)
         if self.leaf == "quadratic" and svm.kernel_width > QUADRATIC_FEATURES:
@@ -62,24 +66,6 @@ class MetricTreeOptions:
                 "metric-tree: reach needs an rbf kernel, which has a value at infinity; "
                 f"the model has a {svm.kernel.kind} kernel"
             )
-
-
-def _check_numbers(options: MetricTreeOptions) -> None:
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if isinstance(value, float) and np.isnan(value):
-            raise OptionError(f"metric-tree: {field.name} is not a number")
-    least = {"min_leaf": 0, "ridge": 0, "tol": 0, "max_leaves": 0, "max_bytes": 0, "augment": 0, "tau": 0}
-    for name, low in (least | {"reach": 0, "seed": 0}).items():
-        if getattr(options, name) < low:
-            raise OptionError(f"metric-tree: {name} must be at least {low}, got {getattr(options, name)}")
-    for name in ("target", "confidence"):
-        if not 0 < getattr(options, name) < 1:
-            raise OptionError(f"metric-tree: {name} must lie between 0 and 1, got {getattr(options, name)}")
-    if options.eps != -1 and not 0 <= options.eps < 1:
-        raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {options.eps}")
-    if options.ridge == 0 and options.leaf == "ridge":
-        raise OptionError("metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge")
 
 
 def _check_paper(options: MetricTreeOptions) -> None:

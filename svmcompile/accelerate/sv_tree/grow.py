@@ -10,7 +10,7 @@ kernel values met.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,9 +66,7 @@ class Tree:
         """The same tree over `columns()` only."""
         used = self.columns()
         picks = np.where(self.picks >= 0, np.searchsorted(used, self.picks), self.picks)
-        return Tree(
-            picks.astype(np.int32), self.thresholds, self.children, self.starts, self.weights, self.bias
-        )
+        return replace(self, picks=picks.astype(np.int32))
 
 
 def alternating_split(
@@ -134,23 +132,89 @@ class Branch:
     weights: Array  # [path, outputs]
     bias: Array  # [outputs]
     rest: Array  # [rows, outputs]
-    link: tuple[int, int] | None  # the parent and the side
+    link: tuple[list[int], int] | None  # the parent's children, and which of them it is
 
 
-@dataclass(eq=False)
-class _Parts:
-    """Nodes and leaves so far."""
+class Grower:
+    """Nodes and leaves so far, and what they are grown from."""
 
-    picks: list[int] = field(default_factory=list)
-    thresholds: list[float] = field(default_factory=list)
-    children: list[list[int]] = field(default_factory=list)
-    weights: list[Array] = field(default_factory=list)
-    bias: list[Array] = field(default_factory=list)
+    def __init__(self, K: Matrix, targets: Array, growth: Growth) -> None:
+        self.K, self.targets, self.growth = K, targets, growth
+        self.random = np.random.default_rng(growth.seed)
+        # The ridge is meant for kernel values of size one.
+        self.ridge = growth.ridge * _mean_square(K) if growth.refit else 0.0
+        self.nodes: list[tuple[int, float, list[int]]] = []  # pick, threshold, children
+        self.leaves: list[tuple[Array, Array]] = []  # weights, bias
 
-    def leaf(self, branch: Branch) -> int:
-        self.weights.append(branch.weights)
-        self.bias.append(branch.bias)
-        return ~(len(self.bias) - 1)
+    def grow(self, rows: Rows, rest: Array) -> Tree:
+        """The tree over the rows, of whose targets the rest is to be met."""
+        m = rest.shape[1]
+        root = best_column(self.K, rows, rest, self.growth.affine, self.ridge)
+        start = Branch(rows, [], np.zeros((0, m)), np.zeros(m), rest, None)
+        stack = [self._extend(start, root, np.arange(len(rows)), None)]
+        with steps("growing a tree", len(rows)) as advance:
+            while stack:
+                branch = stack.pop()
+                split = self._split(branch)
+                children = self._add_node(branch, split.threshold if split else 0.0)
+                if split is None:
+                    children[:] = [~len(self.leaves)] * 2
+                    self.leaves.append((branch.weights, branch.bias))
+                    advance(len(branch.rows))
+                    continue
+                right = self.K[branch.rows, branch.path[-1]] > split.threshold
+                for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
+                    kept = np.flatnonzero(right if side else ~right)
+                    stack.append(self._extend(branch, column, kept, (children, side)))
+        picks, thresholds, pairs = zip(*self.nodes, strict=True)
+        weights, bias = zip(*self.leaves, strict=True)
+        return Tree(
+            np.array(picks, dtype=np.int32),
+            np.array(thresholds),
+            np.array(pairs, dtype=np.int32),
+            np.concatenate([[0], np.cumsum([len(one) for one in weights])]).astype(np.int32),
+            np.concatenate(weights),
+            np.stack(bias),
+        )
+
+    def _add_node(self, branch: Branch, threshold: float) -> list[int]:
+        """A node more; its children, which are to be filled in."""
+        column, before, children = branch.path[-1], branch.path[:-1], [0, 0]
+        if branch.link:
+            siblings, side = branch.link
+            siblings[side] = len(self.nodes)
+        met = self.growth.cache and column in before
+        self.nodes.append((~before.index(column) if met else column, threshold, children))
+        return children
+
+    def _split(self, branch: Branch) -> Split | None:
+        """The split of a node, None where it ends."""
+        growth, rows, column = self.growth, branch.rows, branch.path[-1]
+        if len(rows) <= growth.min_rows or len(branch.path) >= growth.max_depth:
+            return None
+        if growth.decide is not None and _settled(growth.decide, self.targets[rows], branch.rest):
+            return None
+        if growth.alternate:
+            return alternating_split(self.K, rows, column, branch.rest, self.random)
+        return best_split(self.K, rows, column, branch.rest, growth.affine, self.ridge)
+
+    def _extend(
+        self, parent: Branch, column: int, kept: Rows, link: tuple[list[int], int] | None
+    ) -> Branch:
+        """The branch of some of the parent's rows, with one column more on its path."""
+        rows, rest = parent.rows[kept], parent.rest[kept]
+        path = [*parent.path, column]
+        weights = np.concatenate([parent.weights, np.zeros((1, rest.shape[1]))])
+        if self.growth.refit:
+            A = self.K[rows[:, None], np.array(path)].astype(np.float64)
+            change, constant = _ridge_change(A, rest, self.ridge)
+            weights = weights + change
+            rest = rest - A @ change - constant
+        else:
+            term = fit_term(self.K[rows, column], rest, self.growth.affine)
+            weights[-1], constant = term.coefficient, term.constant
+            rest = rest - term.values(self.K[rows, column])
+        return Branch(rows, path, weights, parent.bias + constant, rest, link)
 
 
 def grow(K: Matrix, targets: Array, base: Array, growth: Growth, rows: Rows | None = None) -> Tree:
@@ -158,88 +222,14 @@ def grow(K: Matrix, targets: Array, base: Array, growth: Growth, rows: Rows | No
 
     `rows` are those to fit to; all where none are named.
     """
-    parts, random = _Parts(), np.random.default_rng(growth.seed)
-    # The ridge is meant for kernel values of size one.
-    ridge = growth.ridge * _mean_square(K) if growth.refit else 0.0
     rows = np.arange(len(K)) if rows is None else rows
-    rest = (targets - base)[rows]
-    root = best_column(K, rows, rest, growth.affine, ridge)
-    nothing = np.zeros((0, targets.shape[1]))
-    start = Branch(rows, [], nothing, np.zeros(targets.shape[1]), rest, None)
-    stack = [_extended(K, start, root, np.arange(len(rows)), None, growth, ridge)]
-    with steps("growing a tree", len(rows)) as advance:
-        while stack:
-            branch = stack.pop()
-            node = _add_node(parts, branch, growth)
-            split = _split(K, branch, targets, growth, ridge, random)
-            if split is None:
-                parts.children[node] = [parts.leaf(branch)] * 2
-                advance(len(branch.rows))
-                continue
-            parts.thresholds[node] = split.threshold
-            right = K[branch.rows, branch.path[-1]] > split.threshold
-            for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
-                kept = np.flatnonzero(right if side else ~right)
-                stack.append(_extended(K, branch, column, kept, (node, side), growth, ridge))
-    return _finished(parts)
-
-
-def _add_node(parts: _Parts, branch: Branch, growth: Growth) -> int:
-    node = len(parts.picks)
-    column, before = branch.path[-1], branch.path[:-1]
-    met = growth.cache and column in before
-    parts.picks.append(~before.index(column) if met else column)
-    parts.thresholds.append(0.0)
-    parts.children.append([0, 0])
-    if branch.link:
-        parent, side = branch.link
-        parts.children[parent][side] = node
-    return node
-
-
-def _split(
-    K: Matrix, branch: Branch, targets: Array, growth: Growth, ridge: float, random: np.random.Generator
-) -> Split | None:
-    """The split of a node, None where it ends."""
-    if len(branch.rows) <= growth.min_rows or len(branch.path) >= growth.max_depth:
-        return None
-    if growth.decide is not None and _settled(growth.decide, targets[branch.rows], branch.rest):
-        return None
-    column = branch.path[-1]
-    if growth.alternate:
-        return alternating_split(K, branch.rows, column, branch.rest, random)
-    return best_split(K, branch.rows, column, branch.rest, growth.affine, ridge)
+    return Grower(K, targets, growth).grow(rows, (targets - base)[rows])
 
 
 def _settled(decide: Decide, targets: Array, rest: Array) -> bool:
     """All rows have one label, and the outputs give it."""
     wanted = decide(targets)
     return bool((wanted == wanted[0]).all() and (decide(targets - rest) == wanted).all())
-
-
-def _extended(
-    K: Matrix,
-    parent: Branch,
-    column: int,
-    kept: Rows,
-    link: tuple[int, int] | None,
-    growth: Growth,
-    ridge: float,
-) -> Branch:
-    """The branch of some of the parent's rows, with one column more on its path."""
-    rows, rest = parent.rows[kept], parent.rest[kept]
-    path = [*parent.path, column]
-    weights = np.concatenate([parent.weights, np.zeros((1, rest.shape[1]))])
-    if growth.refit:
-        A = K[rows[:, None], np.array(path)].astype(np.float64)
-        change, constant = _ridge_change(A, rest, ridge)
-        weights = weights + change
-        rest = rest - A @ change - constant
-    else:
-        term = fit_term(K[rows, column], rest, growth.affine)
-        weights[-1], constant = term.coefficient, term.constant
-        rest = rest - term.values(K[rows, column])
-    return Branch(rows, path, weights, parent.bias + constant, rest, link)
 
 
 def _ridge_change(A: Array, rest: Array, ridge: float) -> tuple[Array, Array]:
@@ -253,19 +243,5 @@ def _ridge_change(A: Array, rest: Array, ridge: float) -> tuple[Array, Array]:
 
 def _mean_square(K: Matrix) -> float:
     """The mean of K squared, in blocks of rows; never zero."""
-    total = sum(
-        float(np.square(K[at : at + 1024].astype(np.float64)).sum()) for at in range(0, len(K), 1024)
-    )
-    return total / max(1, K.size) or 1.0
-
-
-def _finished(parts: _Parts) -> Tree:
-    lengths = [len(weights) for weights in parts.weights]
-    return Tree(
-        np.array(parts.picks, dtype=np.int32),
-        np.array(parts.thresholds),
-        np.array(parts.children, dtype=np.int32).reshape(-1, 2),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
-        np.concatenate(parts.weights),
-        np.stack(parts.bias),
-    )
+    blocks = (K[at : at + 1024].astype(np.float64) for at in range(0, len(K), 1024))
+    return sum(float(np.square(block).sum()) for block in blocks) / max(1, K.size) or 1.0

@@ -8,46 +8,229 @@ between data rows, a linear term, early stops.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.fitting.rows import FittingRows, fitting_rows
-from svmcompile.accelerate.registry import Method
-from svmcompile.accelerate.sv_tree.grow import Tree
-from svmcompile.accelerate.sv_tree.model import (
-    Fallback,
-    Judged,
-    Model,
-    SvTreeOptions,
-    calibrated,
-    judged_models,
-    kernel_matrix,
+from svmcompile.accelerate.fitting.calibration import Band, fixed
+from svmcompile.accelerate.fitting.rows import (
+    BLOCK_VALUES,
+    FittingRows,
+    fitting_rows,
+    labels_of,
+    likeness,
+    margin_rule,
 )
+from svmcompile.accelerate.registry import Method, check_options
+from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
+from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.data import Data
-from svmcompile.errors import UnsupportedError
+from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
+from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.progress import steps
 
+CHOICES = {
+    "coef": ("scale", "affine", "refit"),
+    "linear": ("auto", "on", "off"),
+    "multiclass": ("auto", "shared", "pairs"),
+}
+MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
+RIDGE = 1e-3  # of the rows' mean variance
+MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
+NO_CAP = 100  # depth of the published form, for safety
 # Nanoseconds on a processor with vector instructions, one row per call. The exact sum takes
 # many vectors side by side; on a path each kernel value waits for the one before.
 EXACT_PER_VECTOR, EXACT_PER_FEATURE = 0.35, 0.02
 ON_PATH = 50.0
 DATA_ROWS = 50_000  # data rows used at most
 CLEARLY = 2.0  # so many times better is clearly better
-HELD_SHARE = 4  # one made-up row in so many is held out
 
 
-def remarks(svm: SVM, evaluations: float, fallback: Fallback | None) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SvTreeOptions:
+    """A tree picks, row by row, the few support vectors whose kernel values are computed.
+
+    `paper` gives the published form: random alternating search, scaled columns, no cap on depth, no
+    linear term, rows of the data alone; it overrides all options but `fallback` and `seed`.
+    """
+
+    paper: bool = False
+    max_depth: int = 8  # kernel values on a path at most
+    min_rows: int = 15  # a node with so few rows is not split
+    coef: str = "refit"  # of a node: "scale", "affine" (and a constant), "refit" (all of its path)
+    ridge: float = 0.3  # of "refit"
+    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
+    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
+    purity_stop: bool = True  # a node whose rows all have their label is not split
+    cache: bool = True  # a vector met before on the path is not met again
+    multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
+    fallback: bool = False  # rows the tree is not sure of go through the exact sum
+    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
+    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {
+            "max_depth": 1,
+            "min_rows": 1,
+            "fallback_depth": 1,
+            "synthetic_rows": 0,
+            "seed": 0,
+            "ridge": 0,
+        }
+        check_options("sv-tree", self, CHOICES, least, within={"fallback_quantile": (0, 1)})
+
+
+def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
+    """K[rows, vectors]; 50,000 rows by 5,000 vectors take one gigabyte."""
+    size = len(rows) * len(vectors)
+    K = np.empty((len(rows), len(vectors)), dtype=np.float64 if size <= MOST_DOUBLES else np.float32)
+    step = max(1, BLOCK_VALUES // max(1, len(vectors)))
+    with steps("kernel values", len(rows)) as advance:
+        for at in range(0, len(rows), step):
+            K[at : at + step] = kernel.values(rows[at : at + step], vectors)
+            advance(min(step, len(rows) - at))
+    return K
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """weights (z - centre) + bias."""
+
+    weights: Array  # [outputs, features]
+    bias: Array  # [outputs]
+    centre: Array  # [features], float32 numbers
+
+    def values(self, z: Array) -> Array:
+        return np.asarray((z - self.centre) @ self.weights.T + self.bias)
+
+
+def fit_linear(z: Array, targets: Array) -> Linear:
+    """The least-squares fit of targets [rows, outputs], slopes kept small."""
+    centre = nearest_float32(z.mean(axis=0))
+    h = z - z.mean(axis=0)
+    gram = h.T @ h
+    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
+    slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), h.T @ (targets - targets.mean(axis=0)))
+    bias = targets.mean(axis=0) + (centre - z.mean(axis=0)) @ slopes
+    return Linear(slopes.T, bias, centre)
+
+
+def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
+    """The band whose width a share of the wrongly labelled rows stays below."""
+    if svm.label_rule is LabelRule.NONE:
+        raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
+    margin, wrong = margins(sums, margin_rule(svm)), labels_of(svm, sums) != labels_of(svm, wanted)
+    width = 0.0
+    if wrong.any() and quantile > 0:
+        # A row at the width itself is taken for sure.
+        width = float(np.nextafter(np.quantile(margin[wrong], quantile, method="higher"), np.inf))
+    return fixed(width, margin, wrong)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """sums = linear term (or intercepts) + trees; tree t gives all sums, or sum t alone."""
+
+    linear: Linear | None
+    trees: tuple[Tree, ...]
+    intercepts: Array
+
+    def sums(self, K: Matrix, z: Array) -> Array:
+        base = self.linear.values(z) if self.linear else self.intercepts
+        return np.asarray(base + np.hstack([tree.values(K) for tree in self.trees]))
+
+    def evaluations(self, K: Matrix) -> Indices:
+        """Kernel values each row needs."""
+        return np.asarray(np.sum([tree.evaluations(K) for tree in self.trees], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A model and how it does on held-out rows."""
+
+    model: Model
+    error: float  # mean squared, beside the variance of the sums
+    agreement: float
+    evaluations: float
+    sums: Array
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "linear": self.model.linear is not None,
+            "trees": len(self.model.trees),
+            "held_out_error": self.error,
+            "held_out_agreement": self.agreement,
+            "held_out_evaluations": self.evaluations,
+        }
+
+
+def growth_of(svm: SVM, options: SvTreeOptions, each: bool) -> Growth:
+    """How a tree grows under the options; `each`: it gives one sum of several."""
+    if options.paper:
+        plain = Growth(max_depth=NO_CAP, min_rows=5, affine=False, refit=False, cache=False)
+        return replace(plain, alternate=True, seed=options.seed)
+
+    def decide(sums: Array) -> NDArray[Any]:
+        return np.asarray(sums[:, 0] > 0) if each else labels_of(svm, sums)
+
+    classes = options.purity_stop and svm.label_rule is not LabelRule.NONE
+    return Growth(
+        max_depth=options.max_depth,
+        min_rows=options.min_rows,
+        affine=options.coef != "scale",
+        refit=options.coef == "refit",
+        ridge=options.ridge,
+        cache=options.cache,
+        decide=decide if classes else None,
+        seed=options.seed,
+    )
+
+
+def judged_models(
+    svm: SVM, options: SvTreeOptions, K: Matrix, rows: FittingRows, fitted: Indices, held: Indices
+) -> Iterator[Judged]:
+    """The models that the options leave open, built on fitted rows and judged on held-out ones."""
+    linears = {"on": (True,), "off": (False,), "auto": (False, True)}[options.linear]
+    layouts = {"shared": (False,), "pairs": (True,), "auto": (False, True)}[options.multiclass]
+    if options.paper:
+        linears, layouts = (False,), (svm.n_sums > 1,)
+    elif options.multiclass == "auto" and not 1 < svm.n_sums <= MOST_PAIRS:
+        layouts = (False,)
+    K_held, z, sums = K[held], rows.z, rows.sums
+    for each in layouts:
+        growth = growth_of(svm, options, each and svm.n_sums > 1)
+        columns = [slice(at, at + 1) for at in range(svm.n_sums)] if each else [slice(None)]
+        for with_linear in linears:
+            linear = fit_linear(z[fitted], sums[fitted]) if with_linear else None
+            base = linear.values(z) if linear else np.broadcast_to(svm.intercepts, sums.shape)
+            trees = tuple(grow(K, sums[:, part], base[:, part], growth, fitted) for part in columns)
+            yield _judge(svm, Model(linear, trees, svm.intercepts), K_held, z[held], sums[held])
+
+
+def _judge(svm: SVM, model: Model, K: Matrix, z: Array, wanted: Array) -> Judged:
+    sums = model.sums(K, z)
+    spread = float(np.square(wanted - wanted.mean(axis=0)).mean()) or 1.0
+    error = float(np.square(sums - wanted).mean()) / spread
+    return Judged(model, error, likeness(svm, wanted, sums), float(model.evaluations(K).mean()), sums)
+
+
+def remarks(svm: SVM, evaluations: float, band: Band | None) -> tuple[str, ...]:
     """A recommendation of the exact method where it is expected to be faster."""
     if svm.kernel.kind == "precomputed":  # what a kernel costs is not known
         return ()
     exact = svm.n_vectors * (EXACT_PER_VECTOR + EXACT_PER_FEATURE * svm.kernel_width)
-    tree = ON_PATH * evaluations + (fallback.share * exact if fallback else 0.0)
+    tree = ON_PATH * evaluations + (band.fallback_share * exact if band else 0.0)
     if tree < exact:
         return ()
     return (
@@ -69,32 +252,25 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     fitted, held = _parts(rows, options.paper)
     K = kernel_matrix(svm.kernel, rows.z, svm.vectors)
     tried = list(judged_models(svm, options, K, rows, fitted, held))
-    chosen = _chosen(tried, options.fallback)
-    fallback = None
+    best = _choose(tried, options.fallback)
+    band = None
     if options.fallback:
-        fallback = calibrated(svm, rows.sums[held], chosen.sums, options.fallback_quantile)
-    return _program(
-        svm,
-        chosen.model,
-        fallback,
-        details=_details(chosen, tried, fallback, len(fitted)),
-        notes=remarks(svm, chosen.evaluations, fallback),
-    )
+        band = calibrated(svm, rows.sums[held], best.sums, options.fallback_quantile)
+    details = _details(best, tried, band, len(fitted))
+    return _program(svm, best.model, band, details=details, notes=remarks(svm, best.evaluations, band))
 
 
 def _parts(rows: FittingRows, paper: bool) -> tuple[Indices, Indices]:
     """Rows to fit to, and rows to judge by: made-up ones, since those of the data are too good to spare."""
     at = np.arange(len(rows.z))
     spare = rows.made_up if rows.made_up.any() else np.ones(len(at), dtype=bool)
-    held = spare & (at % HELD_SHARE == HELD_SHARE - 1)
-    if paper:
-        held = rows.made_up  # the published form fits to the data alone
+    held = rows.made_up if paper else spare & rows.held  # the published form fits to the data alone
     if not held.any() or held.all():
         return at, at
     return at[~held], at[held]
 
 
-def _chosen(tried: list[Judged], fallback: bool) -> Judged:
+def _choose(tried: list[Judged], fallback: bool) -> Judged:
     """One tree for all sums or one for each: the surer or, with a fallback, the cheaper."""
     layouts = sorted({len(one.model.trees) for one in tried})
     best = [min((one for one in tried if len(one.model.trees) == count), key=_cost) for count in layouts]
@@ -112,25 +288,22 @@ def _cost(one: Judged) -> float:
     return one.error * (1.0 if one.model.linear else CLEARLY)
 
 
-def _details(chosen: Judged, tried: list[Judged], fallback: Fallback | None, fitted: int) -> dict[str, Any]:
-    trees = chosen.model.trees
+def _details(best: Judged, tried: list[Judged], band: Band | None, fitted: int) -> dict[str, Any]:
+    trees = best.model.trees
     found: dict[str, Any] = {
-        **chosen.report(),
+        **best.report(),
         "nodes": sum(len(tree.picks) for tree in trees),
         "vectors": sum(len(tree.columns()) for tree in trees),
         "fitted_rows": fitted,
         "tried": [one.report() for one in tried],
     }
-    if fallback:
-        found["fallback"] = {
-            "width": fallback.width,
-            "held_out_share": fallback.share,
-            "held_out_agreement": fallback.agreement,
-        }
+    if band:
+        shares = {"held_out_share": band.fallback_share, "held_out_agreement": band.agreement}
+        found["fallback"] = {"width": band.width, **shares}
     return found
 
 
-def _program(svm: SVM, model: Model, fallback: Fallback | None, **origin: Any) -> Program:
+def _program(svm: SVM, model: Model, band: Band | None, **origin: Any) -> Program:
     """Linear term and trees added up, and the exact sum behind a guard."""
     builder = Builder(svm)
     sums = ""
@@ -148,9 +321,9 @@ def _program(svm: SVM, model: Model, fallback: Fallback | None, **origin: Any) -
         if sums:
             builder.body.append(ir.Add(f"sums{index or ''}", sums, made))
         sums = f"sums{index or ''}" if sums else made
-    if fallback:
+    if band:
         exact = builder.exact_sums("exact", "exact_")
-        builder.body.append(ir.Guard("guarded", sums, exact, fallback.width, fallback.rule))
+        builder.body.append(ir.Guard("guarded", sums, exact, band.width, margin_rule(svm)))
         sums = "guarded"
     return builder.finish(sums, "sv-tree", Claim.APPROXIMATE, **origin)
 

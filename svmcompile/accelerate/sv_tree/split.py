@@ -121,10 +121,11 @@ def _best(
         products = _running_products(block, targets, cuts)
         squares = _running(np.square(block), cuts)
         plain = _running(block, cuts)
-        for side, best, arg in ((_left, best_left, left), (_right, best_right, right)):
-            gain = _gains(
-                side(products), side(squares), side(sums), side(counts), side(plain), affine, ridge
-            )
+        totals = (products, squares, sums, counts, plain)
+        on_left = [total[:-1] for total in totals]
+        on_right = [total[-1] - total[:-1] for total in totals]
+        for side, best, arg in ((on_left, best_left, left), (on_right, best_right, right)):
+            gain = _gains(side, affine, ridge)
             at = np.argmax(gain, axis=1)
             found = gain[np.arange(len(cuts)), at]
             better = found > best
@@ -148,23 +149,12 @@ def _running_products(block: Array, targets: Array, cuts: Rows) -> Array:
     return np.cumsum(np.stack(parts), axis=0)
 
 
-def _left(sums: Array) -> Array:
-    """Sums left of every cut."""
-    return sums[:-1]
-
-
-def _right(sums: Array) -> Array:
-    """Sums right of every cut: the rest of the total."""
-    return np.asarray(sums[-1] - sums[:-1])
-
-
-def _gains(
-    products: Array, squares: Array, sums: Array, counts: Array, plain: Array, affine: bool, ridge: float
-) -> Array:
+def _gains(side: list[Array], affine: bool, ridge: float) -> Array:
     """By how much the squared error falls, [cuts, columns], for the best scale (and constant).
 
     A ridge above zero makes columns that hardly vary look as poor as their fits would be.
     """
+    products, squares, sums, counts, plain = side
     if not affine:
         return _ratio(np.square(products).sum(axis=2), squares + ridge, SMALLEST_SQUARE)
     n = np.maximum(counts, 1.0)[:, None]

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from svmcompile.accelerate.taylor.rounding import Apart, Parts, Sizes, check_tables, check_width, extra
-from svmcompile.accelerate.taylor.spectra import Half, root, roundings
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, Half, root, roundings
 from svmcompile.ir.arithmetic import Array
 
 LEAST = 1e-3  # of usual lengths
@@ -102,25 +102,24 @@ def _cubic_norms(along: Array, beside: Array, weights: Array) -> Array:
     return np.array([once, twice, norm("z", "zz")])
 
 
-class AnySum(Protocol):
+@dataclass(frozen=True, slots=True)
+class AnySum(ABC):
     """A kernel sum that has Taylor polynomials."""
 
-    @property
-    def vectors(self) -> Array: ...  # [m, d]
+    fades: ClassVar[bool]  # whether its polynomials are multiplied by exp(-u)
+    vectors: Array  # [m, d]
+    weights: Array  # [m]
+    bias: float
+    gamma: float  # u = gamma |h|^2
 
     @property
-    def bias(self) -> float: ...
+    @abstractmethod
+    def most_order(self) -> int:
+        """Beyond which there is nothing."""
 
-    @property
-    def gamma(self) -> float: ...  # u = gamma |h|^2
-
-    @property
-    def fades(self) -> bool: ...  # whether its polynomials are multiplied by exp(-u)
-
-    @property
-    def most_order(self) -> int: ...  # beyond which there is nothing
-
-    def seen_from(self, rows: Array, blocks: int, sharpen: int) -> About: ...
+    @abstractmethod
+    def seen_from(self, rows: Array, blocks: int, sharpen: int = FEW_PRODUCTS) -> About:
+        """The sum about the mean of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +151,7 @@ def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
 class About(ABC):
     """The sum about the mean of some rows; what costs much is computed when it is asked for."""
 
+    form_norm: ClassVar[int | None] = 2  # that bounds the form: the largest eigenvalue
     whole: AnySum
     s: Array  # [m, d], whose products with h the forms are made of
 
@@ -210,17 +210,20 @@ class About(ABC):
 
         With `sparse`, bounds are for code that looks at features that are not zero alone, if that can be.
         """
-        off = self.apart() if sparse else None
-        check_width(len(self.centre), rank)
-        axes = self.axes(order, rank)
+        return self.along(self.axes(order, rank), order, cells, self.apart() if sparse else None)
+
+    def along(self, axes: Axes | None, order: int, cells: int, off: Apart | None = None) -> Expansion:
+        """The same along axes that are given, or along the features; `off` as `apart` gives it."""
+        check_width(len(self.centre), len(axes.axes) if axes else 0)
         form = axes.form if axes else self.form
         second, first = np.tril_indices(len(form))
         squares = form[first, second] * np.where(first == second, 1.0, 2.0) if order > 1 else np.zeros(1)
-        along = self.s @ axes.axes.T if axes else self.s
-        cubes = _cubes(along, self.cubic_weights) if order > 2 else np.zeros(1)
+        turned = self.s @ axes.axes.T if axes else self.s
+        cubes = _cubes(turned, self.cubic_weights) if order > 2 else np.zeros(1)
         gaps = np.stack([self.gaps(p, cells, off) for p in range(1, order + 1)])
         margins = self._margins(self._sizes(axes, cubes, order), axes, order, float(gaps.max()), off)
-        found = Expansion(
+        check_tables(self.slope, squares, cubes, loose_of(axes, order), gaps)
+        return Expansion(
             centre=self.centre,
             constant=self.constant,
             slope=self.slope,
@@ -228,14 +231,12 @@ class About(ABC):
             squares=squares,
             cubes=cubes,
             middle=axes.middle if axes else 0.0,
-            loose=_loose(axes, order),
+            loose=loose_of(axes, order),
             step=cells / self.reach_of(off),
             gaps=gaps,
             margins=np.array(margins),
             sparse=off is not None,
         )
-        check_tables(self.slope, squares, cubes, found.loose, gaps)
-        return found
 
     def reach_of(self, off: Apart | None) -> float:
         """How far the cells reach."""
@@ -261,7 +262,7 @@ class About(ABC):
             constant=abs(self.constant),
             slope=float(np.linalg.norm(self.slope)) / math.sqrt(gamma),
             form=float(np.linalg.norm(axes.form if axes else self.form)) / gamma if order > 1 else 0.0,
-            largest=float(np.linalg.norm(self.form, 2)) / gamma if order > 1 else 0.0,
+            largest=float(np.linalg.norm(self.form, self.form_norm)) / gamma if order > 1 else 0.0,
             cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
             middle=abs(axes.middle) / gamma if axes else 0.0,
             loose=float(loose[:2].sum()) / gamma,
@@ -275,12 +276,12 @@ def _parts(slope: Array, sizes: Sizes, gamma: float, axes: Axes | None, order: i
         slope=float(np.linalg.norm(slope)),
         form=max(sizes.form, sizes.largest) * gamma,
         middle=sizes.middle * gamma,
-        loose=_loose(axes, order),
+        loose=loose_of(axes, order),
         cubes=sizes.cubes * gamma**1.5,
     )
 
 
-def _loose(axes: Axes | None, order: int) -> Array:
+def loose_of(axes: Axes | None, order: int) -> Array:
     """Bounds on what axes leave, order by order."""
     return np.zeros((max(order - 1, 0), 4)) if axes is None else axes.loose[: order - 1]
 

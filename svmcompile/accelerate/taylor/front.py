@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.margins import RowError
-from svmcompile.accelerate.builder import Builder, head_nodes
+from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.taylor.expansion import CELLS, AnySum, Expansion
 from svmcompile.accelerate.taylor.rounding import slack
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
@@ -19,16 +19,24 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.graph import maker
 from svmcompile.ir.node import At, operands
-from svmcompile.ir.program import Claim, Output, Program
+from svmcompile.ir.program import Program
 from svmcompile.model.front import Front
 from svmcompile.model.head import renamed
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 
+Gates = tuple[float, ...]  # how small a score may be for the next order to be worth a try
 ROUNDS = 8  # of moving two means
 # Orders whose spectra are computed, each at the cost of the cube of the number of vectors.
 BLOCKS = {800: 8, 1500: 6}  # up to so many vectors
 FEW_BLOCKS = 4
+# What an expansion calls the tables of a `TaylorSum`; some have an order for each line.
+TABLES = {
+    "centres": "centre", "constants": "constant", "slopes": "slope", "axes": "axes", "squares": "squares",
+    "cubes": "cubes", "middles": "middle", "loose": "loose", "steps": "step", "gaps": "gaps",
+    "margins": "margins",
+}  # fmt: skip
+BY_ORDER = ("loose", "gaps", "margins")
 
 
 @dataclass(slots=True)
@@ -112,71 +120,39 @@ def expansions(
 
 
 def add_front(
-    builder: Builder,
-    whole: AnySum,
-    x: str,
-    exact: str,
-    tree: Centres,
-    found: Sequence[Expansion],
-    gates: tuple[float, ...] = (),
-    name: str = "taylor",
-) -> str:
+    builder: Builder, whole: AnySum, x: str, exact: str, tree: Centres, found: Sequence[Expansion],
+    gates: Gates = (), name: str = "taylor",
+) -> str:  # fmt: skip
     """The nodes of expansions, one for each leaf of the tree."""
     leaf = "leaf" if name == "taylor" else f"{name}_leaf"
     node, tables = taylor_node(whole, found, x, _route(builder, tree, x, leaf), exact, gates, name)
-    for own, table in tables.items():
-        builder.table(own, table)
+    builder.hold(tables)
     builder.body.append(node)
     return node.out
 
 
 def taylor_node(
-    whole: AnySum,
-    found: Sequence[Expansion],
-    x: str = "x",
-    leaf: str = "leaf",
-    exact: str = "exact",
-    gates: tuple[float, ...] = (),
-    name: str = "taylor",
-) -> tuple[ir.TaylorSum, dict[str, Array]]:
+    whole: AnySum, found: Sequence[Expansion],
+    x: str = "x", leaf: str = "leaf", exact: str = "exact", gates: Gates = (), name: str = "taylor",
+) -> tuple[ir.TaylorSum, dict[str, Array]]:  # fmt: skip
     """The node of expansions and its tables."""
-    orders, (rank, d) = len(found[0].margins), _rank(found[0])
-    tables: dict[str, Array] = {}
-
-    def table(field: str, values: Sequence[Any], present: bool = True, axis: int = 0) -> str:
-        own = f"{name}_{field}"
-        tables[own] = np.stack(values, axis=axis) if present else np.zeros(1)
-        return own
-
+    first, orders = found[0], len(found[0].margins)
+    rank, d = 0 if first.axes is None else len(first.axes), 0 if first.sparse else len(first.centre)
+    needed = {"axes": rank, "middles": rank, "loose": rank, "squares": orders > 1, "cubes": orders > 2}
+    tables = {"bias": np.array([whole.bias])}
+    for table, own in TABLES.items():
+        values = [getattr(one, own) for one in found]
+        tables[table] = np.stack(values, axis=table in BY_ORDER) if needed.get(table, True) else np.zeros(1)
+    names: Any = {table: f"{name}_{table}" for table in tables}
     node = ir.TaylorSum(
-        name,
-        x,
-        leaf,
-        exact,
-        table("centres", [one.centre for one in found]),
-        table("constants", [np.array(one.constant) for one in found]),
-        table("slopes", [one.slope for one in found]),
-        table("axes", [one.axes for one in found], rank > 0),
-        table("squares", [one.squares for one in found], orders > 1),
-        table("cubes", [one.cubes for one in found], orders > 2),
-        table("middles", [np.array(one.middle) for one in found], rank > 0),
-        table("loose", [one.loose for one in found], rank > 0, axis=1),
-        table("steps", [np.array(one.step) for one in found]),
-        table("gaps", [one.gaps for one in found], axis=1),
-        table("margins", [one.margins for one in found], axis=1),
-        table("bias", [np.array(whole.bias)]),
-        gates or (0.0,) * (orders - 1),
-        whole.gamma,
-        slack(0 if found[0].sparse else d, rank) if rank else 0.0,
-        found[0].sparse and len(found) == 1,
-        whole.fades,
-    )
-    return node, tables
-
-
-def _rank(one: Expansion) -> tuple[int, int]:
-    """How many axes an expansion has (0: none), and how many features."""
-    return (0 if one.axes is None else len(one.axes)), len(one.centre)
+        name, x, leaf, exact, **names,
+        gates=gates or (0.0,) * (orders - 1),
+        gamma=whole.gamma,
+        slack=slack(d, rank),
+        sparse=first.sparse and len(found) == 1,
+        fades=whole.fades,
+    )  # fmt: skip
+    return node, {names[table]: values for table, values in tables.items()}
 
 
 def _route(builder: Builder, tree: Centres, x: str, leaf: str) -> str:
@@ -211,14 +187,9 @@ def with_front(svm: SVM, program: Program, row: RowError, rows: Array, leaves: i
 
 
 def insert_front(
-    svm: SVM,
-    program: Program,
-    whole: AnySum,
-    tree: Centres,
-    found: Sequence[Expansion],
-    gates: tuple[float, ...] = (),
-    name: str = "taylor",
-) -> Program:
+    svm: SVM, program: Program, whole: AnySum, tree: Centres, found: Sequence[Expansion],
+    gates: Gates = (), name: str = "taylor",
+) -> Program:  # fmt: skip
     """The program with these expansions before the sum that stops when its sign is certain."""
     x, out = undecided_sum(program)
     at = next(place for place, node in enumerate(program.body) if node.out == out) + 1
@@ -230,19 +201,12 @@ def insert_front(
 
 
 def front_alone(
-    svm: SVM,
-    before: Front,
-    whole: AnySum,
-    tree: Centres,
-    found: Sequence[Expansion],
-    gates: tuple[float, ...] = (),
+    svm: SVM, before: Front, whole: AnySum, tree: Centres, found: Sequence[Expansion], gates: Gates = ()
 ) -> Program:
     """These expansions before the original's own sum in double; `before` leads to rows as they see them."""
     builder = Builder(svm)
-    exact = builder.exact_in_double()
-    x = builder.preprocess("bounded_", front=before)
-    builder.body.extend(head_nodes(svm, add_front(builder, whole, x, exact, tree, found, gates)))
-    return builder.program([Output("label", "label")], "taylor", Claim.SAME_LABEL)
+    x, exact = builder.row_and_exact(before)
+    return builder.label_program(add_front(builder, whole, x, exact, tree, found, gates), "taylor")
 
 
 def undecided_sum(program: Program) -> tuple[str, str]:

@@ -20,6 +20,8 @@ from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.node import At
+from svmcompile.ir.polynomials import Blocks, jet_blocks
 from svmcompile.progress import steps
 
 ORDER = 2
@@ -33,6 +35,21 @@ class Jets:
     ends: list[int]
     found: list[Expansion]
     rounding: tuple[float, float]  # of the vectors met: by the sum of absolute terms, and once
+
+    @property
+    def all_ends(self) -> Array:
+        """Of blocks, and of all vectors."""
+        return np.array([*self.ends, len(self.whole.weights)])
+
+    @property
+    def bytes(self) -> int:
+        d, cells = int(self.whole.vectors.shape[1]), self.found[0].gaps.shape[1]
+        return 4 * (d + 1) + len(self.ends) * jet_bytes(d, cells)
+
+    def blocks(self, rows: Array) -> Blocks:
+        """What is known of rows after each block."""
+        node, tables = jet_node(self)
+        return jet_blocks(At(node, tables), rows)
 
     def some(self, kept: list[int]) -> Jets:
         """The same with fewer jets."""

@@ -38,13 +38,12 @@ from typing import NamedTuple
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
-from svmcompile.ir.arithmetic import Array, in_segments
+from svmcompile.ir.arithmetic import ARITHMETIC, Array, in_segments
 
-U = 2.0**-24  # unit roundoff of float32
-U64 = 2.0**-53
+U, U64 = ARITHMETIC["f32"].u, ARITHMETIC["f64"].u
 EXP = 2.6e-7 / U  # relative error of exp2 in generated code: 2.48e-7 with short chains, the others less
 SAFE = 1.01  # for products of roundings, and those of the margins themselves
-TINY = 2.0**-126  # numbers below may be taken as zero
+TINY = ARITHMETIC["f32"].smallest  # numbers below may be taken as zero
 # Within these, no product overflows or vanishes that matters.
 LEAST_GAMMA, MOST_GAMMA = 1e-20, 1e20
 MOST_MASS = 1e18  # of the weights and the bias
@@ -81,8 +80,8 @@ def distance_rounding(d: int) -> float:
 
 
 def slack(d: int, rank: int) -> float:
-    """What |h|^2 - |y|^2 may be off by, over |h|^2."""
-    return SAFE * U * (d + 8 + 2 * _turn(d, rank) + rank)
+    """What |h|^2 - |y|^2 may be off by, over |h|^2; without axes nothing."""
+    return SAFE * U * (d + 8 + 2 * _turn(d, rank) + rank) if rank else 0.0
 
 
 def _turn(d: int, rank: int) -> float:

@@ -44,10 +44,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.taylor.rounding import distance_rounding
+from svmcompile.accelerate.taylor.rounding import U64, distance_rounding
 from svmcompile.ir.arithmetic import Array
 
-U64 = 2.0**-53  # unit roundoff of float64
 KEPT = 1e-14  # of the largest eigenvalue; smaller ones are lost
 FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
 MANY_PRODUCTS = 1900  # for which it takes a minute
@@ -263,9 +262,8 @@ def _half(points: Array, scale: Array, degree: int) -> Half | None:
     if degree == 1 and d <= max(m, MOST_FEATURES):
         return Half.of(scale[:, None] * points)
     if degree == 2 and d * (d + 1) // 2 <= min(m, MOST_FEATURES):
-        first, second = np.triu_indices(d)
-        products = points[:, first] * points[:, second] * np.where(first == second, 1, math.sqrt(2))
-        return Half.of(scale[:, None] * products)
+        first, second, twice, _ = _pairs(d)
+        return Half.of(scale[:, None] * (points[:, first] * points[:, second] * twice))
     if m > MOST_FEATURES:
         return None
     return root(np.outer(scale, scale) * (points @ points.T) ** degree, degree * d)

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from svmcompile.accelerate.taylor.expansion import NEARER, About
+from svmcompile.accelerate.taylor.expansion import NEARER, About, AnySum
 from svmcompile.accelerate.taylor.rounding import (
     Apart,
     Sizes,
@@ -46,24 +47,17 @@ MOST_ORDER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class RbfSum:
+class RbfSum(AnySum):
     """bias + sum_i weights_i exp(-gamma |x - vectors_i|^2), and its squared norm in the kernel's space."""
 
-    vectors: Array  # [m, d]
-    weights: Array  # [m]
-    bias: float
-    gamma: float
+    fades: ClassVar = True
     norm: float
     input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
     gone: float = 0.0  # absolute weights of the original that have cancelled here; its rounding has not
 
     @property
-    def fades(self) -> bool:
-        return True
-
-    @property
     def most_order(self) -> int:
-        return 3
+        return MOST_ORDER
 
     @property
     def mass(self) -> float:
@@ -135,20 +129,13 @@ class Local(About):
 
 
 @dataclass(frozen=True, slots=True)
-class PolySum:
+class PolySum(AnySum):
     """bias + sum_i weights_i (gamma x . vectors_i + coef0)^degree."""
 
-    vectors: Array  # [m, d]
-    weights: Array  # [m]
-    bias: float
-    gamma: float
+    fades: ClassVar = False
     coef0: float
     degree: int
     input_error: tuple[float, float]  # the row is off by at most e0 + e1 |x|, before it gets here
-
-    @property
-    def fades(self) -> bool:
-        return False
 
     @property
     def most_order(self) -> int:

@@ -58,5 +58,5 @@ from svmcompile.ir.nodes.votes import *  # noqa: F403
 NODES: tuple[type[Node], ...] = tuple(
     one
     for one in dict(globals()).values()
-    if isinstance(one, type) and issubclass(one, Node) and one is not Node and "level" in vars(one)
+    if isinstance(one, type) and issubclass(one, Node) and "__dataclass_fields__" in vars(one)
 )

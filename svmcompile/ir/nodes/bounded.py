@@ -11,8 +11,9 @@ an estimate that is sure stays sure in every backend and number type.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,20 +23,7 @@ from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    features,
-    need,
-    not_below_zero,
-    operands,
-    shape_flops,
-    shapes,
-    sound_kernel,
-)
+from svmcompile.ir.node import At, Node, Result, Work, dims, need, operands, shape_flops
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 
 
@@ -43,13 +31,12 @@ from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 class Widen(Node):
     """out = x in double, whatever the program's number type; so is all that is computed from it."""
 
-    level: ClassVar = Level.BOTH
     widens: ClassVar = True
     out: Value
     x: Value
 
     def result(self, at: At) -> Type:
-        return Type(Kind.FEATURES, features(at))
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x.astype(np.float64)
@@ -58,8 +45,41 @@ class Widen(Node):
         return at.x.value, at.x.error, False
 
 
+class Adaptive(Node):
+    """A node that meets vectors until it is sure."""
+
+    __slots__ = ()
+    is_adaptive: ClassVar = True
+
+    def plain(self, at: At) -> At:
+        """The same, not in blocks."""
+        return at
+
+    def values_per_row(self, rows: At) -> int:
+        """Numbers that must be held for each row at a time."""
+        return len(rows.vectors)
+
+    @abstractmethod
+    def spent(self, rows: At) -> Spent:
+        """What each row costs."""
+
+    @abstractmethod
+    def most_spent(self, at: At) -> tuple[int, int]:
+        """Kernel values and flops of a row that meets everything."""
+
+    def work(self, at: At, rows: At | None) -> Work:
+        at, cost = self.plain(at), spent(self.plain(rows)) if rows else None
+        parts = self.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
+        met, others = map(float, parts)
+        per_value = 2 * at.x.width + shape_flops(at.kernel.shape, at.kernel.degree)
+        return Work(met, met * per_value + others)
+
+    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
+        return spent(self.plain(rows)).unsure
+
+
 @dataclass(frozen=True, slots=True)
-class BoundedSum(Node):
+class BoundedSum(Adaptive):
     """One kernel sum, known no better than needed: an estimate, as soon as the bound on its error allows.
 
     k_i = kernel(x, vectors[i]), in order. After the first c = ends[s] of them, with q = T k over the
@@ -78,31 +98,30 @@ class BoundedSum(Node):
     program's input for `exact` there.
     """
 
-    level: ClassVar = Level.BOTH
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "estimates")
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    vectors: Table  # [n, d], the basis first; in blocks [blocks, d, lanes]
-    weights: Table  # [n]
-    bias: Table  # [1]
-    ends: IndexTable  # [stages], rising; in blocks whole ones
-    coordinates: Table  # [r (r + 1) / 2]; in blocks [lanes^2 b (b + 1) / 2] for b of them; a zero for none
-    projection: Table  # [r]; in blocks [b * lanes], a zero for none
-    estimates: Table  # [sum of the ends beyond r], stage by stage; a zero where there are none
-    residuals: Table  # [stages]
-    slacks: Table  # [stages]
-    margins: Table  # [stages]
-    rounding: Table  # [2]
+    vectors: Table = field(metadata=dims("n d"))  # the basis first; in blocks [blocks, d, lanes]
+    weights: Table = field(metadata=dims("n"))
+    bias: Table = field(metadata=dims("1"))
+    ends: IndexTable = field(metadata=dims("stages"))  # rising; in blocks whole ones
+    # r (r + 1) / 2; in blocks lanes^2 b (b + 1) / 2 for b of them; a zero for none
+    coordinates: Table = field(metadata=dims("triangle"))
+    projection: Table = field(metadata=dims("r"))  # in blocks [b * lanes], a zero for none
+    estimates: Table = field(metadata=dims("beyond"))  # as many as the ends beyond r say; a zero for none
+    residuals: Table = field(metadata=dims("stages", "bound"))
+    slacks: Table = field(metadata=dims("stages", "bound"))
+    margins: Table = field(metadata=dims("stages", "bound"))
+    rounding: Table = field(metadata=dims("2", "bound"))
     reach: float
     tolerance: float
     kernel: Kernel
     rank: int = 0  # in blocks: coordinates, without what fills up the last one
 
     def stands_on(self, at: At) -> Level:
-        return block_level(at)
+        return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
 
     def result(self, at: At) -> Type:
         blocks, exact = at.vectors.ndim == 3, at.exact
@@ -110,27 +129,15 @@ class BoundedSum(Node):
             self._check_blocks(at)
             at = self.plain(at)
         sound_bounds(at)
-        is_score = (exact.kind, exact.width) == (Kind.SCORES, 1)
-        need(is_score or (blocks and self.tolerance >= 0), f"%{self.exact} is not one score")
-        n, d = len(at.vectors), features(at)
+        fit = exact == Type(Kind.SCORES, 1) or (blocks and self.tolerance >= 0)
+        need(fit, f"%{self.exact} is not one score")
+        n = len(at.vectors)
         ends, r = at.ends.astype(np.int64), len(at.projection)
         need(n > 0 and len(ends) > 0, "vectors or stages are missing")
-        rising = ends[0] > 0 and ends[-1] <= n and (np.diff(ends) > 0).all()
-        need(bool(rising), "the ends of stages do not rise")
+        at.fit(triangle=max(1, r * (r + 1) // 2), beyond=max(1, int(ends[ends > r].sum())))
+        rises = ends[-1] <= n and (np.diff(ends, prepend=0) > 0).all()
+        need(bool(rises), "the ends of stages do not rise")
         need(r <= ends[-1], "more coordinates than values")
-        beyond = int(ends[ends > r].sum())
-        shapes(
-            at,
-            vectors=(n, d),
-            weights=(n,),
-            bias=(1,),
-            coordinates=(max(1, r * (r + 1) // 2),),
-            estimates=(max(1, beyond),),
-            residuals=ends.shape,
-            slacks=ends.shape,
-            margins=ends.shape,
-            rounding=(2,),
-        )
         need(not math.isnan(self.tolerance), "the tolerance makes no sense")
         return Type(Kind.SCORES, 1)
 
@@ -143,7 +150,6 @@ class BoundedSum(Node):
         need(len(at.projection) == max(1, size), "the projection does not fit")
 
     def plain(self, at: At) -> At:
-        """The same, not in blocks."""
         if at.vectors.ndim < 3:
             return at
         rank, lanes = self.rank, at.vectors.shape[2]
@@ -163,22 +169,17 @@ class BoundedSum(Node):
             score = np.where(first < 0, at.exact[:, 0], score)
         return score[:, None].astype(x.dtype)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(self.plain(at), rows and self.plain(rows))
-
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of rows develop."""
         return stages(self.plain(at), x)
 
     def spent(self, rows: At) -> Spent:
-        """What each row costs."""
         stage = stages(rows, rows.x)
         first = stage.first_sure(self.tolerance)
         unsure = (first < 0) & (self.tolerance < 0)
         return Spent(stage.ends[first].astype(np.float64), self._flops(rows)[first], unsure)
 
     def most_spent(self, at: At) -> tuple[int, int]:
-        """Kernel values and flops of a row that meets everything."""
         return len(at.vectors), int(self._flops(at).max())
 
     def _flops(self, at: At) -> Array:
@@ -190,48 +191,25 @@ class BoundedSum(Node):
         upto = coordinates + np.cumsum(estimates + CHECK_FLOPS)
         return np.append(upto, upto[-1] + 4 * len(at.weights)).astype(np.float64)
 
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(self.plain(rows)).unsure
-
     def gives_sign(self, types: Mapping[str, Type]) -> bool:
         return self.tolerance < 0
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        found = self.stages(at, at.x.value)
+        value, found = self.value(at), self.stages(at, at.x.value)
         sure = found.first_sure(self.tolerance) >= 0
         if self.tolerance < 0:
             return value, np.where(sure[:, None], 0.0, at.exact.error), False
         # Two estimates within the tolerance of the sum are within twice as much of each other.
-        last = found.errors[:, -1] + a.u * np.abs(value[:, 0])
-        error = 2 * self.tolerance + last
-        return value, np.asarray(error)[:, None], False
-
-
-def block_level(at: At) -> Level:
-    """Blocks are for machine programs, which hold nothing else."""
-    return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
+        last = found.errors[:, -1:] + a.u * np.abs(value)
+        return value, 2 * self.tolerance + last, False
 
 
 def sound_bounds(at: At) -> None:
-    """The kernel has bounds, and no bound is below zero."""
+    """The kernel has bounds."""
     kernel, reach = at.kernel, at.reach
-    sound_kernel(kernel)
     need(kernel.kind in ("rbf", "poly"), f"a {kernel.kind} kernel has no bounded sum")
     need(kernel.gamma >= 0 and kernel.coef0 >= 0, "the kernel is not positive definite")
     need(math.isfinite(reach) and reach >= 0, "the reach makes no sense")
-    not_below_zero(at, "residuals", "slacks", "margins", "rounding")
-
-
-def bounded_work(at: At, rows: At | None) -> Work:
-    """The work of a node that stops when it is sure."""
-    if rows is None:
-        met, others = map(float, at.node.most_spent(at))
-    else:
-        cost = spent(rows)
-        met, others = float(cost.values.mean()), float(cost.flops.mean())
-    per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[at.kernel.kind], at.kernel.degree)
-    return Work(met, met * per_value + others)
 
 
 def spent(rows: At) -> Spent:
@@ -239,7 +217,6 @@ def spent(rows: At) -> Spent:
     read = {name: rows.read[name] for name in operands(rows.node) if name in rows.read}
     parts = [
         rows.node.spent(At(rows.node, rows.tables, {name: value[part] for name, value in read.items()}))
-        for part in chunks(len(rows.x), len(rows.vectors))
+        for part in chunks(len(rows.x), rows.node.values_per_row(rows))
     ]
-    columns = zip(*((part.values, part.flops, part.unsure) for part in parts), strict=True)
-    return Spent(*(np.concatenate(column) for column in columns))
+    return Spent(*map(np.concatenate, zip(*parts, strict=True)))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic, Array, Bounded
-from svmcompile.ir.kinds import Floats, Kind, Lazy, Level, Rule, Table, Type, Value
-from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, need, pair_count, shapes
-from svmcompile.ir.pairs import classes_of, pair_indices, vote
+from svmcompile.ir.kinds import Floats, Kind, Lazy, Rule, Table, Type, Value
+from svmcompile.ir.node import At, Node, Result, Work, dims, need
+from svmcompile.ir.pairs import classes_of, pair_count, pair_indices, vote
 
 
 @dataclass(frozen=True, slots=True)
 class Add(Node):
     """out = left + right."""
 
-    level: ClassVar = Level.BOTH
     takes_whole: ClassVar = True
     flops: ClassVar = 1
     out: Value
@@ -40,29 +39,25 @@ class Add(Node):
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value = self.value(at)
-        error = at.left.error + at.right.error
-        return value, error + a.u * np.abs(value) + a.tiny, False
+        return value, at.left.error + at.right.error + a.u * np.abs(value) + a.tiny, False
 
 
 @dataclass(frozen=True, slots=True)
 class Reach(Node):
     """`far` for rows farther than `radius` from the centre, else the score."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
     score: Value
-    centre: Table  # [d]
-    far: Table  # [m]
+    centre: Table = field(metadata=dims("d", "float32"))
+    far: Table = field(metadata=dims("scores"))
     radius: float
 
     def result(self, at: At) -> Type:
-        found = at.score
-        need(found.kind is Kind.SCORES, "needs scores")
+        need(at.score.kind is Kind.SCORES, "needs scores")
         need(math.isfinite(self.radius) and self.radius >= 0, "the radius makes no sense")
-        shapes(at, centre=(features(at),), far=(found.width,))
-        float32_only(at, "centre")
-        return found
+        at.fit(scores=at.score.width)
+        return at.score
 
     def run(self, at: At) -> NDArray[Any]:
         distance = np.square(at.x - at.centre, dtype=np.float64).sum(axis=1)
@@ -73,7 +68,6 @@ class Reach(Node):
         return Work(0, 3 * at.x.width + 1)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
         x, score = at.x, at.score
         h = x.value - at.centre
         distance = np.sqrt(np.square(h).sum(axis=1))
@@ -81,7 +75,7 @@ class Reach(Node):
         beyond = (distance > self.radius)[:, None]
         rounded = a.u * np.abs(at.far) + a.tiny
         unstable = np.abs(distance - self.radius) <= error
-        return value, np.where(beyond, rounded, score.error), unstable
+        return self.value(at), np.where(beyond, rounded, score.error), unstable
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,8 @@ class Guard(Node):
     vote's winner, among the winner's pairs; "argmax" the largest minus the next.
     """
 
-    level: ClassVar = Level.BOTH
     guards: ClassVar = True
+    flops: ClassVar = 2
     takes_whole: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
@@ -103,25 +97,20 @@ class Guard(Node):
     rule: Rule
 
     def result(self, at: At) -> Type:
-        found = at.score
-        exact = at.exact
+        found, exact = at.score, at.exact
         if self.rule == "sign":  # the exact one may be in double, for its sign
             exact = replace(exact, wide=found.wide)
         need(found.kind is Kind.SCORES and found == exact, "needs two scores that are alike")
         need(self.width >= 0, "the width is below zero")
         need(self.rule != "sign" or found.width == 1, "the rule of signs needs one score")
         need(self.rule != "argmax" or found.width > 1, "the rule of the largest needs several scores")
-        need(
-            self.rule != "vote" or classes_of(found.width) > 1, "the rule of votes needs one score per pair"
-        )
+        by_pairs = self.rule != "vote" or classes_of(found.width) > 1
+        need(by_pairs, "the rule of votes needs one score per pair")
         return found
 
     def run(self, at: At) -> NDArray[Any]:
         sure = margins(at.score, self.rule) >= self.width
         return np.where(sure[:, None], at.score, at.exact)
-
-    def work(self, at: At, rows: At | None) -> Work:
-        return Work(0, 2 * at.score.width)
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         return np.asarray(~(margins(rows.score, self.rule) >= self.width))
@@ -136,7 +125,6 @@ class Guard(Node):
         return np.asarray(np.abs(margins(at.score, self.rule) - self.width) <= slack[0])
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
         score = at.score
         margin = margins(score.value, self.rule)
         near = ~(margin >= self.width)
@@ -144,14 +132,13 @@ class Guard(Node):
         unstable = ~(np.abs(margin - width) > _margin_error(score, self.rule, a) + a.u * width)
         if self.rule == "vote":  # another winner has another margin
             unstable |= score.near_zero.any(axis=1)
-        return value, np.where(near[:, None], at.exact.error, score.error), unstable
+        return self.value(at), np.where(near[:, None], at.exact.error, score.error), unstable
 
 
 @dataclass(frozen=True, slots=True)
 class OvrScores(Node):
     """scikit-learn's one-vs-rest form of pair sums: votes plus a squashed sum of confidences."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     pairs: Value
     n_classes: int
@@ -181,8 +168,7 @@ class OvrScores(Node):
         return Work(0, 2 * at.pairs.width + 4 * self.n_classes)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        pairs = at.pairs
+        value, pairs = self.value(at), at.pairs
         error = np.zeros((len(value), self.n_classes))
         size = np.zeros_like(error)
         for column, (i, j) in enumerate(pair_indices(self.n_classes)):
@@ -197,7 +183,6 @@ class OvrScores(Node):
 class Vote(Node):
     """LIBSVM's vote: pair (i, j) above zero counts for i, else for j; most votes, first index wins."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     pairs: Value
     n_classes: int
@@ -213,16 +198,13 @@ class Vote(Node):
         return Work(0, 2 * at.pairs.width + 4 * self.n_classes)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        pairs = at.pairs
-        return value, np.zeros(len(value)), pairs.near_zero.any(axis=1)
+        return self.sure_value(at, at.pairs.near_zero.any(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class ArgMax(Node):
     """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     scores: Value
@@ -236,8 +218,7 @@ class ArgMax(Node):
         return np.asarray(np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        scores = at.scores
+        value, scores = self.value(at), at.scores
         rows = np.arange(len(value))
         own = scores.error[rows, value]
         floor = scores.value[rows, value] - own
@@ -252,7 +233,6 @@ class ArgMax(Node):
 class Threshold(Node):
     """`hit` where the score is above zero (`positive`) or below it (not `positive`), else `miss`."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     score: Value
@@ -270,9 +250,7 @@ class Threshold(Node):
         return np.where(score > 0 if self.positive else score < 0, self.hit, self.miss)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        score = at.score
-        return value, np.zeros(len(value)), score.near_zero[:, 0]
+        return self.sure_value(at, at.score.near_zero[:, 0])
 
 
 def margins(scores: Floats, rule: str) -> Floats:

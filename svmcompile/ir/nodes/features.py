@@ -9,27 +9,15 @@ whose scores `AsFeatures` hands on as features.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array, Bounded, split_shift
-from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
-from svmcompile.ir.node import (
-    SHAPE_FLOPS,
-    At,
-    Node,
-    Result,
-    RowError,
-    Work,
-    features,
-    float32_only,
-    need,
-    shapes,
-    within,
-)
+from svmcompile.ir.kinds import IndexTable, Kind, Norm, Table, Type, Value
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, RowError, Work, dims, need, within
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 
@@ -38,28 +26,24 @@ NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 class Scale(Node):
     """out = (x - shift) * factor + offset, feature by feature."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 2
     out: Value
     x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
-    offset: Table  # [d]
+    shift: Table = field(metadata=dims("d", "float32"))
+    factor: Table = field(metadata=dims("d"))
+    offset: Table = field(metadata=dims("d"))
 
     def result(self, at: At) -> Type:
-        width = features(at)
-        shapes(at, shift=(width,), factor=(width,), offset=(width,))
-        float32_only(at, "shift")
-        return Type(Kind.FEATURES, width)
+        at.fit()
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         return (at.x - at.shift) * at.factor + at.offset
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, factor = at.x, np.abs(at.factor)
+        value, x = self.value(at), at.x
+        factor, offset = np.abs(at.factor), np.abs(at.offset)
         product = np.abs(x.value - at.shift) * factor
-        offset = np.abs(at.offset)
         error = factor * x.error + a.u * (3 * product + (offset != 0) * (np.abs(value) + offset))
         return value, error + a.tiny * (np.abs(x.value - at.shift) + 3), False
 
@@ -77,7 +61,6 @@ class Scale(Node):
 class Clip(Node):
     """out = min(max(x, low), high); NaN stays NaN."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 2
     out: Value
     x: Value
@@ -86,7 +69,7 @@ class Clip(Node):
 
     def result(self, at: At) -> Type:
         need(self.low <= self.high, f"low {self.low} is above high {self.high}")
-        return Type(Kind.FEATURES, features(at))
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         return np.clip(at.x, self.low, self.high)
@@ -103,7 +86,6 @@ class Clip(Node):
 class AsFeatures(Node):
     """The scores, read as features from here on."""
 
-    level: ClassVar = Level.BOTH
     makes_features: ClassVar = True
     out: Value
     scores: Value
@@ -123,23 +105,22 @@ class AsFeatures(Node):
 class Pick(Node):
     """out[k] = x[columns[k]]; what is not picked does not matter, NaN or not."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
-    columns: IndexTable  # [m]
+    columns: IndexTable = field(metadata=dims("picks"))
 
     def result(self, at: At) -> Type:
-        given, columns = _numbers(at, "x"), at.columns
-        need(columns.ndim == 1 and columns.size > 0, "no columns are picked")
-        within(columns, given.width, "a column")
-        return Type(given.kind, len(columns))
+        given = _numbers(at, "x")
+        at.fit()
+        need(at.columns.size > 0, "no columns are picked")
+        within(at.columns, given.width, "a column")
+        return Type(given.kind, len(at.columns))
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x[:, at.columns]
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        columns = at.columns
-        return at.x.value[:, columns], at.x.error[:, columns], False
+        return at.x.value[:, at.columns], at.x.error[:, at.columns], False
 
     def row_error(self, at: At, a: Arithmetic) -> RowError:
         return at.x[0], at.x[1][at.columns]
@@ -149,7 +130,6 @@ class Pick(Node):
 class Normalize(Node):
     """out = x / norm, or x itself where the norm is below `least`; NaN if a feature is not finite."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 3
     out: Value
     x: Value
@@ -158,7 +138,7 @@ class Normalize(Node):
 
     def result(self, at: At) -> Type:
         need(math.isfinite(self.least) and self.least > 0, "the least norm is not above zero")
-        return Type(Kind.FEATURES, features(at))
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         size = _norms(at.x, self.norm)
@@ -167,11 +147,9 @@ class Normalize(Node):
         return np.asarray((at.x / size[:, None]).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, d = at.x, value.shape[1]
-        size, moved = _norms(x.value, self.norm), _norms(x.error, self.norm)
-        in_double = (d + 6) * ARITHMETIC["f64"].u
-        moved = moved + in_double * size
+        value, x = self.value(at), at.x
+        size, in_double = _norms(x.value, self.norm), (value.shape[1] + 6) * ARITHMETIC["f64"].u
+        moved = _norms(x.error, self.norm) + in_double * size
         small = size < self.least
         divisor = np.where(small, 1.0, np.maximum(size - moved, 0.0))[:, None]
         error = (x.error + np.abs(value) * np.where(small, 0.0, moved)[:, None]) / divisor
@@ -184,16 +162,15 @@ class Normalize(Node):
 class Powers(Node):
     """out[k] = the product over l of x[factors[k, l]], where x[d], behind the last, is the number one."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
-    factors: IndexTable  # [m, degree]
+    factors: IndexTable = field(metadata=dims("products degree"))
 
     def result(self, at: At) -> Type:
-        width, factors = features(at), at.factors
-        need(factors.ndim == 2 and factors.size > 0, "no products are asked for")
-        within(factors, width + 1, "a factor")
-        return Type(Kind.FEATURES, len(factors))
+        at.fit()
+        need(at.factors.size > 0, "no products are asked for")
+        within(at.factors, at.d + 1, "a factor")
+        return Type(Kind.FEATURES, len(at.factors))
 
     def run(self, at: At) -> NDArray[Any]:
         wide = _with_column(at.x, 1.0)
@@ -206,8 +183,7 @@ class Powers(Node):
         return Work(0, at.out.width * (at.factors.shape[1] - 1))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        degree = at.factors.shape[1]
+        value, degree = self.value(at), at.factors.shape[1]
         sizes, errors = np.abs(at.x.value), at.x.error
         size, error = np.ones_like(value), np.zeros_like(value)
         for column in at.factors.T:
@@ -221,7 +197,6 @@ class Powers(Node):
 class Cosine(Node):
     """out = factor * cos(2 pi x), feature by feature: x counts turns."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = SHAPE_FLOPS["exp2"]
     out: Value
     x: Value
@@ -229,15 +204,14 @@ class Cosine(Node):
 
     def result(self, at: At) -> Type:
         need(math.isfinite(self.factor), "the factor is not finite")
-        return Type(Kind.FEATURES, features(at))
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         turns = 2 * np.pi * at.x.astype(np.float64)
         return np.asarray((self.factor * np.cos(turns)).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x = at.x
+        value, x = self.value(at), at.x
         # A backend may multiply by 2 pi before it takes the cosine.
         moved = 2 * np.pi * (x.error + 2 * a.u * np.abs(x.value))
         error = np.fmin(moved + a.cos_error, 2.0)
@@ -248,27 +222,25 @@ class Cosine(Node):
 class Fill(Node):
     """values[j] where x[j] is missing, else x[j]; missing is NaN (`nan`), or what equals the marker."""
 
-    level: ClassVar = Level.BOTH
     fills: ClassVar = True
     flops: ClassVar = 1
     out: Value
     x: Value
-    values: Table  # [d]
+    values: Table = field(metadata=dims("d"))
     nan: bool
     marker: float  # a float32 number
 
     def result(self, at: At) -> Type:
-        shapes(at, values=(features(at),))
+        at.fit()
         return _missing_result(at)
 
     def run(self, at: At) -> NDArray[Any]:
         return np.where(_is_missing(self, at.x), at.values.astype(at.x.dtype), at.x)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        x, values = at.x, at.values
-        gone = _is_missing(self, x.value)
-        error = np.where(gone, a.u * np.abs(values) + a.tiny, x.error)
-        return self.value(at), error, _in_doubt(self, x)
+        gone = _is_missing(self, at.x.value)
+        error = np.where(gone, a.u * np.abs(at.values) + a.tiny, at.x.error)
+        return self.value(at), error, _in_doubt(self, at.x)
 
     def row_error(self, at: At, a: Arithmetic) -> RowError | None:
         return (at.x[0], at.x[1] + a.u * np.abs(at.values)) if self.nan else None
@@ -278,7 +250,6 @@ class Fill(Node):
 class Missing(Node):
     """1 where x[j] is missing, else 0; missing as in `Fill`."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     x: Value
@@ -303,7 +274,6 @@ class Missing(Node):
 class Join(Node):
     """The numbers of the left, then those of the right, which are of one kind."""
 
-    level: ClassVar = Level.BOTH
     joins: ClassVar = True
     out: Value
     left: Value
@@ -319,8 +289,7 @@ class Join(Node):
         return np.hstack([at.left, at.right])
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        left, right = at.left, at.right
-        return np.hstack([left.value, right.value]), np.hstack([left.error, right.error]), False
+        return self.value(at), np.hstack([at.left.error, at.right.error]), False
 
     def row_error(self, at: At, a: Arithmetic) -> RowError:
         return max(at.left[0], at.right[0]), np.concatenate([at.left[1], at.right[1]])
@@ -330,17 +299,14 @@ class Join(Node):
 class Products(Node):
     """h = x - centre, then the products h_a h_b, a <= b, upper triangle row by row."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     x: Value
-    centre: Table  # [d]
+    centre: Table = field(metadata=dims("d", "float32"))
 
     def result(self, at: At) -> Type:
-        d = features(at)
-        shapes(at, centre=(d,))
-        float32_only(at, "centre")
-        return Type(Kind.FEATURES, d + d * (d + 1) // 2)
+        at.fit()
+        return Type(Kind.FEATURES, at.d + at.d * (at.d + 1) // 2)
 
     def run(self, at: At) -> NDArray[Any]:
         h = at.x - at.centre
@@ -367,7 +333,7 @@ def _numbers(at: At, field: str) -> Type:
 def _missing_result(at: At) -> Type:
     same = math.isfinite(at.marker) and float(np.float32(at.marker)) == at.marker
     need(same, "the marker is not a finite float32 number")
-    return Type(Kind.FEATURES, features(at))
+    return Type(Kind.FEATURES, at.d)
 
 
 def _is_missing(node: Fill | Missing, x: NDArray[Any]) -> NDArray[np.bool_]:

@@ -8,40 +8,17 @@ Shifts to the right round down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import whole_numbers as wn
 from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import (
-    At,
-    Node,
-    Work,
-    class_counts,
-    features,
-    float32_only,
-    need,
-    pair_count,
-    shapes,
-)
-from svmcompile.ir.whole_numbers import (
-    INT32,
-    INT64,
-    fits,
-    fixed_kernel,
-    kernel_flops,
-    kernel_limit,
-    rounded_shift,
-    sizes,
-    sound_shift,
-    weighted,
-    weighted_limit,
-    whole,
-    whole_dots,
-    whole_features,
-)
+from svmcompile.ir.node import At, Node, Work, dims, need
+from svmcompile.ir.pairs import class_counts, pair_count
+from svmcompile.ir.whole_numbers import INT32, fits, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +30,15 @@ class Quantise(Node):
     flops: ClassVar = 3
     out: Value
     x: Value
-    shift: Table  # [d], or [1] for all features
-    factor: Table  # [d], or [1] for all features
+    shift: Table = field(metadata=dims("d", "float32"))  # or [1] for all features
+    factor: Table = field(metadata=dims("d"))  # or [1] for all features
     bits: int  # of the whole numbers: 8 or 16
     limit: int
 
     def result(self, at: At) -> Type:
-        width = features(at)
-        for field in ("shift", "factor"):
-            shapes(at, **{field: (1,) if getattr(at, field).size == 1 else (width,)})
-        float32_only(at, "shift")
-        need(self.bits in (8, 16), f"no whole numbers of {self.bits} bits")
-        need(0 < self.limit < 1 << (self.bits - 1), f"limit {self.limit} does not fit {self.bits} bits")
-        return Type(Kind.FEATURES, width, whole="i8" if self.bits == 8 else "i16", limit=self.limit)
+        shift, factor = (1 if table.size == 1 else at.d for table in (at.shift, at.factor))
+        at.fit(shift=(shift,), factor=(factor,))
+        return wn.quantised_features(at)
 
     def run(self, at: At) -> NDArray[Any]:
         x = at.x.astype(np.float32)
@@ -85,26 +58,23 @@ class Requantise(Node):
     flops: ClassVar = 3
     out: Value
     x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
+    shift: Table = field(metadata=dims("d"))
+    factor: Table = field(metadata=dims("d"))
     scale_bits: int
     bits: int  # of the result: 8 or 16
     limit: int
 
     def result(self, at: At) -> Type:
-        width = whole_features(at)
-        shapes(at, shift=(width,), factor=(width,))
-        need(self.bits in (8, 16), f"no whole numbers of {self.bits} bits")
-        need(0 < self.limit < 1 << (self.bits - 1), f"limit {self.limit} does not fit {self.bits} bits")
-        sound_shift(self.scale_bits)
+        at.fit(d=wn.whole_features(at))
+        wn.sound_shift(self.scale_bits)
         reach = at.x.limit + np.abs(whole(at.shift))
         sizes = reach * np.abs(whole(at.factor)) + ((1 << self.scale_bits) >> 1)
         fits(int(sizes.max()), INT32, "a scaled feature")
-        return Type(Kind.FEATURES, width, whole="i8" if self.bits == 8 else "i16", limit=self.limit)
+        return wn.quantised_features(at)
 
     def run(self, at: At) -> NDArray[Any]:
         t = (at.x - whole(at.shift)) * whole(at.factor)
-        return np.clip(rounded_shift(t, self.scale_bits), -self.limit, self.limit)
+        return np.clip(wn.rounded_shift(t, self.scale_bits), -self.limit, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +93,11 @@ class FixedSum(Node):
     is_whole: ClassVar = True
     out: Value
     x: Value
-    vectors: Table  # [n, d]
-    offsets: Table  # [n]
-    curve: Table  # [points], or [1] where there is none
-    weights: Table  # [n, m] or [n, k - 1]
-    bias: Table  # [sums]
+    vectors: Table = field(metadata=dims("n d"))
+    offsets: Table = field(metadata=dims("n"))
+    curve: Table = field(metadata=dims("points"))  # or [1] where there is none
+    weights: Table = field(metadata=dims("n columns"))  # m, or k - 1
+    bias: Table = field(metadata=dims("m"))
     counts: tuple[int, ...]
     shape: Shape
     degree: int
@@ -136,29 +106,23 @@ class FixedSum(Node):
     shift: int
 
     def result(self, at: At) -> Type:
-        need(at.bias.ndim == 1, "bias has not one number per sum")
-        sums, k = at.bias.shape[0], len(self.counts)
+        k = len(self.counts)
         if self.counts:
             class_counts(self.counts)
-            need(sum(self.counts) == len(at.vectors), "counts do not fit the at.tables")
-            need(sums == pair_count(k), "counts do not fit the at.tables")
-        n = len(at.vectors)
-        shapes(at, weights=(n, k - 1 if k else sums))
-        most = kernel_limit(at)
-        sound_shift(self.shift)
-        largest = fits(weighted_limit(at.weights, most, self.counts), INT64, "a weighted sum")
-        bias = int(np.abs(whole(at.bias)).max(initial=0))
-        limit = fits((largest >> self.shift) + 1 + bias, INT32, "a score")
-        return Type(Kind.SCORES, sums, whole="i32", limit=limit)
+            fit = sum(self.counts) == len(at.vectors) and at.m == pair_count(k)
+            need(fit, "counts do not fit the tables")
+        at.fit(columns=k - 1 if k else at.m)
+        largest = wn.weighted_limit(at.weights, wn.kernel_limit(at), self.counts)
+        return wn.summed_scores(at, at.m, largest, "a weighted sum")
 
     def run(self, at: At) -> NDArray[Any]:
-        values = fixed_kernel(at, at.x.astype(np.int64))
-        sums = weighted(values, whole(at.weights), self.counts)
-        return rounded_shift(sums, self.shift) + whole(at.bias)
+        values = wn.fixed_kernel(at, at.x.astype(np.int64))
+        sums = wn.weighted(values, whole(at.weights), self.counts)
+        return wn.rounded_shift(sums, self.shift) + whole(at.bias)
 
     def work(self, at: At, rows: At | None) -> Work:
         n, d = at.vectors.shape
-        return Work(n, n * (2 * d + kernel_flops(self) + 2 * at.weights.shape[1]))
+        return Work(n, n * (2 * d + wn.kernel_flops(self) + 2 * at.weights.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +133,21 @@ class FixedAffine(Node):
     is_whole: ClassVar = True
     out: Value
     x: Value
-    weights: Table  # [m, d]
-    bias: Table  # [m]
+    weights: Table = field(metadata=dims("m d"))
+    bias: Table = field(metadata=dims("m"))
     shift: int
 
     def result(self, at: At) -> Type:
-        d, m = whole_features(at), len(at.bias)
-        shapes(at, weights=(m, d), bias=(m,))
-        sound_shift(self.shift)
-        reach = at.x.limit * sizes(whole(at.weights)) + ((1 << self.shift) >> 1)
+        at.fit(d=wn.whole_features(at))
+        wn.sound_shift(self.shift)
+        reach = at.x.limit * wn.sizes(whole(at.weights)) + ((1 << self.shift) >> 1)
         fits(int(reach.max()), INT32, "a dot product")
         scores = (reach >> self.shift) + np.abs(whole(at.bias)) + (self.shift > 0)
-        return Type(Kind.SCORES, m, whole="i32", limit=fits(int(scores.max()), INT32, "a score"))
+        return Type(Kind.SCORES, at.m, whole="i32", limit=fits(int(scores.max()), INT32, "a score"))
 
     def run(self, at: At) -> NDArray[Any]:
-        dots = whole_dots(at.x.astype(np.int64), whole(at.weights))
-        return rounded_shift(dots, self.shift) + whole(at.bias)
+        dots = wn.whole_dots(at.x.astype(np.int64), whole(at.weights))
+        return wn.rounded_shift(dots, self.shift) + whole(at.bias)
 
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape
@@ -202,23 +165,19 @@ class FixedQuadratic(Node):
     is_whole: ClassVar = True
     out: Value
     x: Value
-    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
-    weights: Table  # [m, d]
-    bias: Table  # [m]
+    squares: Table = field(metadata=dims("m triangle"))  # d (d + 1) / 2, upper triangle row by row
+    weights: Table = field(metadata=dims("m d"))
+    bias: Table = field(metadata=dims("m"))
     shift: int
 
     def result(self, at: At) -> Type:
-        d, m = whole_features(at), len(at.bias)
-        shapes(at, squares=(m, d * (d + 1) // 2), weights=(m, d), bias=(m,))
-        sound_shift(self.shift)
+        d = wn.whole_features(at)
+        at.fit(triangle=d * (d + 1) // 2)
         limit, weights = at.x.limit, np.abs(whole(at.weights))
         starts = np.concatenate([[0], np.cumsum(np.arange(d, 1, -1))])
         slopes = limit * np.add.reduceat(np.abs(whole(at.squares)), starts, axis=1) + weights
         fits(int(slopes.max()), INT32, "a slope")
-        sums = fits(int(slopes.sum(axis=1).max()) * limit + ((1 << self.shift) >> 1), INT64, "a form")
-        bias = int(np.abs(whole(at.bias)).max())
-        limit = fits((sums >> self.shift) + 1 + bias, INT32, "a score")
-        return Type(Kind.SCORES, m, whole="i32", limit=limit)
+        return wn.summed_scores(at, at.m, int(slopes.sum(axis=1).max()) * limit, "a form")
 
     def run(self, at: At) -> NDArray[Any]:
         x, squares = at.x.astype(np.int64), whole(at.squares)
@@ -228,7 +187,7 @@ class FixedQuadratic(Node):
             end = first + x.shape[1] - a
             sums += x[:, a : a + 1] * (x[:, a:] @ squares[:, first:end].T)
             first = end
-        return rounded_shift(sums, self.shift) + whole(at.bias)
+        return wn.rounded_shift(sums, self.shift) + whole(at.bias)
 
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape

@@ -5,34 +5,24 @@ Routes by planes and axes and lists of half-spaces are the nodes of floats, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import leaf_layout as layout
+from svmcompile.ir import whole_numbers as wn
 from svmcompile.ir.kinds import IndexTable, Kind, LeafRule, Level, Shape, Table, Type, Value
-from svmcompile.ir.leaf_layout import Leaf, columns_of, leaves, running, sums_of
-from svmcompile.ir.node import At, Node, Work, links_of, need, rising, shapes, within
+from svmcompile.ir.leaf_layout import Leaf, columns_of, sums_of
+from svmcompile.ir.node import At, Node, Work, dims, mean_or_most, need, within
 from svmcompile.ir.nodes.leaves import sound_leaves
-from svmcompile.ir.walks import Paths, leaf_functions, path_evaluations, paths, sound_path
-from svmcompile.ir.whole_numbers import (
-    INT32,
-    INT64,
-    Wholes,
-    fits,
-    fixed_kernel,
-    kernel_flops,
-    kernel_limit,
-    rounded_shift,
-    sizes,
-    sound_shift,
-    weighted,
-    whole,
-    whole_features,
-)
+from svmcompile.ir.nodes.paths import fit_path
+from svmcompile.ir.nodes.trees import fit_functions
+from svmcompile.ir.walks import Paths, leaf_functions, path_evaluations, paths
+from svmcompile.ir.whole_numbers import INT32, Wholes, fits, whole
 
-ABSENT = -(1 << 31)  # the score of a class that is not in the leaf, where sums are compared
+LOWEST = -(1 << 31)  # the score of a class that is not in the leaf, where sums are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +39,17 @@ class FixedLeaves(Node):
     out: Value
     x: Value
     leaf: Value
-    starts: IndexTable  # [leaves + 1]
-    sums: IndexTable  # [functions]
-    weights: Table  # [functions, d]
-    shifts: IndexTable  # [functions]
-    bias: Table  # [leaves, m]
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    sums: IndexTable = field(metadata=dims("functions"))
+    weights: Table = field(metadata=dims("functions d"))
+    shifts: IndexTable = field(metadata=dims("functions"))
+    bias: Table = field(metadata=dims("leaves scores"))
 
     def result(self, at: At) -> Type:
-        need(at.leaf.kind is Kind.INDEX, f"%{self.leaf} is not an index")
-        leaves, width = at.leaf.width, whole_features(at)
-        functions = len(at.sums)
-        need(functions > 0 and at.bias.ndim == 2, "functions or bias are missing")
-        m = int(at.bias.shape[1])
-        shapes(
-            at,
-            starts=(leaves + 1,),
-            sums=(functions,),
-            weights=(functions, width),
-            shifts=(functions,),
-            bias=(leaves, m),
-        )
-        rising(at.starts, functions)
-        within(at.sums, m, "a sum")
+        wn.whole_features(at)
+        scores = fit_functions(at)
         within(at.shifts, 31, "a shift")
-        return Type(Kind.SCORES, m, whole="i32", limit=_leaf_limit(at))
+        return Type(Kind.SCORES, scores, whole="i32", limit=_leaf_limit(at))
 
     def run(self, at: At) -> NDArray[Any]:
         x, leaf = at.x.astype(np.int64), at.leaf
@@ -84,9 +61,7 @@ class FixedLeaves(Node):
         return out
 
     def work(self, at: At, rows: At | None) -> Work:
-        functions = np.diff(whole(at.starts))
-        per_row = functions.max() if rows is None else functions[rows.leaf].mean()
-        return Work(0, float(per_row) * 2 * at.x.width)
+        return Work(0, mean_or_most(np.diff(whole(at.starts)), rows, "leaf") * 2 * at.x.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +76,15 @@ class FixedPath(Node):
     is_adaptive: ClassVar = True
     out: Value
     x: Value
-    vectors: Table
-    offsets: Table
-    curve: Table
-    picks: IndexTable
-    thresholds: Table
-    children: IndexTable
-    starts: IndexTable
-    weights: Table  # [coefficients, m]
-    bias: Table  # [leaves, m]
+    vectors: Table = field(metadata=dims("n d"))
+    offsets: Table = field(metadata=dims("n"))
+    curve: Table = field(metadata=dims("points"))
+    picks: IndexTable = field(metadata=dims("nodes"))
+    thresholds: Table = field(metadata=dims("nodes"))
+    children: IndexTable = field(metadata=dims("nodes 2"))
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    weights: Table = field(metadata=dims("coefficients scores"))
+    bias: Table = field(metadata=dims("leaves scores"))
     shape: Shape
     degree: int
     cell_bits: int
@@ -117,29 +92,11 @@ class FixedPath(Node):
     shift: int
 
     def result(self, at: At) -> Type:
-        links = links_of(at)
-        most = kernel_limit(at)
-        need(at.bias.ndim == 2 and at.bias.size > 0, "bias is missing")
-        leaves, m = at.bias.shape
-        nodes = (len(links),)
-        shapes(
-            at,
-            picks=nodes,
-            thresholds=nodes,
-            starts=(leaves + 1,),
-            weights=(len(at.weights), m),
-            bias=(leaves, m),
-        )
-        rising(at.starts, len(at.weights), "coefficients")
-        sound_path(links, at.picks, at.starts, len(at.vectors))
-        sound_shift(self.shift)
-        leaf = np.repeat(np.arange(leaves), np.diff(whole(at.starts)))
-        sums = np.zeros((leaves, m), dtype=np.int64)
+        scores = fit_path(at, wn.whole_features(at))
+        leaf = np.repeat(np.arange(len(at.bias)), np.diff(whole(at.starts)))
+        sums = np.zeros(at.bias.shape, dtype=np.int64)
         np.add.at(sums, leaf, np.abs(whole(at.weights)))
-        largest = fits(int(sums.max()) * most + ((1 << self.shift) >> 1), INT64, "a weighted sum")
-        bias = int(np.abs(whole(at.bias)).max(initial=0))
-        limit = fits((largest >> self.shift) + 1 + bias, INT32, "a score")
-        return Type(Kind.SCORES, int(m), whole="i32", limit=limit)
+        return wn.summed_scores(at, scores, int(sums.max()) * wn.kernel_limit(at), "a weighted sum")
 
     def run(self, at: At) -> NDArray[Any]:
         path = fixed_path(at, at.x)
@@ -147,7 +104,7 @@ class FixedPath(Node):
         sums = np.zeros((len(path.leaf), weights.shape[1]), dtype=np.int64)
         for level, (rows, functions) in enumerate(leaf_functions(path.leaf, at.starts)):
             sums[rows] += weights[functions] * path.met[rows, level : level + 1].astype(np.int64)
-        return rounded_shift(sums, self.shift) + whole(at.bias)[path.leaf]
+        return wn.rounded_shift(sums, self.shift) + whole(at.bias)[path.leaf]
 
     def near(self, at: At, slack: NDArray[Any]) -> NDArray[np.bool_]:
         path, thresholds = fixed_path(at, at.x), whole(at.thresholds)
@@ -173,17 +130,17 @@ class FixedLeafSums(Node):
     out: Value
     x: Value
     leaf: Value
-    vectors: Table
-    offsets: Table
-    curve: Table
-    starts: IndexTable  # [leaves + 1]
-    members: IndexTable  # [classes of all leaves]
-    firsts: IndexTable  # [leaves + 1]
-    counts: IndexTable  # [classes of all leaves]
-    weights: Table  # [coefficients]
-    places: IndexTable  # [leaves + 1]
-    bias: Table  # [sums of all leaves]
-    bias_firsts: IndexTable  # [leaves + 1]
+    vectors: Table = field(metadata=dims("n d"))
+    offsets: Table = field(metadata=dims("n"))
+    curve: Table = field(metadata=dims("points"))
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    members: IndexTable = field(metadata=dims("members"))  # classes of all leaves
+    firsts: IndexTable = field(metadata=dims("leaves+1"))
+    counts: IndexTable = field(metadata=dims("members"))
+    weights: Table = field(metadata=dims("coefficients"))
+    places: IndexTable = field(metadata=dims("leaves+1"))
+    bias: Table = field(metadata=dims("sums"))  # of all leaves
+    bias_firsts: IndexTable = field(metadata=dims("leaves+1"))
     rule: LeafRule
     classes: int
     shape: Shape
@@ -193,48 +150,37 @@ class FixedLeafSums(Node):
     shift: int
 
     def result(self, at: At) -> Type:
-        sound_leaves(at)
-        most = kernel_limit(at)
-        classes, n = np.diff(whole(at.firsts)), np.diff(whole(at.starts))
-        places, firsts = running(n * columns_of(self.rule, classes)), running(sums_of(self.rule, classes))
+        n, classes = sound_leaves(at)
+        places = layout.running(n * columns_of(self.rule, classes))
+        firsts = layout.running(sums_of(self.rule, classes))
         need(np.array_equal(whole(at.places), places), "places of weights do not fit")
         need(np.array_equal(whole(at.bias_firsts), firsts), "biases do not fit")
-        need(
-            at.weights.size >= places[-1] and at.bias.size >= firsts[-1],
-            "weights are missing",
+        need(at.weights.size >= places[-1] and at.bias.size >= firsts[-1], "weights are missing")
+        largest = (
+            wn.kernel_limit(at) * int(np.abs(whole(at.weights)).max(initial=0)) * int(n.max(initial=0))
         )
-        sound_shift(self.shift)
-        sums = most * int(np.abs(whole(at.weights)).max(initial=0)) * int(n.max(initial=0))
-        largest = fits(sums + ((1 << self.shift) >> 1), INT64, "a weighted sum")
-        bias = int(np.abs(whole(at.bias)).max(initial=0))
-        limit = fits((largest >> self.shift) + 1 + bias, INT32, "a score")
-        return Type(Kind.SCORES, 1 if self.rule == "sum" else self.classes, whole="i32", limit=limit)
+        return wn.summed_scores(at, 1 if self.rule == "sum" else self.classes, largest, "a weighted sum")
 
     def run(self, at: At) -> NDArray[Any]:
-        x, fallen = at.x.astype(np.int64), at.leaf
-        width = 1 if self.rule == "sum" else self.classes
-        out = np.full((len(x), width), -1 if self.rule == "vote" else ABSENT if self.rule == "ovr" else 0)
-        kernel = fixed_kernel(at, x)
-        for leaf in leaves(at):
-            rows = np.flatnonzero(fallen == leaf.number)
-            columns = np.zeros(1, dtype=np.int64) if self.rule == "sum" else leaf.members
-            out[np.ix_(rows, columns)] = _leaf_scores(at, leaf, kernel[rows])
+        out = layout.empty_scores(self.rule, self.classes, len(at.x), np.int64, lowest=LOWEST)
+        kernel = wn.fixed_kernel(at, at.x.astype(np.int64))
+        for leaf in layout.leaves(at):
+            rows = np.flatnonzero(at.leaf == leaf.number)
+            scores = layout.leaf_scores(self.rule, _leaf_sums(at, leaf, kernel[rows]), leaf.members)
+            out[np.ix_(rows, layout.leaf_columns(self.rule, leaf.members))] = scores
         return out
 
     def work(self, at: At, rows: At | None) -> Work:
         n = np.diff(whole(at.starts))
         columns = columns_of(self.rule, np.diff(whole(at.firsts)))
         flops = n * np.array([_per_value(at, int(one)) for one in columns])
-        if rows is None:
-            return Work(float(n.max()), float(flops.max()))
-        leaf = rows.leaf
-        return Work(float(n[leaf].mean()), float(flops[leaf].mean()))
+        return Work(*(mean_or_most(part, rows, "leaf") for part in (n, flops)))
 
 
 def _leaf_limit(at: At) -> int:
     """The largest score of any leaf."""
     shifts = whole(at.shifts)
-    reach = at.x.limit * sizes(whole(at.weights)) + ((1 << shifts) >> 1)
+    reach = at.x.limit * wn.sizes(whole(at.weights)) + ((1 << shifts) >> 1)
     fits(int(reach.max()), INT32, "a dot product")
     bias = np.abs(whole(at.bias))
     total = bias.copy()
@@ -244,7 +190,7 @@ def _leaf_limit(at: At) -> int:
 
 
 def _per_value(at: At, weights: int) -> int:
-    return int(2 * at.x.width + kernel_flops(at) + 2 * weights)
+    return int(2 * at.x.width + wn.kernel_flops(at) + 2 * weights)
 
 
 def shifted(values: Wholes, bits: Wholes) -> Wholes:
@@ -254,26 +200,16 @@ def shifted(values: Wholes, bits: Wholes) -> Wholes:
 
 def fixed_path(at: At, x: NDArray[Any]) -> Paths:
     """The paths of all rows."""
-    kernel: Any = fixed_kernel(at, x.astype(np.int64))
+    kernel: Any = wn.fixed_kernel(at, x.astype(np.int64))
     thresholds: Any = whole(at.thresholds)
     return paths(kernel, at.picks, thresholds, at.children)
 
 
-def _leaf_scores(at: At, leaf: Leaf, kernel: Wholes) -> Wholes:
-    """What the sums of a leaf say of its classes."""
+def _leaf_sums(at: At, leaf: Leaf, kernel: Wholes) -> Wholes:
+    """The sums of a leaf, bias included."""
     bias = whole(at.bias)[leaf.bias]
     if not leaf.has_sums:
-        return np.repeat(bias[None], len(kernel), axis=0) if len(bias) else np.zeros((len(kernel), 1), int)
-    weights = whole(at.weights)[leaf.weights].reshape(-1, leaf.columns)
+        return np.repeat(bias[None], len(kernel), axis=0)
     counts = leaf.counts if at.rule == "vote" else ()
-    sums = rounded_shift(weighted(kernel[:, leaf.vectors], weights, counts), at.shift) + bias
-    if at.rule != "vote":
-        return sums
-    votes = np.zeros((len(sums), len(leaf.members)), dtype=np.int64)
-    pair = 0
-    for i in range(len(leaf.members)):
-        for j in range(i + 1, len(leaf.members)):
-            votes[:, i] += sums[:, pair] > 0
-            votes[:, j] += sums[:, pair] <= 0
-            pair += 1
-    return votes
+    sums = wn.weighted(kernel[:, leaf.vectors], layout.own_weights(leaf, whole(at.weights)), counts)
+    return wn.rounded_shift(sums, at.shift) + bias

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import poisoned
-from svmcompile.ir.kinds import Kind, Level, Table, Type, Value
-from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, shapes, sum_count
+from svmcompile.ir.kinds import Kind, Table, Type, Value
+from svmcompile.ir.node import At, Node, Result, Work, dims
 
 
 @dataclass(frozen=True, slots=True)
 class Affine(Node):
     """out = weights (x - centre) + bias."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
-    weights: Table  # [m, d]
-    bias: Table  # [m]
-    centre: Table  # [d]
+    weights: Table = field(metadata=dims("m d"))
+    bias: Table = field(metadata=dims("m"))
+    centre: Table = field(metadata=dims("d", "float32"))
 
     def result(self, at: At) -> Type:
-        d, m = features(at), sum_count(at)
-        shapes(at, weights=(m, d), bias=(m,), centre=(d,))
-        float32_only(at, "centre")
-        return Type(Kind.SCORES, m)
+        at.fit()
+        return Type(Kind.SCORES, at.m)
 
     def run(self, at: At) -> NDArray[Any]:
         h = at.x - at.centre
@@ -40,8 +37,7 @@ class Affine(Node):
         return Work(0, d + 2 * m * d)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, weights = at.x, np.abs(at.weights).T
+        value, x, weights = self.value(at), at.x, np.abs(at.weights).T
         h = np.abs(x.value - at.centre)
         d = h.shape[1]
         sums = x.error @ weights + a.u * (d + 4) * (h @ weights)
@@ -53,19 +49,16 @@ class Affine(Node):
 class Quadratic(Node):
     """out[j] = sum_{a <= b} squares[j, ab] h_a h_b + weights[j] h + bias[j], with h = x - centre."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
-    squares: Table  # [m, d (d + 1) / 2], upper triangle row by row
-    weights: Table  # [m, d]
-    bias: Table  # [m]
-    centre: Table  # [d]
+    squares: Table = field(metadata=dims("m triangle"))  # d (d + 1) / 2, upper triangle row by row
+    weights: Table = field(metadata=dims("m d"))
+    bias: Table = field(metadata=dims("m"))
+    centre: Table = field(metadata=dims("d", "float32"))
 
     def result(self, at: At) -> Type:
-        d, m = features(at), sum_count(at)
-        shapes(at, squares=(m, d * (d + 1) // 2), weights=(m, d), bias=(m,), centre=(d,))
-        float32_only(at, "centre")
-        return Type(Kind.SCORES, m)
+        at.fit(triangle=at.d * (at.d + 1) // 2)
+        return Type(Kind.SCORES, at.m)
 
     def run(self, at: At) -> NDArray[Any]:
         h = at.x - at.centre
@@ -82,8 +75,7 @@ class Quadratic(Node):
         return Work(0, d + m * (d * (d + 1) + 3 * d))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x = at.x
+        value, x = self.value(at), at.x
         h = np.abs(x.value - at.centre)
         d = h.shape[1]
         sizes = {name: np.abs(at.tables[name]) for name in (self.squares, self.weights, self.bias)}

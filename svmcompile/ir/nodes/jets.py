@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,20 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
-from svmcompile.ir.node import (
-    SHAPE_FLOPS,
-    At,
-    Node,
-    Result,
-    Work,
-    features,
-    float32_only,
-    need,
-    not_below_zero,
-    shapes,
-    sound_kernel,
-)
+from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Table, Type, Value
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, dims, need
 from svmcompile.ir.polynomials import jet_blocks, jet_flops, met_and_tried
 
 
@@ -48,64 +35,41 @@ class JetSum(Node):
     latter. Gaps bound what the jets of vectors to come leave out, margins the rounding of float32 code.
     """
 
-    level: ClassVar = Level.BOTH
     certificate: ClassVar = "jets"
+    is_sign: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    vectors: Table  # [n, d], block after block
-    weights: Table  # [n]
-    bias: Table  # [1]
-    ends: IndexTable  # [jets], rising, below n
-    centre: Table  # [d], float32 numbers
-    constants: Table  # [jets]
-    slopes: Table  # [jets, d]
-    squares: Table  # [jets, d (d + 1) / 2], lower triangle row by row
-    steps: Table  # [1], cells per unit of u
-    gaps: Table  # [jets, cells, 2]
-    margins: Table  # [jets]
-    rounding: Table  # [2]
+    vectors: Table = field(metadata=dims("n d"))  # block after block
+    weights: Table = field(metadata=dims("n"))
+    bias: Table = field(metadata=dims("1"))
+    ends: IndexTable = field(metadata=dims("jets"))  # rising, below n
+    centre: Table = field(metadata=dims("d", "float32"))
+    constants: Table = field(metadata=dims("jets"))
+    slopes: Table = field(metadata=dims("jets d"))
+    squares: Table = field(metadata=dims("jets triangle"))  # d (d + 1) / 2, lower triangle row by row
+    steps: Table = field(metadata=dims("1"))  # cells per unit of u
+    gaps: Table = field(metadata=dims("jets cells 2", "bound"))
+    margins: Table = field(metadata=dims("jets", "bound"))
+    rounding: Table = field(metadata=dims("2", "bound"))
     kernel: Kernel
 
     def result(self, at: At) -> Type:
-        sound_kernel(self.kernel)
         need(self.kernel.kind == "rbf" and self.kernel.gamma >= 0, "the kernel has no jets")
-        exact = at.exact
-        need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{self.exact} is not one score")
-        n, d = len(at.vectors), features(at)
-        ends = at.ends.astype(np.int64)
-        need(at.gaps.ndim == 3 and at.gaps.size > 0, "gaps are missing")
-        jets, cells, _ = at.gaps.shape
-        rising = len(ends) > 0 and ends[0] > 0 and ends[-1] < n and (np.diff(ends) > 0).all()
-        need(bool(rising), "the ends of blocks do not rise")
-        shapes(
-            at,
-            vectors=(n, d),
-            weights=(n,),
-            bias=(1,),
-            ends=(jets,),
-            centre=(d,),
-            constants=(jets,),
-            slopes=(jets, d),
-            squares=(jets, d * (d + 1) // 2),
-            steps=(1,),
-            gaps=(jets, cells, 2),
-            margins=(jets,),
-            rounding=(2,),
-        )
-        float32_only(at, "centre")
+        need(at.exact == Type(Kind.SCORES, 1), f"%{self.exact} is not one score")
+        need(at.gaps.size > 0, "gaps are missing")
+        at.fit(triangle=at.d * (at.d + 1) // 2)
+        steps = np.diff(at.ends.astype(np.int64), prepend=0, append=len(at.vectors))
+        need(bool((steps > 0).all()), "the ends of blocks do not rise")
         need(bool(at.steps[0] > 0), "steps are not above zero")
-        not_below_zero(at, "gaps", "margins", "rounding")
         return Type(Kind.SCORES, 1)
 
     def run(self, at: At) -> NDArray[Any]:
-        x = at.x
-        found = jet_blocks(at, x)
-        stop = found.stop
-        unsure = stop == found.scores.shape[1]
-        score = found.scores[np.arange(len(x)), np.where(unsure, 0, stop)]
-        return np.where(unsure, at.exact[:, 0], score)[:, None].astype(x.dtype)
+        found = jet_blocks(at, at.x)
+        unsure = found.stop == found.scores.shape[1]
+        score = found.scores[np.arange(len(at.x)), np.where(unsure, 0, found.stop)]
+        return np.where(unsure, at.exact[:, 0], score)[:, None].astype(at.x.dtype)
 
     def work(self, at: At, rows: At | None) -> Work:
         d, n = at.x.width, len(at.weights)
@@ -121,11 +85,6 @@ class JetSum(Node):
         """The rows that neither jets nor all vectors are sure of."""
         return np.asarray(jet_blocks(rows, rows.x).stop > len(rows.ends))
 
-    def gives_sign(self, types: Mapping[str, Type]) -> bool:
-        return True
-
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        stop = jet_blocks(at, at.x.value).stop
-        decided = (stop <= len(at.ends))[:, None]
-        return value, np.where(decided, 0.0, at.exact.error), False
+        decided = jet_blocks(at, at.x.value).stop <= len(at.ends)
+        return self.value(at), np.where(decided[:, None], 0.0, at.exact.error), False

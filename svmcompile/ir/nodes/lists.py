@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Order, Table, Type, Value
-from svmcompile.ir.node import At, Node, Result, Work, features, float32_only, need, rising, shapes
+from svmcompile.ir.node import At, Node, Result, Work, dims, need, rising
 from svmcompile.ir.pairs import classes_of
 from svmcompile.ir.walks import most_tests, walk_hits, walk_lists
 from svmcompile.ir.whole_numbers import INT32, fits, sizes, whole, whole_dots
@@ -34,39 +34,33 @@ class PlaneLists(Node):
     belong to no list.
     """
 
-    level: ClassVar = Level.BOTH
     may_be_whole: ClassVar = True
     small_tables: ClassVar = {"planes": ("float16", "int8")}
     takes_whole: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
     x: Value
-    planes: Table  # [m, d], or in machine programs [groups, d, lanes]; may be float16 or int8
-    thresholds: Table  # [m], in units of the stored planes
-    starts: IndexTable  # [lists + 1]
-    answers: Table  # [m], float32 numbers
-    rest: Table  # [lists], float32 numbers
-    centre: Table  # [d]
+    planes: Table  # [planes, d], or in machine programs [groups, d, lanes]; may be float16 or int8
+    thresholds: Table = field(metadata=dims("n"))  # in units of the stored planes
+    starts: IndexTable = field(metadata=dims("lists+1"))
+    answers: Table = field(metadata=dims("n", "float32"))
+    rest: Table = field(metadata=dims("lists", "float32"))
+    centre: Table = field(metadata=dims("d", "float32"))
     order: Order
 
     def stands_on(self, at: At) -> Level:
         return Level.MACHINE if at.planes.ndim == 3 else self.level
 
     def result(self, at: At) -> Type:
-        width, planes, lists = features(at), len(at.answers), len(at.rest)
+        planes, lists = len(at.answers), len(at.rest)
         need(planes > 0 and lists > 0, "there is no plane or no list")
-        shapes(
-            at, thresholds=(planes,), answers=(planes,), rest=(lists,), starts=(lists + 1,), centre=(width,)
-        )
         if at.planes.ndim == 3:
             groups, d, lanes = at.planes.shape
-            need(d == width and 0 <= groups * lanes - planes < lanes, "groups and answers do not fit")
+            need(d == at.d and 0 <= groups * lanes - planes < lanes, "groups and answers do not fit")
             need(not at.x.whole, "groups of planes are for floats")
-        else:
-            shapes(at, planes=(planes, width))
+        at.fit(n=planes, planes=at.planes.shape if at.planes.ndim == 3 else (planes, at.d))
         rising(at.starts, planes)
         need(at.order == "all" or classes_of(lists) > 1, "order dag needs one list per pair of classes")
-        float32_only(at, "centre", "answers", "rest")
         return Type(Kind.SCORES, lists)
 
     def run(self, at: At) -> NDArray[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,27 +12,44 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks, kernel_errors, packed_values, poisoned
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    features,
-    links_of,
-    need,
-    rising,
-    shape_flops,
-    shapes,
-    sound_degree,
-    sound_kernel,
-    vector_width,
-)
+from svmcompile.ir.node import At, Node, Result, Work, dims, need, rising, shape_flops
 from svmcompile.ir.walks import Paths, leaf_depths, path_evaluations, path_sums, paths, sound_path
 
 
+class KernelPath(Node):
+    """A tree whose tests are kernel values; how these are computed is the difference."""
+
+    __slots__ = ()
+    is_adaptive: ClassVar = True
+
+    @property
+    @abstractmethod
+    def is_given(self) -> bool:
+        """Does the caller compute the kernel, so that only the values met matter?"""
+
+    @abstractmethod
+    def paths(self, at: At, x: NDArray[Any]) -> Paths:
+        """The paths of rows."""
+
+    def run(self, at: At) -> NDArray[Any]:
+        path = self.paths(at, at.x)
+        sums = path_sums(path.leaf, path.met, at.starts, at.weights, at.bias)
+        return poisoned(path.met if self.is_given else at.x, sums.astype(at.x.dtype))
+
+    def work(self, at: At, rows: At | None) -> Work:
+        evaluations, tests = path_evaluations(at.picks, at.children), leaf_depths(at.children)
+        if rows is None:
+            met, levels = float(evaluations.max()), float(tests.max())
+        else:
+            parts = chunks(len(rows.x), len(at.vectors))
+            leaf = np.concatenate([self.paths(at, rows.x[part]).leaf for part in parts])
+            met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
+        per_value = 2 * at.x.width + shape_flops(at.shape, at.degree)
+        return Work(met, met * per_value + levels * (1 + 2 * at.out.width))
+
+
 @dataclass(frozen=True, slots=True)
-class PathSum(Node):
+class PathSum(KernelPath):
     """A tree whose tests are kernel values, and sums of the values met on the way to the leaf.
 
     From node 0 and level 0: value[level] = kernel(x, vectors[picks[node]]), or value[~pick] where
@@ -40,25 +58,23 @@ class PathSum(Node):
     """
 
     level: ClassVar = Level.MATH
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
-    vectors: Table  # [v, d]
-    picks: IndexTable  # [nodes]
-    thresholds: Table  # [nodes]
-    children: IndexTable  # [nodes, 2]: left, right
-    starts: IndexTable  # [leaves + 1]
-    weights: Table  # [coefficients, m]
-    bias: Table  # [leaves, m]
+    vectors: Table = field(metadata=dims("n d"))
+    picks: IndexTable = field(metadata=dims("nodes"))
+    thresholds: Table = field(metadata=dims("nodes"))
+    children: IndexTable = field(metadata=dims("nodes 2"))  # left, right
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    weights: Table = field(metadata=dims("coefficients scores"))
+    bias: Table = field(metadata=dims("leaves scores"))
     kernel: Kernel
 
     def result(self, at: At) -> Type:
-        sound_kernel(self.kernel)
-        return _path_result(at, vector_width(at))
+        return Type(Kind.SCORES, fit_path(at, at.vector_width))
 
     @property
     def shape(self) -> str:
-        return KERNEL_SHAPES[self.kernel.kind]
+        return self.kernel.shape
 
     @property
     def degree(self) -> int:
@@ -66,18 +82,10 @@ class PathSum(Node):
 
     @property
     def is_given(self) -> bool:
-        """Does the caller compute the kernel, so that only the values met matter?"""
         return self.kernel.kind == "precomputed"
 
     def paths(self, at: At, x: NDArray[Any]) -> Paths:
-        """The paths of rows."""
         return paths(self.kernel.values(x, at.vectors), at.picks, at.thresholds, at.children)
-
-    def run(self, at: At) -> NDArray[Any]:
-        return _path_run(at)
-
-    def work(self, at: At, rows: At | None) -> Work:
-        return _path_work(at, rows)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         kernel, errors = kernel_errors(self.kernel, at.x, at.vectors, a)
@@ -96,86 +104,45 @@ class PathSum(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class PackedPath(Node):
+class PackedPath(KernelPath):
     """`PathSum` with its kernel folded into the tables, as in `PackedSum`."""
 
     level: ClassVar = Level.MACHINE
     small_tables: ClassVar = {"vectors": ("int32",)}
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
-    vectors: Table
+    vectors: Table = field(metadata=dims("n d"))
     offsets: Table
-    picks: IndexTable
-    thresholds: Table
-    children: IndexTable
-    starts: IndexTable
-    weights: Table
-    bias: Table
+    picks: IndexTable = field(metadata=dims("nodes"))
+    thresholds: Table = field(metadata=dims("nodes"))
+    children: IndexTable = field(metadata=dims("nodes 2"))
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    weights: Table = field(metadata=dims("coefficients scores"))
+    bias: Table = field(metadata=dims("leaves scores"))
     shape: Shape
     degree: int
 
     def result(self, at: At) -> Type:
-        sound_degree(self.degree)
-        shapes(at, offsets=(len(at.vectors) if self.shape == "exp2" else 1,))
-        return _path_result(at, 1 if self.is_given else features(at))
+        offsets = len(at.vectors) if self.shape == "exp2" else 1
+        return Type(Kind.SCORES, fit_path(at, 1 if self.is_given else at.d, offsets=(offsets,)))
 
     @property
     def is_given(self) -> bool:
         return self.shape == "given"
 
     def paths(self, at: At, x: NDArray[Any]) -> Paths:
-        """The paths of rows."""
         values = packed_values(at, x, at.vectors, at.offsets).astype(x.dtype)
         return paths(values, at.picks, at.thresholds, at.children)
 
-    def run(self, at: At) -> NDArray[Any]:
-        return _path_run(at)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return _path_work(at, rows)
-
-
-def _path_result(at: At, width: int) -> Type:
-    """The type, for vectors of a width."""
-    nodes, vectors = len(links_of(at)), len(at.vectors)
+def fit_path(at: At, width: int, **shapes: tuple[int, ...]) -> int:
+    """Hold the tables of a path against each other, for vectors of a width; how many scores there are."""
     need(at.bias.ndim == 2 and at.bias.size > 0, "bias is missing")
-    leaves, m = at.bias.shape
-    coefficients = len(at.weights)
-    shapes(
-        at,
-        vectors=(vectors, width),
-        picks=(nodes,),
-        thresholds=(nodes,),
-        starts=(leaves + 1,),
-        weights=(coefficients, m),
-    )
-    rising(at.starts, coefficients)
-    sound_path(at.children, at.picks, at.starts, vectors)
-    return Type(Kind.SCORES, int(m))
-
-
-def _path_run(at: At) -> NDArray[Any]:
-    x = at.x
-    path = at.node.paths(at, x)
-    sums = path_sums(path.leaf, path.met, at.starts, at.weights, at.bias)
-    return poisoned(path.met if at.is_given else x, sums.astype(x.dtype))
-
-
-def _path_work(at: At, rows: At | None) -> Work:
-    evaluations = path_evaluations(at.picks, at.children)
-    tests = leaf_depths(at.children)
-    if rows is None:
-        met, levels = float(evaluations.max()), float(tests.max())
-    else:
-        leaf = _path_leaves(at, rows.x)
-        met, levels = float(evaluations[leaf].mean()), float(tests[leaf].mean())
-    per_value = 2 * at.x.width + shape_flops(at.shape, at.degree)
-    return Work(met, met * per_value + levels * (1 + 2 * at.out.width))
-
-
-def _path_leaves(at: At, x: NDArray[Any]) -> NDArray[np.intp]:
-    return np.concatenate([at.node.paths(at, x[part]).leaf for part in chunks(len(x), len(at.vectors))])
+    leaves, scores = at.bias.shape
+    at.fit(d=width, nodes=len(at.children), leaves=leaves, scores=scores, **shapes)
+    rising(at.starts, len(at.weights), "coefficients")
+    sound_path(at)
+    return int(scores)
 
 
 def _strays(

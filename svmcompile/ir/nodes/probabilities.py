@@ -6,7 +6,7 @@ Probabilities are numbers from 0 to 1, one per column; those of a row need not a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array
 from svmcompile.ir.kernel import LEAST, MOST, along_lines, sigmoid
-from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
-from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, need, pair_count, shapes
-from svmcompile.ir.pairs import couple, coupling_errors
+from svmcompile.ir.kinds import IndexTable, Kind, Table, Type, Value
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, dims, need
+from svmcompile.ir.pairs import couple, coupling_errors, pair_count
 
 SIGMOID_ROUNDINGS = 8  # of the exponential's factor, the sum, the quotient and the exponential itself
 COLUMNS = (Kind.SCORES, Kind.PROBABILITIES)
@@ -28,15 +28,14 @@ TYPICAL_SWEEPS = 5  # of the coupling; its stopping rule asks for few
 class Shifted(Node):
     """out = scores + by."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     scores: Value
-    by: Table  # [m]
+    by: Table = field(metadata=dims("columns"))
 
     def result(self, at: At) -> Type:
         need(at.scores.kind is Kind.SCORES, "needs scores")
-        shapes(at, by=(at.scores.width,))
+        at.fit(columns=at.scores.width)
         return at.scores
 
     def run(self, at: At) -> NDArray[Any]:
@@ -52,22 +51,20 @@ class Shifted(Node):
 class Sigmoid(Node):
     """out[j] = 1 / (1 + exp(slopes[j] scores[j] + offsets[j])), held within floor and 1 - floor."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     scores: Value
-    slopes: Table  # [m]
-    offsets: Table  # [m]
+    slopes: Table = field(metadata=dims("columns"))
+    offsets: Table = field(metadata=dims("columns"))
     floor: float
 
     def result(self, at: At) -> Type:
-        width = _columns(at, "scores").width
-        shapes(at, slopes=(width,), offsets=(width,))
+        width = _count_columns(at)
+        at.fit(columns=width)
         need(0 <= self.floor < 0.5, "the floor is not within 0 and a half")
         return Type(Kind.PROBABILITIES, width)
 
     def run(self, at: At) -> NDArray[Any]:
-        z = at.slopes * at.scores + at.offsets
-        return sigmoid(z, self.floor)
+        return sigmoid(at.slopes * at.scores + at.offsets, self.floor)
 
     def work(self, at: At, rows: At | None) -> Work:
         return Work(0, at.out.width * (SHAPE_FLOPS["exp2"] + 6))
@@ -77,11 +74,8 @@ class Sigmoid(Node):
         slopes, offsets = at.slopes, at.offsets
         product = np.abs(slopes * scores.value)
         z = slopes * scores.value + offsets
-        error = (
-            np.abs(slopes) * scores.error
-            + a.u * (3 * product + 2 * np.abs(offsets) + 3 * np.abs(z))
-            + a.tiny
-        )
+        rounding = a.u * (3 * product + 2 * np.abs(offsets) + 3 * np.abs(z)) + a.tiny
+        error = np.abs(slopes) * scores.error + rounding
         moved = sigmoid(z - error, self.floor) - sigmoid(z + error, self.floor)
         return value, moved + (a.exp_error + SIGMOID_ROUNDINGS * a.u) * value + a.smallest, False
 
@@ -93,17 +87,16 @@ class Isotonic(Node):
     Its knots stand from starts[j] to starts[j + 1] - 1, two or more, and rise; so do levels, or they fall.
     """
 
-    level: ClassVar = Level.BOTH
     out: Value
     scores: Value
-    starts: IndexTable  # [m + 1]
-    knots: Table  # [knots]
-    levels: Table  # [knots], from 0 to 1
+    starts: IndexTable = field(metadata=dims("columns+1"))
+    knots: Table = field(metadata=dims("knots"))
+    levels: Table = field(metadata=dims("knots"))  # from 0 to 1
 
     def result(self, at: At) -> Type:
-        width, starts = _columns(at, "scores").width, at.starts.astype(np.int64)
+        width, starts = _count_columns(at), at.starts.astype(np.int64)
         knots, levels = at.knots, at.levels
-        shapes(at, starts=(width + 1,), levels=knots.shape)
+        at.fit(columns=width)
         need(starts[0] == 0 and starts[-1] == len(knots), "starts do not cover the knots")
         need(bool((np.diff(starts) >= 2).all()), "a column has fewer than two knots")
         need(bool(((levels >= 0) & (levels <= 1)).all()), "a level is not a probability")
@@ -115,12 +108,9 @@ class Isotonic(Node):
         return Type(Kind.PROBABILITIES, width)
 
     def run(self, at: At) -> NDArray[Any]:
-        scores, starts = at.scores, at.starts
-        knots, levels = at.knots, at.levels
-        columns = []
-        for column, (start, stop) in enumerate(pairwise(starts)):
-            columns.append(along_lines(scores[:, column], knots[start:stop], levels[start:stop]))
-        return np.stack(columns, axis=1).astype(scores.dtype)
+        parts = zip(at.scores.T, pairwise(at.starts), strict=True)
+        columns = [along_lines(scores, at.knots[i:j], at.levels[i:j]) for scores, (i, j) in parts]
+        return np.stack(columns, axis=1).astype(at.scores.dtype)
 
     def work(self, at: At, rows: At | None) -> Work:
         tests = np.ceil(np.log2(np.diff(at.starts.astype(np.float64)))).sum()
@@ -134,9 +124,8 @@ class Isotonic(Node):
             own, heights = knots[start:stop], levels[start:stop]
             x = np.clip(scores.value[:, column], own[0], own[-1])
             reach = scores.error[:, column] + 4 * a.u * (np.abs(x) + np.abs(own).max()) + a.tiny
-            error[:, column] = np.abs(
-                along_lines(x + reach, own, heights) - along_lines(x - reach, own, heights)
-            )
+            high, low = (along_lines(end, own, heights) for end in (x + reach, x - reach))
+            error[:, column] = np.abs(high - low)
         return value, error + 8 * a.u + a.tiny, False
 
 
@@ -148,25 +137,22 @@ class Density(Node):
     score < marks[i], and 0 where the score is the last mark itself.
     """
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     score: Value
-    marks: Table  # [n], in rising order
+    marks: Table = field(metadata=dims("n"))  # in rising order
 
     def result(self, at: At) -> Type:
         need(at.score == Type(Kind.SCORES, 1), "needs one score")
-        marks = at.marks
-        need(marks.ndim == 1 and marks.size > 0, "no marks")
-        need(bool((np.diff(marks) >= 0).all()), "marks do not rise")
+        at.fit()
+        need(at.marks.size > 0, "no marks")
+        need(bool((np.diff(at.marks) >= 0).all()), "marks do not rise")
         return Type(Kind.PROBABILITIES, 2)
 
     def run(self, at: At) -> NDArray[Any]:
         score, marks = at.score, at.marks
         count = len(marks)
-        above = (
-            np.searchsorted(marks[1:], score[:, 0], side="right") + 1
-        )  # the first mark, from 1 on, above
+        above = np.searchsorted(marks[1:], score[:, 0], side="right") + 1  # the first mark above, from 1
         inlier = np.where(above < count, above / count, 0.0)
         inlier = np.where(score[:, 0] > marks[-1], MOST, np.where(score[:, 0] < marks[0], LEAST, inlier))
         inlier = np.where(np.isnan(score[:, 0]), np.nan, inlier)
@@ -184,7 +170,6 @@ class Density(Node):
 class Complement(Node):
     """1 - p and p, for each column p in turn."""
 
-    level: ClassVar = Level.BOTH
     flops: ClassVar = 1
     out: Value
     chances: Value
@@ -205,7 +190,7 @@ class Complement(Node):
 class Shares(Node):
     """Each of `groups` runs of columns divided by its sum; `empty` everywhere where that is zero."""
 
-    level: ClassVar = Level.BOTH
+    flops: ClassVar = 2
     out: Value
     chances: Value
     groups: int
@@ -222,13 +207,9 @@ class Shares(Node):
         empty = parts.dtype.type(self.empty)
         return np.asarray(np.where(total != 0, parts / total, empty).reshape(p.shape))
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return Work(0, 2 * at.chances.width)
-
     def error(self, at: At, a: Arithmetic) -> Result:
         """p / s moves by (e + (p / s) sum of e) / s; where rounding can make s zero there is no bound."""
-        value = self.value(at)
-        p = at.chances
+        value, p = self.value(at), at.chances
         parts, errors, shares = (_grouped(array, self.groups) for array in (p.value, p.error, value))
         total, slip = parts.sum(axis=2, keepdims=True), errors.sum(axis=2, keepdims=True)
         columns = parts.shape[2]
@@ -242,7 +223,6 @@ class Shares(Node):
 class Mean(Node):
     """The mean of `groups` runs of columns."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     chances: Value
     groups: int
@@ -273,16 +253,13 @@ class Couple(Node):
     Wu, Lin and Weng's second method (JMLR 5, 2004), with LIBSVM's own sweeps and stopping rule.
     """
 
-    level: ClassVar = Level.BOTH
     out: Value
     pairs: Value
     n_classes: int
 
     def result(self, at: At) -> Type:
-        need(
-            _count_probabilities(at, "pairs") == pair_count(self.n_classes),
-            "needs one probability per pair",
-        )
+        pairs = _count_probabilities(at, "pairs")
+        need(pairs == pair_count(self.n_classes), "needs one probability per pair")
         return Type(Kind.PROBABILITIES, self.n_classes)
 
     def run(self, at: At) -> NDArray[Any]:
@@ -314,11 +291,10 @@ def _grouped(array: NDArray[Any], groups: int) -> NDArray[Any]:
     return array.reshape(len(array), groups, -1)
 
 
-def _columns(at: At, field: str) -> Type:
-    """Scores, or probabilities that stand for them."""
-    given: Type = getattr(at, field)
-    need(given.kind in COLUMNS, f"%{getattr(at.node, field)} is neither scores nor probabilities")
-    return given
+def _count_columns(at: At) -> int:
+    """Of scores, or probabilities that stand for them."""
+    need(at.scores.kind in COLUMNS, f"%{at.node.scores} is neither scores nor probabilities")
+    return int(at.scores.width)
 
 
 def _count_probabilities(at: At, field: str) -> int:

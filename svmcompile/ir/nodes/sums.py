@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,102 +12,83 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, kernel_errors, packed_values, poisoned, shaped, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.layout import inverted_problems, stored_vectors, vectors_and_lanes
-from svmcompile.ir.node import (
-    At,
-    Node,
-    Result,
-    Work,
-    class_counts,
-    features,
-    float32_only,
-    kernel_sum_flops,
-    need,
-    pair_count,
-    shape_flops,
-    shapes,
-    sound_degree,
-    sound_kernel,
-    sum_count,
-    vector_width,
-)
-from svmcompile.ir.pairs import pair_sums
+from svmcompile.ir.layout import check_inverted, filled_up, rows_of, stored_vectors, vectors_and_lanes
+from svmcompile.ir.node import At, Node, Result, Work, dims, kernel_sum_flops, need, shape_flops
+from svmcompile.ir.pairs import class_counts, pair_count, pair_sums
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSum(Node):
-    """out[j] = bias[j] + sum_i weights[j, i] * kernel(x, vectors[i])."""
+class KernelSums(Node):
+    """Weighted sums of kernel values; which of them a sum weighs is the difference."""
 
+    __slots__ = ()
     level: ClassVar = Level.MATH
     sums_kernels: ClassVar = True
-    out: Value
-    x: Value
-    vectors: Table  # [n, d]
-    weights: Table  # [m, n]
-    bias: Table  # [m]
-    kernel: Kernel
 
-    def result(self, at: At) -> Type:
-        sound_kernel(self.kernel)
-        n, m = at.vectors.shape[0], sum_count(at)
-        shapes(at, vectors=(n, vector_width(at)), weights=(m, n), bias=(m,))
-        return Type(Kind.SCORES, m)
+    @abstractmethod
+    def over(self, kernel: Floats, weights: Floats) -> Any:
+        """Weighted sums of kernel values."""
 
     def run(self, at: At) -> NDArray[Any]:
-        values = self.kernel.values(at.x, at.vectors)
-        return poisoned(_met(at, values), values @ at.weights.T + at.bias)
-
-    def over(self, kernel: Array, weights: Array) -> Array:
-        """Weighted sums of kernel values."""
-        return np.asarray(kernel @ weights.T)
+        values = at.kernel.values(at.x, at.vectors)
+        met = values if at.kernel.kind == "precomputed" else at.x
+        return poisoned(met, self.over(values, at.weights) + at.bias)
 
     def work(self, at: At, rows: At | None) -> Work:
         n, d = at.vectors.shape
-        return Work(n, kernel_sum_flops(self.kernel, n, d, len(at.weights)))
+        return Work(n, kernel_sum_flops(at.kernel, n, d, len(at.weights)))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        return _sum_error(at, a, self.over)
+        kernel, error = kernel_errors(at.kernel, at.x, at.vectors, a)
+        value = self.over(kernel, at.weights) + at.bias
+
+        def by_size(sizes: Array) -> Array:
+            return self.over(sizes, np.abs(at.weights))
+
+        return value, summing_error(kernel, error, by_size, value, at.bias, a), False
 
 
 @dataclass(frozen=True, slots=True)
-class PairSum(Node):
+class KernelSum(KernelSums):
+    """out[j] = bias[j] + sum_i weights[j, i] * kernel(x, vectors[i])."""
+
+    out: Value
+    x: Value
+    vectors: Table = field(metadata=dims("n d"))
+    weights: Table = field(metadata=dims("m n"))
+    bias: Table = field(metadata=dims("m"))
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        at.fit(d=at.vector_width)
+        return Type(Kind.SCORES, at.m)
+
+    def over(self, kernel: Floats, weights: Floats) -> Any:
+        return kernel @ weights.T
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum(KernelSums):
     """One sum per pair of classes (i < j) over the vectors of the two, kernel values shared.
 
     out[i, j] = bias[i, j] + sum_{v in i} weights[j - 1, v] k(x, v) + sum_{v in j} weights[i, v] k(x, v)
     """
 
-    level: ClassVar = Level.MATH
-    sums_kernels: ClassVar = True
     out: Value
     x: Value
-    vectors: Table  # [n, d], grouped by class
-    weights: Table  # [k - 1, n]
-    bias: Table  # [k (k - 1) / 2]
+    vectors: Table = field(metadata=dims("n d"))  # grouped by class
+    weights: Table = field(metadata=dims("k-1 n"))
+    bias: Table = field(metadata=dims("pairs"))
     counts: tuple[int, ...]  # vectors per class
     kernel: Kernel
 
     def result(self, at: At) -> Type:
-        sound_kernel(self.kernel)
         class_counts(self.counts)
-        k, n = len(self.counts), sum(self.counts)
-        shapes(at, vectors=(n, vector_width(at)), weights=(k - 1, n), bias=(pair_count(k),))
+        k = len(self.counts)
+        at.fit(d=at.vector_width, n=sum(self.counts), k=k, pairs=pair_count(k))
         return Type(Kind.SCORES, pair_count(k))
 
-    def run(self, at: At) -> NDArray[Any]:
-        values = self.kernel.values(at.x, at.vectors)
-        sums = pair_sums(values, at.weights.T, self.counts)
-        return poisoned(_met(at, values), sums + at.bias)
-
-    def over(self, kernel: Array, weights: Array) -> Array:
-        """Weighted sums of kernel values."""
-        return pair_sums(kernel, weights.T, self.counts).astype(np.float64)
-
-    def work(self, at: At, rows: At | None) -> Work:
-        n, d = at.vectors.shape
-        return Work(n, kernel_sum_flops(self.kernel, n, d, len(at.weights)))
-
-    def error(self, at: At, a: Arithmetic) -> Result:
-        return _sum_error(at, a, self.over)
+    def over(self, kernel: Floats, weights: Floats) -> Any:
+        return pair_sums(kernel, weights.T, self.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +99,14 @@ class Prepare(Node):
     flops: ClassVar = 2
     out: Value
     x: Value
-    shift: Table  # [d]
-    factor: Table  # [d]
+    shift: Table = field(metadata=dims("d", "float32"))
+    factor: Table = field(metadata=dims("d"))
     limit: float
 
     def result(self, at: At) -> Type:
-        width = features(at)
-        shapes(at, shift=(width,), factor=(width,))
-        float32_only(at, "shift")
+        at.fit()
         need(self.limit > 0, "limit must be above zero")
-        return Type(Kind.FEATURES, width)
+        return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
         x = at.x
@@ -150,29 +129,22 @@ class PackedSum(Node):
     small_tables: ClassVar = {"vectors": ("int32",)}
     out: Value
     x: Value
-    vectors: Table  # [n, d]; [n, 1] int32 for "given"
-    offsets: Table  # [n] for "exp2", else [1]: the kernel's constant
-    weights: Table  # [n, m] or [n, k - 1]
-    bias: Table  # [sums]
+    vectors: Table = field(metadata=dims("n d"))  # [n, 1] int32 for "given"
+    offsets: Table = field(metadata=dims("n"))  # for "exp2", else [1]: the kernel's constant
+    weights: Table = field(metadata=dims("n columns"))  # m, or k - 1
+    bias: Table = field(metadata=dims("m"))
     counts: tuple[int, ...]
     shape: Shape
     degree: int  # of "power"
 
     def result(self, at: At) -> Type:
-        sound_degree(self.degree)
-        n, sums, k = at.vectors.shape[0], sum_count(at), len(self.counts)
+        n, k = at.vectors.shape[0], len(self.counts)
         if self.counts:
             class_counts(self.counts)
-            need(sum(self.counts) == n and sums == pair_count(k), "counts do not fit the tables")
-        width = 1 if self.shape == "given" else features(at)
-        shapes(
-            at,
-            vectors=(n, width),
-            weights=(n, k - 1 if k else sums),
-            bias=(sums,),
-            offsets=(n if self.shape == "exp2" else 1,),
-        )
-        return Type(Kind.SCORES, sums)
+            need(sum(self.counts) == n and at.m == pair_count(k), "counts do not fit the tables")
+        d, offsets = 1 if self.shape == "given" else at.d, n if self.shape == "exp2" else 1
+        at.fit(d=d, offsets=(offsets,), columns=k - 1 if k else at.m)
+        return Type(Kind.SCORES, at.m)
 
     def run(self, at: At) -> NDArray[Any]:
         weights = at.weights.astype(np.float64)
@@ -187,60 +159,84 @@ class PackedSum(Node):
         return Work(n, n * (2 * d + per_vector))
 
 
-@dataclass(frozen=True, slots=True)
-class TiledSum(Node):
-    """`PackedSum` with its vectors in blocks of lanes, for processors with vector instructions.
+class BlockedSum(Node):
+    """A kernel sum whose weights lie in blocks of lanes; how vectors are stored is the difference.
 
-    Few weights per vector: weights are [blocks, m, lanes] and each class fills
-    whole blocks. More: weights are [vectors, m filled up to lanes]. Vectors that
-    fill up a block have weight zero. x comes from `Prepare`.
+    Few weights per vector: weights are [blocks, columns, lanes] and each class fills
+    whole blocks. More: weights are [vectors, columns filled up to lanes].
     """
 
+    __slots__ = ()
     level: ClassVar = Level.MACHINE
+
+    def fit(self, at: At, vectors: int, lanes: int, **shapes: tuple[int, ...]) -> Type:
+        """Hold counts and tables against so many vectors, what fills up included."""
+        k = len(at.counts)
+        need(k >= 1 and min(at.counts) >= 0, "counts make no sense")
+        need(k == 1 or at.m == pair_count(k), "counts do not fit the tables")
+        need(sum(at.counts) <= vectors, "more vectors counted than stored")
+        columns = k - 1 if k > 1 else at.m
+        by_lane = (vectors // lanes, columns, lanes)
+        weights = by_lane if at.weights.ndim == 3 else (vectors, filled_up(columns, lanes))
+        at.fit(weights=weights, offsets=(vectors if at.shape == "exp2" else 1,), **shapes)
+        return Type(Kind.SCORES, at.m)
+
+    def sums(self, at: At, values: Floats) -> Floats:
+        """The sums of kernel values [rows, vectors], what fills up blocks included."""
+        weights, counts = at.weights.astype(np.float64), list(at.counts)
+        vectors, lanes = vectors_and_lanes(weights)
+        if weights.ndim == 3:
+            weights = rows_of(weights)
+            counts = [filled_up(count, lanes) for count in counts]
+        counts[-1] += vectors - sum(counts)
+        if len(counts) > 1:
+            sums = pair_sums(values, weights, tuple(counts))
+        else:
+            sums = (values @ weights)[:, : len(at.bias)]
+        return np.asarray(sums + at.bias)
+
+    @abstractmethod
+    def product_flops(self, at: At) -> int:
+        """Flops of all dot products."""
+
+    def work(self, at: At, rows: At | None) -> Work:
+        n, columns = sum(at.counts), len(at.counts) - 1 or at.out.width
+        return Work(n, self.product_flops(at) + n * (shape_flops(at.shape, at.degree) + 2 * columns))
+
+
+@dataclass(frozen=True, slots=True)
+class TiledSum(BlockedSum):
+    """`PackedSum` with its vectors in blocks of lanes, for processors with vector instructions.
+
+    Vectors that fill up a block have weight zero. x comes from `Prepare`.
+    """
+
     small_tables: ClassVar = {"vectors": ("float16",)}
     out: Value
     x: Value
-    vectors: Table  # [blocks, d, lanes]
-    offsets: Table  # [blocks * lanes] for "exp2", else [1]
+    vectors: Table = field(metadata=dims("blocks d lanes"))
+    offsets: Table = field(metadata=dims("vectors"))  # for "exp2", else [1]
     weights: Table
-    bias: Table  # [sums]
+    bias: Table = field(metadata=dims("m"))
     counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
     shape: Shape
     degree: int
 
     def result(self, at: At) -> Type:
-        d, sums, k = features(at), at.bias.shape[0], len(self.counts)
         need(at.vectors.ndim == 3, "vectors are not in blocks")
         blocks, _, lanes = at.vectors.shape
-        columns = k - 1 if k > 1 else sums
-        need(k >= 1 and min(self.counts) >= 0 and self.degree >= 0, "counts or degree make no sense")
-        need(k == 1 or sums == pair_count(k), "counts do not fit the tables")
-        need(sum(self.counts) <= blocks * lanes, "more vectors counted than stored")
-        by_lane = at.weights.ndim == 3
-        weights = (blocks, columns, lanes) if by_lane else (blocks * lanes, columns + -columns % lanes)
-        shapes(
-            at,
-            vectors=(blocks, d, lanes),
-            weights=weights,
-            offsets=(blocks * lanes,) if self.shape == "exp2" else (1,),
-            bias=(sums,),
-        )
-        return Type(Kind.SCORES, sums)
+        return self.fit(at, blocks * lanes, lanes)
 
     def run(self, at: At) -> NDArray[Any]:
-        blocks, d, lanes = at.vectors.shape
-        vectors = at.vectors.transpose(0, 2, 1).reshape(blocks * lanes, d).astype(at.x.dtype)
-        values = packed_values(at, at.x, vectors, at.offsets)
-        return poisoned(at.x, _blocked_sums(at, values).astype(at.x.dtype))
+        values = packed_values(at, at.x, rows_of(at.vectors).astype(at.x.dtype), at.offsets)
+        return poisoned(at.x, self.sums(at, values).astype(at.x.dtype))
 
-    def work(self, at: At, rows: At | None) -> Work:
-        n, columns = sum(self.counts), len(self.counts) - 1 or at.out.width
-        per_vector = shape_flops(self.shape, self.degree) + 2 * columns
-        return Work(n, n * (2 * at.x.width + per_vector))
+    def product_flops(self, at: At) -> int:
+        return sum(self.counts) * 2 * at.x.width
 
 
 @dataclass(frozen=True, slots=True)
-class SparseSum(Node):
+class SparseSum(BlockedSum):
     """`TiledSum` over vectors that are mostly zeros, stored by feature: who has it, and how much.
 
     t_i = z . vectors[i] + offsets[i] with z = x * factor, held within +-limit; x is the row as it comes.
@@ -251,18 +247,17 @@ class SparseSum(Node):
     `values`. Weights and offsets are as in `TiledSum`; lanes of one make plain code.
     """
 
-    level: ClassVar = Level.MACHINE
     out: Value
     x: Value
-    factor: Table  # [d], or [1] for all features
+    factor: Table = field(metadata=dims("d"))  # or [1] for all features
     marks: IndexTable  # [d / 32]
     ranks: IndexTable  # [d / 32]
     starts: IndexTable  # [segments, features that occur + 1]
-    indices: IndexTable  # [entries]
-    values: Table  # [entries]
-    offsets: Table  # [vectors] for "exp2", else [1]
-    weights: Table  # [blocks, m, lanes] or [vectors, m filled up to lanes]
-    bias: Table  # [sums]
+    indices: IndexTable = field(metadata=dims("entries"))
+    values: Table = field(metadata=dims("entries"))
+    offsets: Table = field(metadata=dims("vectors"))  # for "exp2", else [1]
+    weights: Table
+    bias: Table = field(metadata=dims("m"))
     counts: tuple[int, ...]  # vectors per class, or one number; without what fills up
     shape: Shape
     degree: int
@@ -270,68 +265,19 @@ class SparseSum(Node):
     limit: float
 
     def result(self, at: At) -> Type:
-        d, sums, k = features(at), sum_count(at), len(self.counts)
-        need(k >= 1 and min(self.counts) >= 0, "counts make no sense")
-        sound_degree(self.degree)
-        need(k == 1 or sums == pair_count(k), "counts do not fit the tables")
         need(self.limit > 0, "limit must be above zero")
         vectors, lanes = vectors_and_lanes(at.weights)
-        columns = k - 1 if k > 1 else sums
-        by_lane = at.weights.ndim == 3
-        need(sum(self.counts) <= vectors, "more vectors counted than stored")
         need(self.segment > 0 and self.segment % lanes == 0, f"segment {self.segment} has no whole blocks")
-        shapes(
-            at,
-            factor=(d,) if at.factor.size > 1 else (1,),
-            weights=(vectors // lanes, columns, lanes)
-            if by_lane
-            else (vectors, columns + -columns % lanes),
-            offsets=(vectors,) if self.shape == "exp2" else (1,),
-            values=at.indices.shape,
-        )
-        for problem in inverted_problems(at, d, vectors):
-            raise ValueError(problem)
-        return Type(Kind.SCORES, sums)
+        found = self.fit(at, vectors, lanes, factor=(at.d if at.factor.size > 1 else 1,))
+        check_inverted(at, at.d, vectors)
+        return found
 
     def run(self, at: At) -> NDArray[Any]:
         x, limit = at.x, at.x.dtype.type(self.limit)
         z = np.clip(x * at.factor, -limit, limit)
         t = (stored_vectors(at, x.shape[1]) @ z.T).T + at.offsets
-        return poisoned(x, _blocked_sums(at, shaped(at, z, t)).astype(x.dtype))
+        return poisoned(x, self.sums(at, shaped(at, z, t)).astype(x.dtype))
 
-    def work(self, at: At, rows: At | None) -> Work:
+    def product_flops(self, at: At) -> int:
         """For a row that has every feature; one with fewer skips the entries of the others."""
-        n, columns = sum(self.counts), len(self.counts) - 1 or at.out.width
-        per_vector = shape_flops(self.shape, self.degree) + 2 * columns
-        return Work(n, 2 * int(at.values.size) + n * per_vector)
-
-
-def _sum_error(at: At, a: Arithmetic, over: Callable[[Array, Array], Array]) -> Result:
-    """The error of sums of kernel values; `over` weighs these."""
-    kernel, error = kernel_errors(at.kernel, at.x, at.vectors, a)
-    value = over(kernel, at.weights) + at.bias
-
-    def by_size(sizes: Array) -> Array:
-        return over(sizes, np.abs(at.weights))
-
-    return value, summing_error(kernel, error, by_size, value, at.bias, a), False
-
-
-def _met(at: At, values: Floats) -> Floats:
-    """What must be finite: the row, or the kernel values that were taken from it."""
-    return values if at.kernel.kind == "precomputed" else at.x
-
-
-def _blocked_sums(at: At, values: Floats) -> Floats:
-    """The sums of kernel values [rows, vectors], what fills up blocks included."""
-    weights, counts = at.weights.astype(np.float64), list(at.counts)
-    vectors, lanes = vectors_and_lanes(weights)
-    if weights.ndim == 3:
-        weights = weights.transpose(0, 2, 1).reshape(vectors, -1)
-        counts = [count + -count % lanes for count in counts]
-    counts[-1] += vectors - sum(counts)
-    if len(counts) > 1:
-        sums = pair_sums(values, weights, tuple(counts))
-    else:
-        sums = (values @ weights)[:, : len(at.bias)]
-    return np.asarray(sums + at.bias)
+        return 2 * int(at.values.size)

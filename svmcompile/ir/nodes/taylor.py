@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import layout
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
-from svmcompile.ir.layout import (
-    LAST,
-    column_lanes,
-    cube_size,
-    filled_up,
-    grouped_size,
-    packed_cubes,
-    packed_squares,
-    pyramid_rows,
-    pyramid_size,
-    sides_of,
-    square_size,
-    triangle_rows,
-)
-from svmcompile.ir.node import (
-    At,
-    LaidOut,
-    Node,
-    Result,
-    Work,
-    features,
-    float32_only,
-    leaf_count,
-    need,
-    not_below_zero,
-    shapes,
-    standing_for,
-    value_at,
-)
+from svmcompile.ir.node import At, LaidOut, Node, Result, Work, dims, need, standing_for, value_at
 from svmcompile.ir.nodes.features import Scale
 from svmcompile.ir.nodes.trees import OneLeaf, PlaneRoute
 from svmcompile.ir.polynomials import taylor_flops, taylor_orders
@@ -73,26 +45,26 @@ class TaylorSum(Node):
     |h|^2 and products of x less those of c for products of h; gaps and margins are wide enough for that.
     """
 
-    level: ClassVar = Level.BOTH
     certificate: ClassVar = "polynomials"
+    is_sign: ClassVar = True
     is_adaptive: ClassVar = True
     has_orders: ClassVar = True
     out: Value
     x: Value
     leaf: Value
     exact: Lazy
-    centres: Table  # [leaves, d], float32 numbers
-    constants: Table  # [leaves]
-    slopes: Table  # [leaves, d]
-    axes: Table  # [leaves, r, d], orthonormal rows; a zero where y is h
-    squares: Table  # [leaves, r (r + 1) / 2], lower triangle row by row; below order 2 a zero
-    cubes: Table  # [leaves, r (r + 1) (r + 2) / 6], a larger triangle for each c; below order 3 a zero
-    middles: Table  # [leaves]; without axes a zero
-    loose: Table  # [order - 1, leaves, 4]; without axes a zero
-    steps: Table  # [leaves], cells per unit of u
-    gaps: Table  # [order, leaves, cells, 2]
-    margins: Table  # [order, leaves]
-    bias: Table  # [1]
+    centres: Table = field(metadata=dims("leaves d", "float32"))
+    constants: Table = field(metadata=dims("leaves"))
+    slopes: Table = field(metadata=dims("leaves d"))
+    axes: Table = field(metadata=dims("leaves r d"))  # orthonormal rows; a zero where y is h
+    squares: Table = field(metadata=dims("leaves triangle"))  # row by row, lower; below order 2 a zero
+    cubes: Table = field(metadata=dims("leaves pyramid"))  # a larger triangle for each c; or a zero
+    middles: Table = field(metadata=dims("leaves"))  # without axes a zero
+    loose: Table = field(metadata=dims("orders-1 leaves 4", "bound"))  # without axes a zero
+    steps: Table = field(metadata=dims("leaves"))  # cells per unit of u
+    gaps: Table = field(metadata=dims("orders leaves cells 2", "bound"))
+    margins: Table = field(metadata=dims("orders leaves", "bound"))
+    bias: Table = field(metadata=dims("1"))
     gates: tuple[float, ...]  # one fewer than orders
     gamma: float
     slack: float = 0.0  # keeps z from being too small by rounding
@@ -100,49 +72,31 @@ class TaylorSum(Node):
     fades: bool = True  # whether there is a factor exp(-u)
 
     def result(self, at: At) -> Type:
-        exact = at.exact
-        need((exact.kind, exact.width) == (Kind.SCORES, 1), f"%{self.exact} is not one score")
-        leaves, d = leaf_count(at), features(at)
+        need(at.exact == Type(Kind.SCORES, 1), f"%{self.exact} is not one score")
         need(math.isfinite(self.gamma) and self.gamma >= 0, "gamma makes no sense")
         need(0 <= self.slack < 1, "slack makes no sense")
         need(at.gaps.ndim == 4 and at.gaps.size > 0, "gaps are missing")
-        orders, _, cells, _ = at.gaps.shape
+        orders = len(at.gaps)
         need(orders in (1, 2, 3), f"order {orders} is none of 1, 2 and 3")
         need(len(self.gates) == orders - 1, f"{len(self.gates)} gates between {orders} orders")
         need(all(math.isfinite(gate) and gate >= 0 for gate in self.gates), "gates make no sense")
         own = at.axes.ndim > 1 and orders > 1
-        need(
-            not self.sparse or (leaves == 1 and (own or orders == 1)),
-            "sparse rows need one centre, and axes",
-        )
+        fit = not self.sparse or (at.leaves == 1 and (own or orders == 1))
+        need(fit, "sparse rows need one centre, and axes")
         need(self.fades or not self.sparse, "sparse rows are for sums that fade")
-        r = at.axes.shape[1] if own else d
-        shapes(
-            at,
-            centres=(leaves, d),
-            constants=(leaves,),
-            slopes=(leaves, d),
-            axes=(leaves, r, d) if own else (1,),
-            squares=(leaves, r * (r + 1) // 2) if orders > 1 else (1,),
-            cubes=(leaves, r * (r + 1) * (r + 2) // 6) if orders > 2 else (1,),
-            middles=(leaves,) if own else (1,),
-            loose=(orders - 1, leaves, 4) if own else (1,),
-            steps=(leaves,),
-            gaps=(orders, leaves, cells, 2),
-            margins=(orders, leaves),
-            bias=(1,),
-        )
-        float32_only(at, "centres")
+        r = at.axes.shape[1] if own else at.d
+        absent = [] if own else ["axes", "middles", "loose"]
+        absent += ["squares", "cubes"][orders - 1 :]
+        pyramid = r * (r + 1) * (r + 2) // 6
+        at.fit(orders=orders, triangle=r * (r + 1) // 2, pyramid=pyramid, **dict.fromkeys(absent, (1,)))
         need(bool((at.steps > 0).all()), "steps are not above zero")
-        not_below_zero(at, "gaps", "margins", "loose")
         return Type(Kind.SCORES, 1)
 
     def run(self, at: At) -> NDArray[Any]:
-        x = at.x
-        found = taylor_orders(at, x, at.leaf)
-        score = found.scores[np.arange(len(x)), found.sure.argmax(axis=1)]
+        found = taylor_orders(at, at.x, at.leaf)
+        score = found.scores[np.arange(len(at.x)), found.sure.argmax(axis=1)]
         out = np.where(found.sure.any(axis=1), score, at.exact[:, 0])
-        return out[:, None].astype(x.dtype)
+        return out[:, None].astype(at.x.dtype)
 
     def work(self, at: At, rows: At | None) -> Work:
         upto = taylor_flops(at)
@@ -151,14 +105,9 @@ class TaylorSum(Node):
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         return np.asarray(_settled_last(rows)[0] == len(rows.margins))
 
-    def gives_sign(self, types: Mapping[str, Type]) -> bool:
-        return True
-
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        sure = taylor_orders(at, at.x.value, at.leaf.value).sure
-        decided = sure.any(axis=1, keepdims=True)
-        return value, np.where(decided, 0.0, at.exact.error), False
+        decided = taylor_orders(at, at.x.value, at.leaf.value).sure.any(axis=1, keepdims=True)
+        return self.value(at), np.where(decided, 0.0, at.exact.error), False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +124,24 @@ class TiledTaylor(LaidOut):
     """
 
     level: ClassVar = Level.MACHINE
+    is_sign: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    shift: Table  # [P]
-    factor: Table  # [P]
-    offset: Table  # [P]
+    shift: Table = field(metadata=dims("P"))
+    factor: Table = field(metadata=dims("P"))
+    offset: Table = field(metadata=dims("P"))
     planes: Table
     thresholds: Table  # one per plane and what fills up
     children: IndexTable  # [planes, 2]
     sides: IndexTable  # [fours of planes, 16], sets of leaves as bits; a zero where there are none
-    centres: Table  # [leaves, P]
+    centres: Table = field(metadata=dims("leaves P"))
     constants: Table
-    slopes: Table  # [leaves, P]
+    slopes: Table = field(metadata=dims("leaves P"))
     axes: Table  # [leaves, rows of axes, P]; a zero where y is h
-    squares: Table  # [leaves, numbers]
-    cubes: Table  # [leaves, numbers]
+    squares: Table = field(metadata=dims("leaves numbers"))
+    cubes: Table = field(metadata=dims("leaves numbers"))
     middles: Table
     loose: Table
     steps: Table
@@ -206,28 +156,21 @@ class TiledTaylor(LaidOut):
     fades: bool = True  # as in `TaylorSum`
 
     def result(self, at: At) -> Type:
-        d, lanes, leaves = features(at), self.lanes, len(at.centres)
+        d, lanes, leaves = at.d, self.lanes, len(at.centres)
         need(lanes > 0 and 0 <= self.rank <= d, "lanes or axes make no sense")
-        full, width = filled_up(d, lanes), self.rank or d
-        shapes(
-            at,
-            shift=(full,),
-            factor=(full,),
-            offset=(full,),
-            centres=(leaves, full),
-            slopes=(leaves, full),
-            squares=(leaves, square_size(width, lanes)) if self.gates else (1,),
-            cubes=(leaves, cube_size(width, lanes)) if len(self.gates) > 1 else (1,),
-        )
+        full, width = layout.filled_up(d, lanes), self.rank or d
+        squares = (leaves, layout.square_size(width, lanes)) if self.gates else (1,)
+        cubes = (leaves, layout.cube_size(width, lanes)) if len(self.gates) > 1 else (1,)
+        at.fit(P=full, leaves=leaves, squares=squares, cubes=cubes)
         axes = at.axes.shape
         need(not self.rank or (axes[0], axes[2:]) == (leaves, (full,)), "axes are not filled up")
-        told = self.told(at)
-        need(told.leaf == Type(Kind.INDEX, leaves), "leaves and planes do not fit")
+        plain = self.unpack(at)
+        need(plain.leaf == Type(Kind.INDEX, leaves), "leaves and planes do not fit")
         if at.planes.ndim == 3:
-            need(np.array_equal(at.sides, sides_of(at.children)), "sides do not fit")
-        return TaylorSum.result(told.node, told)
+            need(np.array_equal(at.sides, layout.sides_of(at.children)), "sides do not fit")
+        return TaylorSum.result(plain.node, plain)
 
-    def told(self, at: At) -> At:
+    def unpack(self, at: At) -> At:
         return self._parts(at)[-1]
 
     def work(self, at: At, rows: At | None) -> Work:
@@ -242,12 +185,11 @@ class TiledTaylor(LaidOut):
         made[centre := f"{self.out} centre"] = np.zeros(d, dtype=at.centres.dtype)
         scale = Scale(scaled, self.x, self.shift, self.factor, self.offset)
         route = PlaneRoute(leaf, scaled, self.planes, self.thresholds, self.children, centre)
-        one, values = OneLeaf(leaf, scaled), dict(at.read)
-        for item in (scale, one if len(at.centres) == 1 else route):
+        walk, values = OneLeaf(leaf, scaled) if len(at.centres) == 1 else route, dict(at.read)
+        for item in (scale, walk):
             values[item.out] = value_at(At(item, made, values))
-        names = {"x": scaled, "leaf": leaf, "sparse": False}
-        taylor = standing_for(TaylorSum, self, **names)
-        return [At(item, made, values) for item in (scale, one if len(at.centres) == 1 else route, taylor)]
+        taylor = standing_for(TaylorSum, self, x=scaled, leaf=leaf, sparse=False)
+        return [At(item, made, values) for item in (scale, walk, taylor)]
 
     def _tables(self, at: At, d: int) -> dict[str, NDArray[Any]]:
         """The tables as the nodes it stands for have them."""
@@ -259,21 +201,18 @@ class TiledTaylor(LaidOut):
         if self.rank:
             made[self.axes] = at.axes[:, : self.rank, :d]
         if len(self.gates) > 0:
-            made[self.squares] = packed_squares(at.squares, width, self.lanes)
+            made[self.squares] = layout.pack(at.squares, layout.square_rows(width, self.lanes))
         if len(self.gates) > 1:
-            made[self.cubes] = packed_cubes(at.cubes, width, self.lanes)
+            made[self.cubes] = layout.pack(at.cubes, layout.cube_rows(width, self.lanes))
         made[self.planes] = self._planes(at, d)
         made[self.thresholds] = at.thresholds[: len(at.children)]
         return made
 
     def _planes(self, at: At, d: int) -> NDArray[Any]:
-        planes, count = at.planes, len(at.children)
+        planes = at.planes
         if planes.ndim == 3:
-            return np.asarray(planes.transpose(0, 2, 1).reshape(-1, d)[:count])
+            return layout.rows_of(planes)[: len(at.children)]
         return np.asarray(planes[:, :d] if planes.ndim == 2 else planes)
-
-    def gives_sign(self, types: Mapping[str, Type]) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,13 +225,14 @@ class PickedTaylor(LaidOut):
     """
 
     level: ClassVar = Level.MACHINE
+    is_sign: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy
-    columns: Table  # [d, L]
-    starts: Table  # [L]
-    constants: Table  # [1]
+    columns: Table = field(metadata=dims("d L"))
+    starts: Table = field(metadata=dims("L"))
+    constants: Table = field(metadata=dims("1"))
     squares: Table
     cubes: Table
     middles: Table
@@ -308,41 +248,27 @@ class PickedTaylor(LaidOut):
     lanes: int
 
     def result(self, at: At) -> Type:
-        d = features(at)
-        need(self.lanes > 0 and 0 <= self.rank <= d, "lanes or axes make no sense")
+        need(self.lanes > 0 and 0 <= self.rank <= at.d, "lanes or axes make no sense")
         need(bool(self.rank) == bool(self.gates), "axes are for orders from 2 on")
-        full = filled_up(self.rank + LAST, column_lanes(self.lanes))
-        sizes = grouped_size(self.rank, self.lanes), pyramid_size(self.rank, self.lanes)
-        shapes(
-            at,
-            columns=(d, full),
-            starts=(full,),
-            squares=(1, sizes[0]) if self.gates else (1,),
-            cubes=(1, sizes[1]) if len(self.gates) > 1 else (1,),
-        )
-        told = self.told(at)
-        return TaylorSum.result(told.node, told)
+        full = layout.filled_up(self.rank + layout.LAST, layout.column_lanes(self.lanes))
+        squares = (1, layout.grouped_size(self.rank, self.lanes)) if self.gates else (1,)
+        cubes = (1, layout.pyramid_size(self.rank, self.lanes)) if len(self.gates) > 1 else (1,)
+        at.fit(L=full, squares=squares, cubes=cubes)
+        plain = self.unpack(at)
+        return TaylorSum.result(plain.node, plain)
 
-    def told(self, at: At) -> At:
+    def unpack(self, at: At) -> At:
         columns, made = at.columns, dict(at.tables)
         leaf, centres, slopes, axes = (f"{self.out} {end}" for end in ("leaf", "centres", "slopes", "axes"))
         made[axes] = columns[:, : self.rank].T[None] if self.rank else np.zeros(1)
         made[centres], made[slopes] = columns[:, self.rank][None], columns[:, self.rank + 1][None]
         if len(self.gates) > 0:
-            made[self.squares] = _packed(at.squares, triangle_rows(self.rank, self.lanes))
+            made[self.squares] = layout.pack(at.squares, layout.triangle_rows(self.rank, self.lanes))
         if len(self.gates) > 1:
-            made[self.cubes] = _packed(at.cubes, pyramid_rows(self.rank, self.lanes))
+            made[self.cubes] = layout.pack(at.cubes, layout.pyramid_rows(self.rank, self.lanes))
         names = {"leaf": leaf, "centres": centres, "slopes": slopes, "axes": axes}
-        taylor = standing_for(TaylorSum, self, **names, sparse=True, fades=True)
-        one = OneLeaf(leaf, self.x)
+        taylor, one = standing_for(TaylorSum, self, **names, sparse=True, fades=True), OneLeaf(leaf, self.x)
         return At(taylor, made, {**at.read, leaf: value_at(At(one, made, at.read))})
-
-    def gives_sign(self, types: Mapping[str, Type]) -> bool:
-        return True
-
-
-def _packed(table: NDArray[Any], rows: Iterator[tuple[slice, slice]]) -> NDArray[Any]:
-    return np.concatenate([table[:, lie] for _, lie in rows], axis=1)
 
 
 def _settled_last(rows: At) -> NDArray[np.intp]:
@@ -350,6 +276,4 @@ def _settled_last(rows: At) -> NDArray[np.intp]:
     x, leaf = rows.x, rows.leaf
     width = x.shape[1]
     parts = [taylor_orders(rows, x[part], leaf[part]) for part in chunks(len(x), width * (width + 1))]
-    return np.stack(
-        [np.concatenate([getattr(part, name) for part in parts]) for name in ("settled", "last")]
-    )
+    return np.concatenate([(part.settled, part.last) for part in parts], axis=1)

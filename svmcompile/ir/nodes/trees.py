@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,21 +10,8 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import dot_error, poisoned, row_dots
-from svmcompile.ir.kinds import IndexTable, Indices, Kind, Level, Table, Type, Value
-from svmcompile.ir.node import (
-    At,
-    Node,
-    Result,
-    Work,
-    features,
-    float32_only,
-    mean_or_most,
-    need,
-    rising,
-    shapes,
-    tree_type,
-    within,
-)
+from svmcompile.ir.kinds import IndexTable, Indices, Kind, Table, Type, Value
+from svmcompile.ir.node import At, Node, Result, Work, dims, mean_or_most, need, rising, tree_type, within
 from svmcompile.ir.walks import leaf_depths, leaf_functions, walk
 from svmcompile.ir.whole_numbers import whole, whole_dots
 
@@ -33,22 +20,18 @@ from svmcompile.ir.whole_numbers import whole, whole_dots
 class AxisRoute(Node):
     """The leaf of a tree whose node k tests x[features[k]] > thresholds[k]."""
 
-    level: ClassVar = Level.BOTH
     may_be_whole: ClassVar = True
     is_adaptive: ClassVar = True
     out: Value
     x: Value
-    features: IndexTable  # [m]
-    thresholds: Table  # [m], float32 numbers
-    children: IndexTable  # [m, 2]: left, right
+    features: IndexTable = field(metadata=dims("nodes"))
+    thresholds: Table = field(metadata=dims("nodes", "float32"))
+    children: IndexTable = field(metadata=dims("nodes 2"))  # left, right
 
     def result(self, at: At) -> Type:
-        found, width = tree_type(at), features(at)
-        nodes = (found.width - 1,)
-        shapes(at, features=nodes, thresholds=nodes)
-        within(at.features, width, "a feature")
-        float32_only(at, "thresholds")
-        return found
+        at.fit()
+        within(at.features, at.d, "a feature")
+        return tree_type(at)
 
     def run(self, at: At) -> NDArray[Any]:
         x, features, thresholds = at.x, at.features, at.thresholds
@@ -82,23 +65,19 @@ class AxisRoute(Node):
 class PlaneRoute(Node):
     """The leaf of a tree whose node k tests planes[k] . (x - centre) > thresholds[k]."""
 
-    level: ClassVar = Level.BOTH
     may_be_whole: ClassVar = True
     small_tables: ClassVar = {"planes": ("float16", "int8")}
     is_adaptive: ClassVar = True
     out: Value
     x: Value
-    planes: Table  # [m, d]; may be float16 or int8
-    thresholds: Table  # [m], in units of the stored planes
-    children: IndexTable  # [m, 2]: left, right
-    centre: Table  # [d]
+    planes: Table = field(metadata=dims("nodes d"))  # may be float16 or int8
+    thresholds: Table = field(metadata=dims("nodes"))  # in units of the stored planes
+    children: IndexTable = field(metadata=dims("nodes 2"))  # left, right
+    centre: Table = field(metadata=dims("d", "float32"))
 
     def result(self, at: At) -> Type:
-        found, width = tree_type(at), features(at)
-        nodes = found.width - 1
-        shapes(at, planes=(nodes, width), thresholds=(nodes,), centre=(width,))
-        float32_only(at, "centre")
-        return found
+        at.fit()
+        return tree_type(at)
 
     def run(self, at: At) -> NDArray[Any]:
         h = at.x - at.centre
@@ -139,46 +118,27 @@ class LeafAffine(Node):
     out[sums[r]] += units[r] * (weights[r] . (x - centre))
     """
 
-    level: ClassVar = Level.BOTH
     small_tables: ClassVar = {"weights": ("float16", "int8")}
     is_adaptive: ClassVar = True
     out: Value
     x: Value
     leaf: Value
-    starts: IndexTable  # [leaves + 1]
-    sums: IndexTable  # [functions]
-    weights: Table  # [functions, d]; may be float16 or int8
-    units: Table  # [functions]; ones, unless weights are int8
-    bias: Table  # [leaves, m]
-    centre: Table  # [d]
+    starts: IndexTable = field(metadata=dims("leaves+1"))
+    sums: IndexTable = field(metadata=dims("functions"))
+    weights: Table = field(metadata=dims("functions d"))  # may be float16 or int8
+    units: Table = field(metadata=dims("functions"))  # ones, unless weights are int8
+    bias: Table = field(metadata=dims("leaves scores"))
+    centre: Table = field(metadata=dims("d", "float32"))
 
     def result(self, at: At) -> Type:
-        need(at.leaf.kind is Kind.INDEX, f"%{self.leaf} is not an index")
-        leaves, width, starts = at.leaf.width, features(at), at.starts
-        functions = len(at.sums)
-        need(functions > 0 and at.bias.ndim == 2, "functions or bias are missing")
-        m = int(at.bias.shape[1])
-        shapes(
-            at,
-            starts=(leaves + 1,),
-            sums=(functions,),
-            weights=(functions, width),
-            units=(functions,),
-            bias=(leaves, m),
-            centre=(width,),
-        )
-        rising(starts, functions)
-        within(at.sums, m, "a sum")
-        float32_only(at, "centre")
-        return Type(Kind.SCORES, m)
+        return Type(Kind.SCORES, fit_functions(at))
 
     def run(self, at: At) -> NDArray[Any]:
-        x, leaf, weights = at.x, at.leaf, at.weights
-        h, out = x - at.centre, at.bias[leaf]
-        for rows, functions in leaf_functions(leaf, at.starts):
-            values = at.units[functions] * row_dots(h[rows], weights[functions])
-            out[rows, at.sums[functions]] += values
-        return poisoned(x, out)
+        h, out = at.x - at.centre, at.bias[at.leaf]
+        for rows, functions in leaf_functions(at.leaf, at.starts):
+            dots = row_dots(h[rows], at.weights[functions])
+            out[rows, at.sums[functions]] += at.units[functions] * dots
+        return poisoned(at.x, out)
 
     def work(self, at: At, rows: At | None) -> Work:
         functions = mean_or_most(np.diff(at.starts), rows, "leaf")
@@ -186,8 +146,7 @@ class LeafAffine(Node):
         return Work(0, d + functions * (2 * d + 2))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        x, leaf, weights = at.x, at.leaf.value, at.weights
+        value, x, leaf, weights = self.value(at), at.x, at.leaf.value, at.weights
         h = x.value - at.centre
         error = 2 * a.u * (np.abs(value) + np.abs(at.bias[leaf]))
         for rows, functions in leaf_functions(leaf, at.starts):
@@ -202,20 +161,28 @@ class LeafAffine(Node):
 class OneLeaf(Node):
     """The leaf of a tree without a test: every row falls into leaf 0."""
 
-    level: ClassVar = Level.BOTH
     out: Value
     x: Value
 
     def result(self, at: At) -> Type:
-        features(at)
+        at.fit(d=at.d)
         return Type(Kind.INDEX, 1)
 
     def run(self, at: At) -> NDArray[Any]:
         return np.zeros(len(at.x), dtype=np.intp)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        return value, np.zeros(len(value)), False
+        return self.sure_value(at)
+
+
+def fit_functions(at: At) -> int:
+    """Hold the tables of functions that leaves add up against each other; how many scores there are."""
+    need(at.sums.size > 0 and at.bias.ndim == 2, "functions or bias are missing")
+    at.fit()
+    rising(at.starts, len(at.sums))
+    scores = int(at.bias.shape[1])
+    within(at.sums, scores, "a sum")
+    return scores
 
 
 def near_route(at: At, values: NDArray[np.int64], slack: NDArray[Any]) -> NDArray[np.bool_]:

@@ -11,33 +11,17 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
+from svmcompile.ir.kinds import Flags, IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import (
-    KERNEL_SHAPES,
-    At,
-    Node,
-    Result,
-    Work,
-    class_counts,
-    features,
-    float32_only,
-    need,
-    not_below_zero,
-    pair_count,
-    shape_flops,
-    shapes,
-    sound_kernel,
-    within,
-)
-from svmcompile.ir.nodes.bounded import block_level, bounded_work, sound_bounds, spent
-from svmcompile.ir.pairs import UNSURE, Match, champions, pair_indices
+from svmcompile.ir.node import At, Result, dims, need, within
+from svmcompile.ir.nodes.bounded import Adaptive, sound_bounds
+from svmcompile.ir.pairs import UNSURE, Match, champions, class_counts, pair_count, pair_indices
 from svmcompile.ir.stages import CHECK_FLOPS, PairTables, Spent, Stages, pair_stages
-from svmcompile.ir.vote_walk import Votes, most_vote_work, sound_vote, vote_work
+from svmcompile.ir.vote_walk import Votes, sound_vote, vote_flops
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedVote(Node):
+class BoundedVote(Adaptive):
     """LIBSVM's vote, from as few pairs as decide it, each known no better than its sign needs.
 
     The class with the largest guess is the champion. It meets the others in their order, except those
@@ -52,33 +36,31 @@ class BoundedVote(Node):
     fill whole blocks. With more than one lane, `basis` holds the vectors of each pair's basis once more.
     """
 
-    level: ClassVar = Level.BOTH
     has_stages: ClassVar = True
     flat_tables: ClassVar = ("coordinates", "projections", "picks")
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     guess: Value  # [k]
     exact: Lazy  # a label
-    vectors: Table  # [n, d], grouped by class; in blocks [blocks, d, lanes]
+    vectors: Table = field(metadata=dims("n d"))  # grouped by class; in blocks [blocks, d, lanes]
     basis: Table = field(default="", kw_only=True)  # [blocks of all pairs, d, lanes], or none
-    weights: Table  # [k - 1, n], as in `PairSum`
-    bias: Table  # [pairs]
-    starts: IndexTable  # [pairs + 1]
-    picks: IndexTable  # [basis vectors of all pairs]
-    coordinates: Table  # lower triangles, pair by pair
-    projections: Table  # [basis vectors of all pairs]
-    residuals: Table  # [stages of all pairs]
-    slacks: Table
-    margins: Table
-    rounding: Table  # [pairs, 2]
+    weights: Table = field(metadata=dims("k-1 n"))  # as in `PairSum`
+    bias: Table = field(metadata=dims("pairs"))
+    starts: IndexTable = field(metadata=dims("pairs+1"))
+    picks: IndexTable = field(metadata=dims("picks"))  # basis vectors of all pairs
+    coordinates: Table = field(metadata=dims("triangles"))  # lower ones, pair by pair
+    projections: Table = field(metadata=dims("picks"))
+    residuals: Table = field(metadata=dims("stages", "bound"))  # of all pairs
+    slacks: Table = field(metadata=dims("stages", "bound"))
+    margins: Table = field(metadata=dims("stages", "bound"))
+    rounding: Table = field(metadata=dims("pairs 2", "bound"))
     reach: float
     block: int
     counts: tuple[int, ...]
     kernel: Kernel
 
     def stands_on(self, at: At) -> Level:
-        return block_level(at)
+        return Level.MACHINE if at.vectors.ndim == 3 else Level.MATH
 
     def result(self, at: At) -> Type:
         if at.vectors.ndim == 3:
@@ -86,30 +68,17 @@ class BoundedVote(Node):
             at = self.plain(at)
         sound_bounds(at)
         class_counts(self.counts)
-        k, n, pairs = len(self.counts), sum(self.counts), pair_count(len(self.counts))
-        exact, guess = at.exact, at.guess
-        need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{self.exact} is no label of {k} classes")
-        need((guess.kind, guess.width) == (Kind.SCORES, k), f"%{self.guess} is not one score per class")
+        k, n = len(self.counts), sum(self.counts)
+        need(at.exact == Type(Kind.LABEL, k), f"%{self.exact} is no label of {k} classes")
+        need(at.guess == Type(Kind.SCORES, k), f"%{self.guess} is not one score per class")
         need(self.block > 0, f"a block of {self.block}")
         starts, picks = at.starts.astype(np.int64), at.picks.astype(np.int64)
-        shapes(at, starts=(pairs + 1,))
         basis = np.diff(starts)
+        stages, triangles = int((-(-basis // self.block)).sum()), int((basis * (basis + 1) // 2).sum())
+        at.fit(n=n, k=k, pairs=pair_count(k), triangles=triangles, stages=stages)
         need(starts[0] == 0 and starts[-1] == len(picks) and bool((basis > 0).all()), "starts do not rise")
         within(picks, n, "a vector")
         _own_vectors(self, starts, picks)
-        stages = int((-(-basis // self.block)).sum())
-        shapes(
-            at,
-            vectors=(n, features(at)),
-            weights=(k - 1, n),
-            bias=(pairs,),
-            coordinates=(int((basis * (basis + 1) // 2).sum()),),
-            projections=(len(picks),),
-            residuals=(stages,),
-            slacks=(stages,),
-            margins=(stages,),
-            rounding=(pairs, 2),
-        )
         return Type(Kind.LABEL, k)
 
     def _check_blocks(self, at: At) -> None:
@@ -124,7 +93,6 @@ class BoundedVote(Node):
         need(fits, "the basis does not fit")
 
     def plain(self, at: At) -> At:
-        """The same, not in blocks."""
         if at.vectors.ndim < 3:
             return at
         plain = {**at.tables, self.residuals: np.sqrt(at.residuals.astype(np.float64))}
@@ -141,16 +109,12 @@ class BoundedVote(Node):
         label = match_of(self.plain(at), at.x, at.guess).label
         return np.where(label == UNSURE, at.exact, label)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        return bounded_work(self.plain(at), rows and self.plain(rows))
-
     def stages(self, at: At, x: NDArray[Any], pair: int = 0) -> Stages:
         """How score and error of one pair develop."""
         classes, at = pair_indices(len(self.counts))[pair], self.plain(at)
         return pair_stages(at, pair, classes, PairTables(at, x))
 
     def spent(self, rows: At) -> Spent:
-        """What each row costs."""
         match = match_of(rows, rows.x, rows.guess)
         known = PairTables(rows, rows.x)
         seen = np.zeros(known.values.shape, dtype=bool)
@@ -162,22 +126,17 @@ class BoundedVote(Node):
         return Spent(seen.sum(axis=1).astype(np.float64), flops, match.label == UNSURE)
 
     def most_spent(self, at: At) -> tuple[int, int]:
-        """Kernel values and flops of a row that meets everything."""
         total = sum(4 * (self.counts[i] + self.counts[j]) for i, j in pair_indices(len(self.counts)))
         basis = np.asarray(np.diff(at.starts.astype(np.int64)), dtype=np.int64)
         checks = CHECK_FLOPS * -(-basis // self.block)
         return len(at.vectors), int(total + (basis * (basis + 3) + checks).sum())
 
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return spent(self.plain(rows)).unsure
-
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        return value, np.zeros(len(value)), False
+        return self.sure_value(at)
 
 
 @dataclass(frozen=True, slots=True)
-class TaylorVote(Node):
+class TaylorVote(Adaptive):
     """LIBSVM's vote, from the pairs of few classes, each known no better than its sign needs.
 
     Pairs may be differences of the sums of a one-vs-rest machine, of which the largest wins: so does its
@@ -214,35 +173,33 @@ class TaylorVote(Node):
     row of a triangle is filled up.
     """
 
-    level: ClassVar = Level.BOTH
     certificate: ClassVar = "vote"
-    is_adaptive: ClassVar = True
     out: Value
     x: Value
     exact: Lazy  # a label
     guess_weights: Table  # [k, d]; in lanes [d, k]
-    guess_bias: Table  # [k]
-    roots: IndexTable  # [k], tests, or centres ~root
+    guess_bias: Table = field(metadata=dims("classes"))  # k, filled up
+    roots: IndexTable = field(metadata=dims("k"))  # tests, or centres ~root
     planes: Table  # [tests, d]; a zero where there are none, as the next
-    thresholds: Table  # [tests]
-    children: IndexTable  # [tests, 2]
-    centres: Table  # [centres, d], float32 numbers
-    steps: Table  # [centres], cells per unit of u
-    offsets: Table  # [k, k - 1]
-    constants: Table  # [centres, k - 1]
+    thresholds: Table = field(metadata=dims("tests"))
+    children: IndexTable = field(metadata=dims("tests 2"))
+    centres: Table = field(metadata=dims("centres d", "float32"))
+    steps: Table = field(metadata=dims("centres"))  # cells per unit of u
+    offsets: Table = field(metadata=dims("k others"))  # k - 1, filled up
+    constants: Table = field(metadata=dims("centres others"))
     slopes: Table  # [centres, k - 1, d]; in lanes [centres, d, k - 1]
     axes: Table  # [centres, r, d], orthonormal rows, in lanes [centres, d, r]; a zero where y is h
-    squares: Table  # [centres, k - 1, r (r + 1) / 2], lower triangles; below order 2 a zero
-    middles: Table  # [centres, k - 1]; without axes a zero, as the next
-    loose: Table  # [centres, 2, k - 1]
-    gaps: Table  # [order, centres, cells, 2, k - 1]
-    margins: Table  # [order, centres, k - 1]
-    vectors: Table  # [blocks, d, lanes], grouped by class
-    weights: Table  # [k - 1, blocks * lanes], as in `PairSum`
-    bias: Table  # [pairs]
-    rounding: Table  # [pairs, 2]
-    closer: Table  # [pairs, 2]
-    norms: Table  # [blocks * lanes], |vectors|^2, where code may pass over zeros of a row; else a zero
+    squares: Table = field(metadata=dims("centres k-1 triangle"))  # lower triangles; below order 2 a zero
+    middles: Table = field(metadata=dims("centres others"))  # without axes a zero, as the next
+    loose: Table = field(metadata=dims("centres 2 others", "bound"))
+    gaps: Table = field(metadata=dims("orders centres cells 2 others", "bound"))
+    margins: Table = field(metadata=dims("orders centres others", "bound"))
+    vectors: Table = field(metadata=dims("blocks d lanes"))  # grouped by class
+    weights: Table = field(metadata=dims("k-1 n"))  # as in `PairSum`
+    bias: Table = field(metadata=dims("pairs"))
+    rounding: Table = field(metadata=dims("pairs 2", "bound"))
+    closer: Table = field(metadata=dims("pairs 2", "bound"))
+    norms: Table  # [n], |vectors|^2, where code may pass over zeros of a row; else a zero
     starts: Table  # [centres, k - 1 + r], slopes and axes times the centre, likewise
     rank: int  # r; 0 where y is h
     counts: tuple[int, ...]  # vectors per class, with what fills up
@@ -252,41 +209,40 @@ class TaylorVote(Node):
 
     def result(self, at: At) -> Type:
         class_counts(self.counts)
-        sound_kernel(self.kernel)
         need(self.kernel.kind == "rbf" and self.kernel.gamma >= 0, "only RBF sums have these polynomials")
-        need(
-            math.isfinite(self.reach) and 0 <= self.slack < 1 and self.rank >= 0, "a number makes no sense"
-        )
-        k, d = len(self.counts), features(at)
-        exact = at.exact
-        need((exact.kind, exact.width) == (Kind.LABEL, k), f"%{self.exact} is not a label of these classes")
+        sound = math.isfinite(self.reach) and 0 <= self.slack < 1 and self.rank >= 0
+        need(sound, "a number makes no sense")
+        k = len(self.counts)
+        need(at.exact == Type(Kind.LABEL, k), f"%{self.exact} is not a label of these classes")
         need(at.vectors.ndim == 3, "vectors are not in blocks")
         need(at.gaps.ndim == 5 and at.gaps.size > 0, "gaps are missing")
-        sound_vote(at, k, d)
-        float32_only(at, "centres")
+        sound_vote(at, k, at.d)
         need(bool((at.steps > 0).all()), "steps are not above zero")
-        not_below_zero(at, "gaps", "margins", "loose", "rounding", "closer")
         return Type(Kind.LABEL, k)
 
     def run(self, at: At) -> NDArray[Any]:
         label = Votes(at, at.x).settled().label
         return np.where(label == UNSURE, at.exact, label)
 
-    def work(self, at: At, rows: At | None) -> Work:
-        per_value = 2 * at.x.width + shape_flops(KERNEL_SHAPES[self.kernel.kind], self.kernel.degree)
-        if rows is None:
-            met, others = most_vote_work(at)
-        else:
-            found = vote_work(at, rows.x)
-            met, others = float(found.values.mean()), float(found.flops.mean())
-        return Work(met, met * per_value + others)
+    def values_per_row(self, rows: At) -> int:
+        return rows.slopes[0].size
 
-    def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
-        return vote_work(rows, rows.x).unsure
+    def spent(self, rows: At) -> Spent:
+        met, prices = Votes(rows, rows.x).settled(), vote_flops(rows)
+        flops: Any = prices.guess + prices.centre * met.champions + prices.test * met.tests
+        flops = flops + prices.first * met.tried[:, 0] + prices.turn * met.tried[:, 1]
+        flops = flops + prices.second * met.pairs[:, 0] + met.direct @ prices.direct
+        return Spent((met.values @ np.array(self.counts)).astype(np.float64), flops, met.label == UNSURE)
+
+    def most_spent(self, at: At) -> tuple[int, int]:
+        prices, k = vote_flops(at), len(self.counts)
+        tests = len(at.children) if at.planes.ndim > 1 else 0
+        champion = prices.centre + prices.first + prices.turn + (k - 1) * prices.second
+        others = tests * prices.test + prices.direct.sum()
+        return sum(self.counts), int(prices.guess + k * champion + others)
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        value = self.value(at)
-        return value, np.zeros(len(value)), False
+        return self.sure_value(at)
 
 
 def _own_vectors(node: BoundedVote, starts: np.ndarray, picks: np.ndarray) -> None:
@@ -311,12 +267,7 @@ def match_of(at: At, x: NDArray[Any], guess: NDArray[Any]) -> Match:
 
 
 def _mark(
-    known: PairTables,
-    pair: int,
-    classes: tuple[int, int],
-    found: Stages,
-    met: NDArray[np.bool_],
-    seen: NDArray[np.bool_],
+    known: PairTables, pair: int, classes: tuple[int, int], found: Stages, met: Flags, seen: Flags
 ) -> Array:
     """Mark the vectors a pair meets in each row; the flops of the pair."""
     first = found.first_sure(-1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check
-from svmcompile.ir.graph import fresh
-from svmcompile.ir.nodes import Node, operands, table_names
+from svmcompile.ir.graph import Tables, fresh, leading_to
+from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.lower import cast_tables
 from svmcompile.lower.fixed.rows import (
@@ -30,43 +30,32 @@ from svmcompile.lower.fixed.rows import (
 )
 from svmcompile.lower.fixed.sums import Fixed, fixed_affine, fixed_quadratic, fixed_sum
 from svmcompile.lower.fixed.trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
+from svmcompile.model.head import renamed
 
-SUMS = (ir.KernelSum, ir.PairSum)
-WITH_KERNEL = (*SUMS, ir.PathSum, ir.LeafSums)
-TESTS = (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists)
-FIXABLE = (*WITH_KERNEL, *TESTS, ir.Affine, ir.Quadratic, ir.LeafAffine)
+WITH_KERNEL = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
+FORMS: dict[type[ir.Node], Callable[[Any, Tables, Row, View, float], Fixed | None]] = {
+    ir.Affine: fixed_affine,
+    ir.Quadratic: fixed_quadratic,
+    ir.KernelSum: fixed_sum,
+    ir.PairSum: fixed_sum,
+    ir.PathSum: fixed_path,
+    ir.LeafSums: fixed_leaf_sums,
+    ir.AxisRoute: fixed_axes,
+    ir.PlaneRoute: fixed_planes,
+    ir.PlaneLists: fixed_planes,
+    ir.LeafAffine: fixed_leaves,
+}
 JOINED = (ir.Add, ir.Guard)  # whose operands must be in one unit
 WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole numbers as they are
 
 
-def needed(body: Iterable[Node], wanted: set[str]) -> list[Node]:
-    """The nodes that lead to some values."""
-    kept: list[Node] = []
-    for node in reversed(list(body)):
-        if node.out in wanted:
-            kept.append(node)
-            wanted = wanted | set(operands(node))
-    return kept[::-1]
-
-
-def reading(node: Node, instead: dict[str, str]) -> Node:
-    """The node with some of the values it reads replaced."""
-    changes: dict[str, Any] = {
-        name: instead[getattr(node, name)]
-        for name in node.__dataclass_fields__
-        if name != "out" and isinstance(getattr(node, name), str) and getattr(node, name) in instead
-        and node.__dataclass_fields__[name].type in ("Value", "Lazy")
-    }  # fmt: skip
-    return replace(node, **changes) if changes else node
-
-
 def fixable(program: Program) -> list[Any]:
     """Nodes to be computed in whole numbers: sums that are no step of preprocessing."""
-    steps = {name for node in program.body if isinstance(node, ir.AsFeatures) for name in operands(node)}
-    return [node for node in program.body if isinstance(node, FIXABLE) and node.out not in steps]
+    steps = {name for node in program.body if isinstance(node, ir.AsFeatures) for name in ir.operands(node)}
+    return [node for node in program.body if type(node) in FORMS and node.out not in steps]
 
 
-def by_distance(node: Node) -> bool:
+def by_distance(node: ir.Node) -> bool:
     """Whether a node needs all features in one scale."""
     return isinstance(node, WITH_KERNEL) and node.kernel.kind == "rbf"
 
@@ -76,14 +65,14 @@ def _alike(view: View, other: View) -> bool:
     return view.base == other.base and np.array_equal(view.slope, other.slope)
 
 
-def _placed(body: list[Node]) -> list[Node]:
+def _placed(body: list[ir.Node]) -> list[ir.Node]:
     """Nodes in an order in which each comes after what it reads."""
-    placed: list[Node] = []
+    placed: list[ir.Node] = []
     waiting = list(body)
     names = {node.out for node in body}
     while waiting:
         done = {node.out for node in placed}
-        ready = next(n for n in waiting if all(name in done or name not in names for name in operands(n)))
+        ready = next(node for node in waiting if not names & set(ir.operands(node)) - done)
         placed.append(ready)
         waiting.remove(ready)
     return placed
@@ -98,7 +87,7 @@ class Fixer:
     spans: dict[str, Span]
     share: float
     units: dict[str, float] = field(default_factory=dict)  # of scores, where not the finest
-    body: list[Node] = field(default_factory=list)
+    body: list[ir.Node] = field(default_factory=list)
     tables: dict[str, NDArray[Any]] = field(default_factory=dict)
     rows: list[tuple[View, Row]] = field(default_factory=list)
     scores: dict[str, Fixed] = field(default_factory=dict)
@@ -113,16 +102,11 @@ class Fixer:
         for node in self.program.body:
             if node.out not in names or not self._add(node):
                 self._keep(node)
-        outputs = tuple(
-            Output(
-                output.name, self._as_float(output.value) if output.value in self.scores else output.value
-            )
-            for output in self.program.outputs
-        )
-        body = needed(_placed(self.body), {output.value for output in outputs})
-        used = {name for node in body for name in table_names(node)}
+        outputs = tuple(Output(one.name, self._real(one.value)) for one in self.program.outputs)
+        body = leading_to(_placed(self.body), [output.value for output in outputs])
+        used = {name for node in body for name in ir.table_names(node)}
         tables = {name: table for name, table in self.tables.items() if name in used}
-        machine = self.program.replace(body=tuple(body), outputs=outputs, tables=tables, number=self.number)
+        machine = self.program.replace(body=body, outputs=outputs, tables=tables, number=self.number)
         return check(self._told(machine.replace(tables=cast_tables(machine))))
 
     def joined_units(self) -> dict[str, float]:
@@ -130,7 +114,7 @@ class Fixer:
         groups: list[set[str]] = []
         for node in self.program.body:
             if isinstance(node, JOINED):
-                own = {node.out, *operands(node)}
+                own = {node.out, *ir.operands(node)}
                 touched = [group for group in groups if group & own]
                 groups = [group for group in groups if not group & own] + [own.union(*touched)]
         found: dict[str, float] = {}
@@ -146,21 +130,7 @@ class Fixer:
         """The node in whole numbers, if it has such a form."""
         view, tables = view_of(self.program, node.x), dict(self.program.tables)
         row, unit = self._row(view, by_distance(node)), self.units.get(node.out, 0.0)
-        if isinstance(node, ir.Affine):
-            made: Fixed | None = fixed_affine(node, tables, row, view, unit)
-        elif isinstance(node, ir.Quadratic):
-            made = fixed_quadratic(node, tables, row, view, unit)
-        elif isinstance(node, SUMS):
-            made = fixed_sum(node, tables, row, view, self.number, unit)
-        elif isinstance(node, ir.AxisRoute):
-            made = fixed_axes(node, tables, row, view)
-        elif isinstance(node, (ir.PlaneRoute, ir.PlaneLists)):
-            made = fixed_planes(node, tables, row, view, unit)
-        elif isinstance(node, ir.LeafAffine):
-            made = fixed_leaves(node, tables, row, view, unit)
-        else:
-            make = fixed_path if isinstance(node, ir.PathSum) else fixed_leaf_sums
-            made = make(node, tables, row, view, self.number, unit)
+        made = FORMS[type(node)](node, tables, row, view, unit)
         if made is None:
             return False
         self._take(node, made)
@@ -188,7 +158,6 @@ class Fixer:
         self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
     def _row(self, view: View, distances: bool) -> Row:
-        """The quantised row a node reads."""
         for other, row in self.rows:
             if _alike(view, other) if distances else view.base == other.base:
                 return row
@@ -221,28 +190,28 @@ class Fixer:
         self.tables |= tables
         return row
 
-    def _keep(self, node: Node) -> None:
+    def _keep(self, node: ir.Node) -> None:
         """A node that stays as it is, and reads floats unless whole numbers do as well."""
         if isinstance(node, JOINED) and node.out in self.units and self._in_one_unit(node):
             self._join(node)
             return
         if not isinstance(node, WHOLE_HEADS):
-            read = {name: self._as_float(name) for name in operands(node) if name in self.scores}
-            node = reading(node, read)
+            read = {name: self._real(name) for name in ir.operands(node)}
+            node = renamed(node, read, VALUES)
         if node.level is ir.Level.MATH:
             raise UnsupportedError(
                 f"{type(node).__name__} has no form in fixed point; use --precision f32 or another method"
             )
         self.body.append(node)
-        self.tables |= {name: self.program.tables[name] for name in table_names(node)}
+        self.tables |= {name: self.program.tables[name] for name in ir.table_names(node)}
 
-    def _in_one_unit(self, node: Node) -> bool:
-        units = [self.scores[name].unit for name in operands(node) if name in self.scores]
-        return len(units) == len(operands(node)) and np.allclose(units, units[0], rtol=1e-6)
+    def _in_one_unit(self, node: ir.Node) -> bool:
+        units = [self.scores[name].unit for name in ir.operands(node) if name in self.scores]
+        return len(units) == len(ir.operands(node)) and np.allclose(units, units[0], rtol=1e-6)
 
     def _join(self, node: Any) -> None:
         """Scores in one unit stay whole numbers."""
-        made = [self.scores[name] for name in operands(node)]
+        made = [self.scores[name] for name in ir.operands(node)]
         unit, error = made[0].unit, sum(one.error for one in made)
         if isinstance(node, ir.Guard):
             width = min(float(np.ceil(node.width / unit)), float(INT32))
@@ -251,8 +220,10 @@ class Fixer:
         self.scores[node.out] = Fixed(node, {}, unit, error)
         self.body.append(node)
 
-    def _as_float(self, name: str) -> str:
-        """The value as float."""
+    def _real(self, name: str) -> str:
+        """The value as float, which it may be already."""
+        if name not in self.scores:
+            return name
         made = f"{name}_real"
         if not any(node.out == made for node in self.body):
             self.body.append(ir.Dequantise(made, name, self.scores[name].unit))

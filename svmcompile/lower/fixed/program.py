@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Number, WholeInput
-from svmcompile.ir.graph import own_tables
+from svmcompile.ir.graph import leading_to, own_tables
 from svmcompile.ir.interpret import interpret, interpret_values
-from svmcompile.ir.node import lazy_operands, operands
+from svmcompile.ir.node import VALUES, lazy_operands, operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
-from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable, needed, reading
+from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable
 from svmcompile.lower.fixed.rows import Span, has_grid, view_of
+from svmcompile.model.head import renamed
 
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 # Rows to come may go this share of a range beyond those seen, on either side.
@@ -75,7 +76,7 @@ def _plain(program: Program) -> Program:
     body: list[Node] = []
     instead: dict[str, str] = {}
     for node in program.body:
-        node = reading(node, instead)
+        node = renamed(node, instead, VALUES)
         if lazy_operands(node) and not node.guards:
             instead[node.out] = instead.get(lazy_operands(node)[0], lazy_operands(node)[0])
             notes.append("fixed point adds up all vectors, whatever the method would leave out")
@@ -84,11 +85,11 @@ def _plain(program: Program) -> Program:
         else:
             body.append(node)
     outputs = tuple(replace(output, value=instead.get(output.value, output.value)) for output in outputs)
-    kept = needed(body, {output.value for output in outputs})
+    kept = leading_to(body, [output.value for output in outputs])
     used = {name for node in kept for name in table_names(node)}
     tables = {name: table for name, table in program.tables.items() if name in used}
     origin = replace(program.origin, notes=tuple(dict.fromkeys(notes)))
-    return program.replace(body=tuple(kept), outputs=outputs, tables=tables, origin=origin)
+    return program.replace(body=kept, outputs=outputs, tables=tables, origin=origin)
 
 
 def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import maker
+from svmcompile.ir.graph import Tables, maker
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.nodes import Quantise, Requantise, Scale
 from svmcompile.ir.program import Program
@@ -69,7 +69,7 @@ class Row:
     value: str
     shift: NDArray[np.float32]
     factor: NDArray[np.float32]
-    bits: int
+    number: Number
     limit: int
     made: bool = False  # by preprocessing in float, which rounds as well
     scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
@@ -80,21 +80,30 @@ class Row:
         return self.shift.shape
 
     @property
+    def bits(self) -> int:
+        return BITS[self.number]
+
+    @property
+    def top(self) -> int:
+        """The largest number of as many bits."""
+        return int((1 << (self.bits - 1)) - 1)
+
+    def whole(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Whole numbers of as many bits."""
+        return numbers.astype(np.int8 if self.bits == 8 else np.int16)
+
+    @property
     def error(self) -> float:
         """How far q can be off, in whole numbers."""
         if self.as_it_is:
             return 0.0
         return 0.5 + (STEPS_ROUNDING if self.made else FLOAT_ROUNDING) * self.limit
 
-    def node(self) -> tuple[Quantise | Requantise, dict[str, NDArray[Any]]]:
-        if self.scale_bits >= 0:
-            return self._from_whole()
+    def node(self) -> tuple[Quantise | Requantise, Tables]:
         names = f"{self.value}_shift", f"{self.value}_factor"
-        made = Quantise(self.value, self.base, *names, self.bits, self.limit)
-        return made, dict(zip(names, (_once(self.shift), _once(self.factor)), strict=True))
-
-    def _from_whole(self) -> tuple[Requantise, dict[str, NDArray[Any]]]:
-        names = f"{self.value}_shift", f"{self.value}_factor"
+        if self.scale_bits < 0:
+            plain = Quantise(self.value, self.base, *names, self.bits, self.limit)
+            return plain, {names[0]: _once(self.shift), names[1]: _once(self.factor)}
         made = Requantise(self.value, self.base, *names, self.scale_bits, self.bits, self.limit)
         factor = np.round(self.factor.astype(np.float64) * 2.0**self.scale_bits).astype(np.int32)
         return made, {names[0]: self.shift.astype(np.int32), names[1]: factor}
@@ -111,6 +120,11 @@ class Row:
         factor = np.where(self.factor == 0, np.inf, np.abs(self.factor.astype(np.float64)))
         reach = self.limit / factor
         return Span(self.shift - reach, self.shift + reach)
+
+
+def _limit(span: Span, number: Number) -> int:
+    """The largest number of a row, so that 32 bits hold sums of squared differences."""
+    return min((1 << (BITS[number] - 1)) - 1, int((INT32 / (4 * len(span.low))) ** 0.5) - 1)
 
 
 def _once(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -130,8 +144,7 @@ def view_of(program: Program, value: str) -> View:
 
 def common_row(value: str, view: View, span: Span, number: Number, share: float) -> Row:
     """A row for distances: one scale, `share` of the largest, or (0) the largest on a grid."""
-    d = len(span.low)
-    limit = min((1 << (BITS[number] - 1)) - 1, int((INT32 / (4 * d)) ** 0.5) - 1)
+    d, limit = len(span.low), _limit(span, number)
     span = _alike(span, view)
     widest = float(((span.high - span.low) / 2).max())
     most = limit / widest if widest > 0 else 1.0
@@ -141,9 +154,8 @@ def common_row(value: str, view: View, span: Span, number: Number, share: float)
     slope = np.broadcast_to(view.slope, (d,))
     still = slope == 0
     shift = np.where(still, 0.0, (middle - view.start) / np.where(still, 1.0, slope))
-    return Row(
-        view.base, value, shift.astype(np.float32), (slope * scale).astype(np.float32), BITS[number], limit
-    )
+    factor = (slope * scale).astype(np.float32)
+    return Row(view.base, value, shift.astype(np.float32), factor, number, limit)
 
 
 def _alike(span: Span, view: View) -> Span:
@@ -193,19 +205,17 @@ def _on_grid(span: Span, view: View, most: float) -> tuple[float, Array]:
 
 def own_row(value: str, base: str, span: Span, number: Number) -> Row:
     """A row for dot products: each feature fills the range."""
-    d = len(span.low)
-    limit = min((1 << (BITS[number] - 1)) - 1, int((INT32 / (4 * d)) ** 0.5) - 1)
-    half = (span.high - span.low) / 2
+    limit, half = _limit(span, number), (span.high - span.low) / 2
     widest = float(half.max(initial=0.0)) or 1.0
     factor = limit / np.where(half > 0, half, widest)
     shift = (span.low + span.high) / 2
-    return Row(base, value, shift.astype(np.float32), factor.astype(np.float32), BITS[number], limit)
+    return Row(base, value, shift.astype(np.float32), factor.astype(np.float32), number, limit)
 
 
 def input_row(base: str, width: int, number: Number) -> Row:
     """Rows of bytes as they are."""
     zeros, ones = np.zeros(width, np.float32), np.ones(width, np.float32)
-    return Row(base, base, zeros, ones, BITS[number], 255, as_it_is=True)
+    return Row(base, base, zeros, ones, number, 255, as_it_is=True)
 
 
 def from_whole(row: Row, given: str) -> Row:

@@ -10,30 +10,20 @@ in some unit, points are in units of 1 / TOP. What leaves is the table, cell_bit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Shape
-from svmcompile.ir.nodes import (
-    Affine,
-    FixedAffine,
-    FixedQuadratic,
-    FixedSum,
-    KernelSum,
-    Node,
-    PairSum,
-    Quadratic,
-)
 from svmcompile.ir.whole_numbers import UNIT_BITS, weighted
 from svmcompile.lower.fixed.rows import INT32, Row, View
 
-Tables = dict[str, NDArray[Any]]
 WEIGHT_TOP = 32767
 # What the largest weight must reach for sums of 32 bits to do.
 LEAST_WEIGHT_TOP: dict[Number, int] = {"q7": 256, "q15": 8192}
@@ -55,7 +45,7 @@ class Fixed:
     A test whose value is closer to its threshold than `slack`, in its own unit, may come out otherwise.
     """
 
-    node: Node
+    node: ir.Node
     tables: Tables
     unit: float
     error: float
@@ -82,15 +72,14 @@ class Values:
         return {vectors: self.vectors, offsets: self.offsets, curve: self.curve.points}
 
 
-def fixed_values(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
+def fixed_values(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
     """The kernel of a row and each vector."""
-    if kernel.kind == "rbf":
-        return _distances(kernel, vectors, row, view, number)
-    return _products(kernel, vectors, row, view, number)
+    values = _distances if kernel.kind == "rbf" else _products
+    return values(kernel, vectors, row, view)
 
 
-def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
-    slopes, start = row.seen(view)
+def _distances(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
+    (slopes, start), number = row.seen(view), row.number
     slope = float(np.median(slopes[slopes > 0])) if (slopes > 0).any() else 1.0
     lowest = 0 if row.as_it_is else -row.limit
     points = np.clip(np.round((vectors - start) / slope), lowest, row.limit).astype(np.int64)
@@ -107,40 +96,33 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View, number: Num
     moved = np.minimum(1.0, steepest * (row_error + vector_error))
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error
     kind = np.uint16 if number == "q7" else np.int32
-    whole = points.astype(np.uint8) if row.as_it_is else whole_rows(points, row.bits)
-    return Values(
-        whole, stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP, np.ones(len(points)), error
-    )
+    whole = points.astype(np.uint8) if row.as_it_is else row.whole(points)
+    sizes = np.ones(len(points))
+    return Values(whole, stored.astype(kind), curve, "exp2", shift, 1 / TOP, TOP, sizes, error)
 
 
-def _products(kernel: Kernel, vectors: Array, row: Row, view: View, number: Number) -> Values:
+def _products(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
     slopes, start = row.seen(view)
     gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
-    parts, offsets = (
-        gamma * vectors * slopes,
-        gamma * (vectors @ np.broadcast_to(start, slopes.shape)) + constant,
-    )
-    top = (1 << (row.bits - 1)) - 1
+    parts = gamma * vectors * slopes
+    offsets = gamma * (vectors @ np.broadcast_to(start, slopes.shape)) + constant
     reach = row.limit * np.abs(parts).sum(axis=1) + np.abs(offsets)
     rounding = row.limit * len(slopes) / 2 + 2
     room = float(reach.max(initial=0.0))
     if kernel.kind == "sigmoid":  # whose curve starts at the lowest value
         room = 3 * row.limit * float(np.abs(parts).sum(axis=1).max(initial=0.0)) + float(np.ptp(offsets))
         rounding = 3 * rounding
-    unit = max(
-        float(np.abs(parts).max(initial=0.0)) / top,
-        room / (INT32 - rounding),
-        np.finfo(np.float64).tiny,
-    )
+    largest = float(np.abs(parts).max(initial=0.0))
+    unit = max(largest / row.top, room / (INT32 - rounding), np.finfo(np.float64).tiny)
     points, stored = np.round(parts / unit).astype(np.int64), np.round(offsets / unit).astype(np.int64)
     moved = row.error * np.abs(parts).sum(axis=1)
     moved += row.limit * np.abs(points * unit - parts).sum(axis=1) + np.abs(stored * unit - offsets)
-    tables = whole_rows(points, row.bits), stored.astype(np.int32)
+    tables = row.whole(points), stored.astype(np.int32)
     whole_reach = int((row.limit * np.abs(points).sum(axis=1) + np.abs(stored)).max(initial=0))
     if kernel.kind == "sigmoid":
         dots = row.limit * np.abs(points).sum(axis=1)
         low, high = int((stored - dots).min()), int((stored + dots).max())
-        found = rising(unit, CELLS[number], low, high - low)
+        found = rising(unit, CELLS[row.number], low, high - low)
         sizes = np.full(len(points), found.amplitude)
         error = np.minimum(2, moved) + found.amplitude * found.curve.error
         return Values(
@@ -163,14 +145,8 @@ def _powers(
     off = moved + base / 2
     error = degree * (reach + off) ** (degree - 1) * off + degree * value_unit if degree else 0 * off
     curve = Curve(NO_CURVE.points, bits, 0.0)
-    return Values(
-        *tables, curve, "power", 0, value_unit, 1 << 2 * UNIT_BITS, (reach + off) ** degree, error
-    )
-
-
-def whole_rows(numbers: NDArray[Any], bits: int) -> NDArray[Any]:
-    """Whole numbers of as many bits as a row has."""
-    return numbers.astype(np.int8 if bits == 8 else np.int16)
+    sizes = (reach + off) ** degree
+    return Values(*tables, curve, "power", 0, value_unit, 1 << 2 * UNIT_BITS, sizes, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,23 +193,21 @@ def signed_sums(weights: Array, counts: tuple[int, ...]) -> Array:
 
 
 def fixed_sum(
-    node: KernelSum | PairSum, tables: Tables, row: Row, view: View, number: Number, wanted: float
+    node: ir.KernelSum | ir.PairSum, tables: Tables, row: Row, view: View, wanted: float
 ) -> Fixed:
     """A kernel sum over a row in whole numbers; `wanted` is the unit of its scores, or 0 for the finest."""
-    values = fixed_values(node.kernel, tables[node.vectors], row, view, number)
-    counts = node.counts if isinstance(node, PairSum) else ()
+    values = fixed_values(node.kernel, tables[node.vectors], row, view)
+    counts = node.counts if isinstance(node, ir.PairSum) else ()
     weights, bias = tables[node.weights].T, tables[node.bias]
     bias = bias + values.middle * signed_sums(weights, counts)
-    made = fixed_weights(values, weights, bias, counts, number, wanted)
+    made = fixed_weights(values, weights, bias, counts, row.number, wanted)
     unit = float(np.float32(made.unit * values.unit * 2.0**made.shift))
     off = np.abs(weights - made.weights * made.unit)
-    error = _sums(values.error, weights, counts) + _weight_error(values, off, counts)
+    error = _sums(values.error, weights, counts) + _sums(values.size + values.error, off, counts)
     error += unit * 1.5 + UNIT_ROUNDING * (_sums(values.size, weights, counts) + np.abs(bias))
-    vectors, offsets, curve, kept, zero = (
-        f"{node.out}_{end}" for end in ("vectors", "offsets", "curve", "weights", "bias")
-    )
+    vectors, offsets, curve, kept, zero = own_names(node, "vectors offsets curve weights bias")
     degree = node.kernel.degree if values.shape == "power" else 1
-    fixed = FixedSum(
+    fixed = ir.FixedSum(
         node.out, row.value, vectors, offsets, curve, kept, zero, counts, values.shape, degree,
         values.curve.cell_bits, values.offset_shift, made.shift,
     )  # fmt: skip
@@ -241,12 +215,12 @@ def fixed_sum(
     return Fixed(fixed, stored, unit, float(error.max(initial=0.0)))
 
 
-def _weight_error(values: Values, off: Array, counts: tuple[int, ...]) -> Array:
-    """What rounding of weights does to the sums."""
-    return _sums(values.size + values.error, off, counts)
+def own_names(node: ir.Node, ends: str) -> list[str]:
+    """Names for tables of a node."""
+    return [f"{node.out}_{end}" for end in ends.split()]
 
 
-def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
+def fixed_affine(node: ir.Affine, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
     """Affine functions of a row in whole numbers; weights have 16 bits whatever the row has."""
     slopes, start = row.seen(view)
     weights = tables[node.weights]
@@ -263,9 +237,9 @@ def fixed_affine(node: Affine, tables: Tables, row: Row, view: View, wanted: flo
     whole, whole_bias = np.round(parts / scale).astype(np.int16), np.round(bias / unit).astype(np.int32)
     error = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(whole * scale - parts).sum(axis=1)
     error += np.abs(whole_bias * unit - bias) + (shift > 0) * unit + UNIT_ROUNDING * reach
-    names = f"{node.out}_weights", f"{node.out}_bias"
-    fixed = FixedAffine(node.out, row.value, names[0], names[1], shift)
-    return Fixed(fixed, dict(zip(names, (whole, whole_bias), strict=True)), unit, float(error.max()))
+    kept, zero = own_names(node, "weights bias")
+    fixed = ir.FixedAffine(node.out, row.value, kept, zero, shift)
+    return Fixed(fixed, {kept: whole, zero: whole_bias}, unit, float(error.max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,16 +253,13 @@ class Curve:
 
 def falling(rate: float, cells: int, reach: int) -> Curve:
     """exp(-rate t) for t from 0 to `reach`; behind the last cell it is zero."""
-    return _best(_falling(rate, bits, min(cells, _cells_to(reach, bits)), reach) for bits in BITS)
+    found = (_falling(rate, bits, min(cells, _cells_to(reach, bits)), reach) for bits in BITS)
+    return min(found, key=lambda curve: (curve.error, len(curve.points)))
 
 
 def _cells_to(reach: int, bits: int) -> int:
     """Cells up to `reach`, and one behind it."""
     return (reach >> bits) + 2
-
-
-def _best(curves: Iterable[Curve]) -> Curve:
-    return min(curves, key=lambda curve: (curve.error, len(curve.points)))
 
 
 def _falling(rate: float, bits: int, count: int, reach: int) -> Curve:
@@ -329,13 +300,11 @@ def _rising(unit: float, bits: int, count: int, low: int, reach: int) -> Rising:
     return Rising(Curve(points, bits, (bend + behind) / amplitude + ROUNDING), middle, amplitude)
 
 
-def fixed_quadratic(node: Quadratic, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
+def fixed_quadratic(node: ir.Quadratic, tables: Tables, row: Row, view: View, wanted: float) -> Fixed:
     """Forms of h = slope q + begin as forms of q: squares of 16 bits, slopes of 32, sums of 64."""
     slopes, start = row.seen(view)
-    slope, begin = (
-        np.broadcast_to(slopes, row.shape),
-        np.broadcast_to(start - tables[node.centre], row.shape),
-    )
+    slope = np.broadcast_to(slopes, row.shape)
+    begin = np.broadcast_to(start - tables[node.centre], row.shape)
     first, second = np.triu_indices(len(slope))
     squares = tables[node.squares] * (slope[first] * slope[second])
     linear = tables[node.weights] * slope
@@ -346,7 +315,9 @@ def fixed_quadratic(node: Quadratic, tables: Tables, row: Row, view: View, wante
     return _whole(node, row, squares, linear, constant + tables[node.bias], wanted)
 
 
-def _whole(node: Quadratic, row: Row, squares: Array, linear: Array, bias: Array, wanted: float) -> Fixed:
+def _whole(
+    node: ir.Quadratic, row: Row, squares: Array, linear: Array, bias: Array, wanted: float
+) -> Fixed:
     limit, sizes, slopes = row.limit, np.abs(squares).sum(axis=1), np.abs(linear).sum(axis=1)
     steepest = np.abs(linear).max() + limit * sizes.max()
     own = max(float(np.abs(squares).max()) / WEIGHT_TOP, float(steepest) / (INT32 // 2), 1e-30)
@@ -358,10 +329,9 @@ def _whole(node: Quadratic, row: Row, squares: Array, linear: Array, bias: Array
     error = sizes * (2 * limit * row.error + row.error**2) + slopes * row.error
     error += limit**2 * np.abs(whole[0] * scale - squares).sum(axis=1)
     error += limit * np.abs(whole[1] * scale - linear).sum(axis=1) + 2 * unit + UNIT_ROUNDING * reach
-    names = f"{node.out}_squares", f"{node.out}_weights", f"{node.out}_bias"
-    kinds = np.int16, np.int32, np.int32
+    names, kinds = own_names(node, "squares weights bias"), (np.int16, np.int32, np.int32)
     stored = {name: table.astype(kind) for name, table, kind in zip(names, whole, kinds, strict=True)}
-    fixed = FixedQuadratic(node.out, row.value, *names, shift)
+    fixed = ir.FixedQuadratic(node.out, row.value, names[0], names[1], names[2], shift)
     return Fixed(fixed, stored, unit, float(error.max()))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.graph import Tables
 from svmcompile.ir.kernel import Array
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
@@ -25,24 +25,21 @@ from svmcompile.lower.fixed.sums import (
     UNIT_ROUNDING,
     WEIGHT_TOP,
     Fixed,
-    Tables,
     Values,
     fixed_values,
+    own_names,
     signed_sums,
-    whole_rows,
 )
+from svmcompile.lower.leaves import not_empty
 
 LIST_TOP = 1 << 20  # the largest answer of a list
 
 
-def fixed_axes(node: ir.AxisRoute, math_tables: Tables, row: Row, view: View) -> Fixed | None:
+def fixed_axes(node: ir.AxisRoute, math_tables: Tables, row: Row, view: View, unit: float) -> Fixed | None:
     """Tests of single features; none where a feature counts backwards."""
     slopes, start = row.seen(view)
     features = math_tables[node.features].astype(np.intp)
-    slopes, start = (
-        np.broadcast_to(slopes, row.shape)[features],
-        np.broadcast_to(start, row.shape)[features],
-    )
+    slopes, start = (np.broadcast_to(part, row.shape)[features] for part in (slopes, start))
     if (slopes <= 0).any():
         return None
     thresholds = np.floor((math_tables[node.thresholds] - start) / slopes)
@@ -65,12 +62,11 @@ def fixed_planes(
     shift = planes @ np.broadcast_to(start - math_tables[node.centre], row.shape)
     own = _units(parts, row)
     points = np.round(parts / own[:, None])
-    slack = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(points * own[:, None] - parts).sum(
-        axis=1
-    )
+    off = np.abs(points * own[:, None] - parts)
+    slack = row.error * np.abs(parts).sum(axis=1) + row.limit * off.sum(axis=1)
     tables = {name: math_tables[name] for name in ir.table_names(node)}
     tables |= {
-        node.planes: whole_rows(points, row.bits),
+        node.planes: row.whole(points),
         node.thresholds: _held(np.floor((math_tables[node.thresholds] - shift) / own)),
         node.centre: np.zeros(row.shape, np.int8),
     }
@@ -88,10 +84,9 @@ def fixed_planes(
 
 def _units(parts: Array, row: Row) -> Array:
     """For each row of coefficients the least unit that keeps it and its dot products within their types."""
-    top = (1 << (row.bits - 1)) - 1
     room = INT32 // 2 - row.limit * parts.shape[1]
     size = np.abs(parts)
-    found = np.maximum(size.max(axis=1) / top, row.limit * size.sum(axis=1) / room)
+    found = np.maximum(size.max(axis=1) / row.top, row.limit * size.sum(axis=1) / room)
     return np.where(found > 0, found, 1.0)
 
 
@@ -103,10 +98,10 @@ def fixed_leaves(node: ir.LeafAffine, math_tables: Tables, row: Row, view: View,
     parts = functions * slopes
     constants = functions @ np.broadcast_to(start - t[node.centre], row.shape)
     leaf = np.repeat(np.arange(len(t[node.bias])), np.diff(whole(t[node.starts])))
-    places = leaf, whole(t[node.sums])
+    at = leaf, whole(t[node.sums])
     bias, reach = t[node.bias].astype(np.float64).copy(), np.zeros(t[node.bias].shape)
-    np.add.at(bias, places, constants)
-    np.add.at(reach, places, row.limit * np.abs(parts).sum(axis=1))
+    np.add.at(bias, at, constants)
+    np.add.at(reach, at, row.limit * np.abs(parts).sum(axis=1))
     own = _units(parts, row)
     if not unit:
         unit = max(float((reach + np.abs(bias)).max()) / SCORE_TOP, float(own.max()))
@@ -116,17 +111,17 @@ def fixed_leaves(node: ir.LeafAffine, math_tables: Tables, row: Row, view: View,
     points = np.round(parts / scale)
     off = row.error * np.abs(parts).sum(axis=1) + row.limit * np.abs(points * scale - parts).sum(axis=1)
     error = np.full(bias.shape, unit)
-    np.add.at(error, places, off + unit)
+    np.add.at(error, at, off + unit)
     error += UNIT_ROUNDING * (reach + np.abs(bias))
-    names = {end: f"{node.out}_{end}" for end in ("weights", "shifts", "bias")}
+    kept, moves, zero = own_names(node, "weights shifts bias")
     tables = {
         node.starts: t[node.starts],
         node.sums: t[node.sums],
-        names["weights"]: whole_rows(points, row.bits),
-        names["shifts"]: shifts.astype(np.uint8),
-        names["bias"]: np.round(bias / unit).astype(np.int32),
+        kept: row.whole(points),
+        moves: shifts.astype(np.uint8),
+        zero: np.round(bias / unit).astype(np.int32),
     }
-    made = ir.FixedLeaves(node.out, row.value, node.leaf, node.starts, node.sums, *names.values())
+    made = ir.FixedLeaves(node.out, row.value, node.leaf, node.starts, node.sums, kept, moves, zero)
     return Fixed(made, tables, unit, float(error.max()))
 
 
@@ -147,12 +142,10 @@ class Scaled:
         return np.round(bias / self.unit).astype(np.int32)
 
 
-def fixed_path(
-    node: ir.PathSum, math_tables: Tables, row: Row, view: View, number: Number, unit: float
-) -> Fixed:
+def fixed_path(node: ir.PathSum, math_tables: Tables, row: Row, view: View, unit: float) -> Fixed:
     """A tree whose tests are kernel values."""
     t = math_tables
-    values = fixed_values(node.kernel, t[node.vectors], row, view, number)
+    values = fixed_values(node.kernel, t[node.vectors], row, view)
     weights, bias = t[node.weights].astype(np.float64), t[node.bias].astype(np.float64)
     leaf = np.repeat(np.arange(len(bias)), np.diff(whole(t[node.starts])))
     bias = bias + values.middle * _by_leaf(weights, leaf, len(bias))
@@ -161,9 +154,7 @@ def fixed_path(
     made = Scaled(values, weights, size, unit)
     worst = float(values.error.max(initial=0.0))
     error = _by_leaf(np.abs(weights) * worst + made.off * (most + worst), leaf, len(bias))
-    names = [
-        f"{node.out}_{end}" for end in ("vectors", "offsets", "curve", "thresholds", "weights", "bias")
-    ]
+    names = own_names(node, "vectors offsets curve thresholds weights bias")
     vectors, offsets, curve, thresholds, kept, zero = names
     limits = np.floor((t[node.thresholds] - values.middle) / values.unit)
     tables = values.tables(vectors, offsets, curve) | {
@@ -187,12 +178,10 @@ def _by_leaf(values: Array, leaf: NDArray[Any], count: int) -> Array:
     return out
 
 
-def fixed_leaf_sums(
-    node: ir.LeafSums, math_tables: Tables, row: Row, view: View, number: Number, unit: float
-) -> Fixed:
+def fixed_leaf_sums(node: ir.LeafSums, math_tables: Tables, row: Row, view: View, unit: float) -> Fixed:
     """Kernel sums that belong to the leaves of a tree."""
     t = math_tables
-    values = fixed_values(node.kernel, t[node.vectors], row, view, number)
+    values = fixed_values(node.kernel, t[node.vectors], row, view)
     bias = t[node.bias].astype(np.float64).copy()
     worst, most = float(values.error.max(initial=0.0)), values.unit * values.most
     n = np.diff(whole(t[node.starts]))
@@ -203,19 +192,16 @@ def fixed_leaf_sums(
             bias[leaf.bias] += values.middle * signed_sums(own, leaf.counts if node.rule == "vote" else ())
     size = most * largest * int(n.max(initial=0)) + float(np.abs(bias).max(initial=0.0))
     made = Scaled(values, t[node.weights].astype(np.float64), size, unit)
-    names = [
-        f"{node.out}_{end}"
-        for end in ("vectors", "offsets", "curve", "weights", "places", "bias", "bias_firsts")
-    ]
+    names = own_names(node, "vectors offsets curve weights places bias bias_firsts")
     vectors, offsets, curve, kept, places, zero, firsts = names
     classes = np.diff(whole(t[node.firsts]))
     tables = values.tables(vectors, offsets, curve) | {
         name: t[name] for name in (node.starts, node.members, node.firsts, node.counts)
     }
     tables |= {
-        kept: _not_empty(made.weights),
+        kept: not_empty(made.weights),
         places: running(n * columns_of(node.rule, classes)).astype(np.int32),
-        zero: _not_empty(made.whole(bias)),
+        zero: not_empty(made.whole(bias)),
         firsts: running(sums_of(node.rule, classes)).astype(np.int32),
     }
     fixed = ir.FixedLeafSums(
@@ -227,7 +213,3 @@ def fixed_leaf_sums(
     off = float(made.off.max(initial=0.0))
     error = int(n.max(initial=0)) * (largest * worst + off * (most + worst)) + 2 * made.unit
     return Fixed(fixed, tables, made.unit, error + UNIT_ROUNDING * size)
-
-
-def _not_empty(table: NDArray[Any]) -> NDArray[Any]:
-    return table if table.size else np.zeros(1, table.dtype)

@@ -51,14 +51,10 @@ def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     intercepts = 0.0 - np.array(header.decimals("rho", _pairs(n_classes)))
     kernel = _kernel(header)
     rows = read_rows(lines, header.wholes("total_sv", 1, 0, INT_MAX)[0], n_classes - 1)
-    svm = SVM(
-        kernel=kernel,
-        vectors=_vectors(rows, where, n_features, len(content)),
-        coefficients=np.array(rows.coefficients).reshape(len(rows), n_classes - 1).T.copy(),
-        intercepts=intercepts,
-        label_rule=LabelRule.NONE,
-        source=Source(f"LIBSVM {kind}", hashlib.sha256(content).hexdigest()),
-    )
+    vectors = _vectors(rows, where, n_features, len(content))
+    coefficients = np.array(rows.coefficients).reshape(len(rows), n_classes - 1).T.copy()
+    source = Source(f"LIBSVM {kind}", hashlib.sha256(content).hexdigest())
+    svm = SVM(kernel, vectors, coefficients, intercepts, LabelRule.NONE, source)
     finish = _classifier if kind in CLASSIFIERS else _one_class if kind == ONE_CLASS else _regressor
     return finish(header, svm, n_classes).check(where)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError
 
+Floats = NDArray[np.float64]
 CHUNK_NODES = 1 << 22
 
 
@@ -38,19 +39,15 @@ class LibsvmModel:
         number = ctypes.c_int.in_dll(self._api.libsvm, "libsvm_version").value
         return f"{number // 100}.{number % 100:02d}"
 
-    def run(self, rows: NDArray[np.float64], n_scores: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def run(self, rows: Floats, n_scores: int) -> tuple[Floats, Floats]:
         """What svm_predict_values gives for each row: its result, and all decision values."""
         return self._run(self._api.libsvm.svm_predict_values, rows, n_scores)
 
-    def run_probability(
-        self, rows: NDArray[np.float64], n_classes: int
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def run_probability(self, rows: Floats, n_classes: int) -> tuple[Floats, Floats]:
         """What svm_predict_probability gives for each row: its result, and all probabilities."""
         return self._run(self._api.libsvm.svm_predict_probability, rows, n_classes)
 
-    def _run(
-        self, function: Any, rows: NDArray[np.float64], width: int
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _run(self, function: Any, rows: Floats, width: int) -> tuple[Floats, Floats]:
         results = np.empty(len(rows))
         values = np.empty((len(rows), width))
         step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
@@ -59,13 +56,7 @@ class LibsvmModel:
             self._run_chunk(function, rows[part], results[part], values[part])
         return results, values
 
-    def _run_chunk(
-        self,
-        function: Any,
-        rows: NDArray[np.float64],
-        results: NDArray[np.float64],
-        values: NDArray[np.float64],
-    ) -> None:
+    def _run_chunk(self, function: Any, rows: Floats, results: Floats, values: Floats) -> None:
         """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
         nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(self._api.svm_node))
         nodes["index"] = [*range(1, rows.shape[1] + 1), -1]

@@ -17,7 +17,6 @@ from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.node import At, run
-from svmcompile.ir.pairs import pair_weights
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.onnx.graph import ML, Graph, GraphInput
 from svmcompile.read.onnx.tail import Tail
@@ -180,7 +179,7 @@ class _Expected:
     @classmethod
     def of(cls, svm: SVM, rows: Array) -> _Expected:
         prepared = svm.prepared(rows)
-        weights = pair_weights(svm.coefficients, svm.counts) if svm.counts else svm.coefficients
+        weights = svm.weights_by_sum
         sums = svm.kernel.values(prepared, svm.vectors) @ weights.T + svm.intercepts
         size = _kernel_sizes(svm.kernel, prepared, svm.vectors) @ np.abs(weights).T + np.abs(svm.intercepts)
         room = SHARE * (1 + size) * _loss_before(svm)

@@ -226,11 +226,8 @@ def _identity(graph: Graph, node: Any, width: int) -> Front:
 
 def _row(graph: Graph, node: Any, values: Any, width: int) -> Array:
     """A constant as one number for each feature."""
-    if (
-        values.size not in (1, width)
-        or values.shape[:-1] not in ((), (1,))
-        or values.dtype.kind not in "fiu"
-    ):
+    fits = values.size in (1, width) and values.shape[:-1] in ((), (1,))
+    if not fits or values.dtype.kind not in "fiu":
         raise graph.refuse(f"{node.op_type} has a constant of shape {values.shape} for {width} features")
     return np.array(np.broadcast_to(values.ravel(), (width,)), dtype=np.float64)
 

@@ -60,10 +60,6 @@ class Graph:
     def damaged(self, text: str) -> ReadError:
         return ReadError(f"{self.where}: {text}; the file is damaged")
 
-    def kind(self, node: Any) -> str:
-        """The operator; those of ai.onnx.ml and of ONNX itself have no name in common."""
-        return str(node.op_type)
-
     def known_constant(self, name: str) -> NDArray[Any] | None:
         """A constant, or the root of one, as skl2onnx writes a PCA that whitens."""
         maker = self.maker.get(name)
@@ -82,10 +78,8 @@ class Graph:
 
     def _refuse_oddities(self) -> None:
         proto, graph = self.proto, self.proto.graph
-        if any(
-            entry.key == "producer" and entry.value.startswith("svmcompile")
-            for entry in proto.metadata_props
-        ):
+        producers = [entry.value for entry in proto.metadata_props if entry.key == "producer"]
+        if any(producer.startswith("svmcompile") for producer in producers):
             raise ReadError(
                 f"{self.where}: is an ONNX model that svmcompile made; the SVM in it is compiled already; "
                 "pass the .svmc file beside it, or the original model"

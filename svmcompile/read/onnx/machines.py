@@ -15,11 +15,10 @@ import numpy as np
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
-from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import check_dense_size, make_kernel
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.read.kernels import UNKNOWN, check_dense_size, linear_machine, make_kernel
 from svmcompile.read.onnx.graph import Attributes, Graph
 
-UNKNOWN = Source("", "")  # the caller knows the whole graph and fills it in
 SHARED = ("coefficients", "kernel_params", "kernel_type", "post_transform", "rho", "support_vectors")
 LABELS = ("classlabels_ints", "classlabels_strings")
 KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
@@ -41,18 +40,13 @@ def read_svm_classifier(graph: Graph, node: Any) -> SVM:
     coefficients, intercepts = own.floats("coefficients"), own.floats("rho")
     own.expect("coefficients", coefficients, (len(labels) - 1) * sum(counts))
     own.expect("rho", intercepts, pairs)
-    sign = -1.0 if len(labels) == 2 else 1.0
-    return SVM(
-        kernel=_kernel(own),
-        vectors=_vectors(own, sum(counts)),
-        coefficients=sign * coefficients.reshape(len(labels) - 1, sum(counts)),
-        intercepts=0.0 + sign * intercepts,  # without the sign of a zero
-        label_rule=LabelRule.NEGATIVE_FIRST if len(labels) == 2 else LabelRule.VOTE,
-        source=UNKNOWN,
-        labels=labels,
-        counts=() if len(labels) == 2 else tuple(counts),
-        platt=_platt(own, pairs),
-    )
+    kernel, vectors, platt = _kernel(own), _vectors(own, sum(counts)), _platt(own, pairs)
+    coefficients = coefficients.reshape(len(labels) - 1, sum(counts))
+    if len(labels) > 2:
+        parts = kernel, vectors, coefficients, 0.0 + intercepts  # without the sign of a zero
+        return SVM(*parts, LabelRule.VOTE, UNKNOWN, labels, tuple(counts), platt=platt)
+    parts = kernel, vectors, -coefficients, 0.0 - intercepts
+    return SVM(*parts, LabelRule.NEGATIVE_FIRST, UNKNOWN, labels, platt=platt)
 
 
 def read_svm_regressor(graph: Graph, node: Any) -> SVM:
@@ -67,7 +61,7 @@ def read_svm_regressor(graph: Graph, node: Any) -> SVM:
         raise graph.refuse("this SVMRegressor has one_class, and so no values but signs")
     if count == 0:
         _plain(own)
-        return _weighted(coefficients[np.newaxis], intercepts, LabelRule.NONE, None)
+        return linear_machine(coefficients[np.newaxis], intercepts, LabelRule.NONE)
     own.expect("coefficients", coefficients, count)
     vectors = _vectors(own, count)
     return SVM(_kernel(own), vectors, coefficients[np.newaxis], intercepts, LabelRule.NONE, UNKNOWN)
@@ -84,10 +78,10 @@ def read_linear_classifier(graph: Graph, node: Any) -> SVM:
         raise own.error(f"{weights.size} coefficients for {len(labels)} classes")
     weights = weights.reshape(len(labels), -1)
     if len(labels) > 2:
-        return _weighted(weights, intercepts, LabelRule.ARGMAX, labels)
+        return linear_machine(weights, intercepts, LabelRule.ARGMAX, labels)
     if (weights[0] != -weights[1]).any() or intercepts[0] != -intercepts[1]:
         raise graph.refuse("this LinearClassifier of two classes has two functions, not one with two signs")
-    return _weighted(weights[1:], intercepts[1:], LabelRule.POSITIVE_SECOND, labels)
+    return linear_machine(weights[1:], intercepts[1:], LabelRule.POSITIVE_SECOND, labels)
 
 
 def read_linear_regressor(graph: Graph, node: Any) -> SVM:
@@ -99,12 +93,7 @@ def read_linear_regressor(graph: Graph, node: Any) -> SVM:
     own.expect("intercepts", intercepts, 1)
     if own.integer("targets", 1) != 1 or not weights.size:
         raise graph.refuse("this LinearRegressor has no coefficients or several targets")
-    return _weighted(weights[np.newaxis], intercepts, LabelRule.NONE, None)
-
-
-def _weighted(weights: Array, intercepts: Array, rule: LabelRule, labels: Labels | None) -> SVM:
-    """Linear functions as an SVM: each is a vector of its own."""
-    return SVM(Kernel("linear"), weights, np.eye(len(weights)), intercepts, rule, UNKNOWN, labels)
+    return linear_machine(weights[np.newaxis], intercepts, LabelRule.NONE)
 
 
 def _labels(own: Attributes) -> Labels:

@@ -31,7 +31,6 @@ INTEGERS = {6: np.int32, 7: np.int64}  # what a label may be cast to
 
 
 def read_onnx(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
-    """The SVM in an ONNX file."""
     graph = Graph(content, where)
     machine = _machine(graph)
     svm = ONNX_MACHINES[machine.op_type](graph, machine)
@@ -52,7 +51,6 @@ def read_onnx(content: bytes, where: str, *, trust_pickle: bool, n_features: int
 
 
 def _machine(graph: Graph) -> Any:
-    """The one node that is an SVM."""
     found = [node for node in graph.nodes if node.op_type in ONNX_MACHINES]
     if len(found) == 1:
         return found[0]
@@ -119,8 +117,5 @@ def _cast_labels(graph: Graph, labels: Labels, tail: Tail) -> Labels:
 def _names(graph: Graph) -> tuple[str, ...]:
     """Names of features: those of inputs, where each input is one column of a frame."""
     columns = list(graph.inputs.values())
-    return (
-        tuple(one.name for one in columns)
-        if len(columns) > 1 and all(one.width == 1 for one in columns)
-        else ()
-    )
+    single = len(columns) > 1 and all(one.width == 1 for one in columns)
+    return tuple(one.name for one in columns) if single else ()

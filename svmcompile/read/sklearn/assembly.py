@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,7 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
-from svmcompile.model.head import (
-    SUMS,
-    Head,
-    HeadMaker,
-    machine_probabilities,
-    machine_scores,
-    renamed,
-)
+from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
 from svmcompile.model.svm import SVM, LabelRule, digest
 
 Columns = tuple[int, ...]  # of the sums of all machines
@@ -64,15 +58,10 @@ class Assembly:
         self.signs += [1] * svm.n_sums
         sums = self.value(columns)
         scores: Scores = columns if not svm.one_vs_rest_scores else machine_scores(svm, self.maker, sums)
-        return Answer(
-            kind,
-            svm.labels,
-            scores,
-            len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums,
-            machine_probabilities(svm, self.maker, sums),
-            rule=svm.label_rule,
-            zero_is_second=svm.label_rule is LabelRule.NEGATIVE_FIRST,
-        )
+        n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
+        probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
+        zero_is_second = rule is LabelRule.NEGATIVE_FIRST
+        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second)
 
     def value(self, scores: Scores) -> str:
         """Scores as a value of the head."""
@@ -144,15 +133,10 @@ class Assembly:
 
 def _composite(machines: list[SVM]) -> SVM:
     """An SVM of parts: without vectors of its own."""
-    first = machines[0]
-    return replace(
-        first,
-        vectors=first.vectors[:0],
-        coefficients=np.zeros((sum(part.n_sums for part in machines), 0)),
-        intercepts=np.concatenate([part.intercepts for part in machines]),
-        counts=(),
-        parts=tuple(machines),
-    )
+    intercepts = np.concatenate([part.intercepts for part in machines])
+    numbers: Any = {"vectors": machines[0].vectors[:0], "intercepts": intercepts}
+    none = np.zeros((len(intercepts), 0))
+    return replace(machines[0], **numbers, coefficients=none, counts=(), parts=tuple(machines))
 
 
 def merged(machines: list[SVM]) -> tuple[list[SVM], list[int]]:
@@ -162,9 +146,7 @@ def merged(machines: list[SVM]) -> tuple[list[SVM], list[int]]:
     made: list[SVM] = []
     order: list[int] = []  # of the given sums, as the new machines have them
     for group in _groups(machines):
-        together = [machines[index] for index in group]
-        for part in _together(together):
-            made.append(part)
+        made += _together([machines[index] for index in group])
         order += [sum_ for index in group for sum_ in range(starts[index], starts[index + 1])]
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -207,16 +189,8 @@ def _together(machines: list[SVM]) -> list[SVM]:
         np.add.at(coefficients[at : at + machine.n_sums].T, own, machine.weights_by_sum.T)
         at, first = at + machine.n_sums, first + machine.n_vectors
     intercepts = np.concatenate([machine.intercepts for machine in machines])
-    return [
-        replace(
-            machines[0],
-            vectors=vectors,
-            coefficients=coefficients,
-            intercepts=intercepts,
-            label_rule=LabelRule.HEAD,
-            counts=(),
-        )
-    ]
+    numbers: Any = {"vectors": vectors, "coefficients": coefficients, "intercepts": intercepts}
+    return [replace(machines[0], **numbers, label_rule=LabelRule.HEAD, counts=())]
 
 
 def _flops(machine: SVM, n_vectors: int, weights: int) -> int:

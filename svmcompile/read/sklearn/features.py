@@ -25,32 +25,22 @@ SELECTORS = (
     "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
     "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV", "SequentialFeatureSelector",
 )  # fmt: skip
+SCALERS = {  # the attribute that is taken off, and what says whether it is, and whether there is a scale
+    "StandardScaler": ("mean_", "with_mean", "with_std"),
+    "RobustScaler": ("center_", "with_centering", "with_scaling"),
+}
 WAY_OUT = "apply it to the rows yourself, and compile the steps behind it, trained on such rows"
 
 
-def standard_scaler(fitted: Fitted) -> Front:
-    """(x - mean) / scale, either part optional; `mean_` is also kept by scalers that do not use it."""
+def scaler(fitted: Fitted) -> Front:
+    """(x - centre) / scale, either part optional; `mean_` is also kept by scalers that do not use it."""
     fitted.require("n_features_in_")
-    with_mean, with_std = fitted.flag("with_mean"), fitted.flag("with_std")
-    mean = fitted.numbers("mean_", 1) if with_mean else None
-    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if with_std else None
-    return _scaled(mean, factor)
-
-
-def robust_scaler(fitted: Fitted) -> Front:
-    """(x - center) / scale, either part optional."""
-    fitted.require("n_features_in_")
-    centre = fitted.numbers("center_", 1) if fitted.flag("with_centering") else None
-    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if fitted.flag("with_scaling") else None
-    return _scaled(centre, factor)
-
-
-def _scaled(mean: Array | None, factor: Array | None) -> Front:
-    if mean is not None and factor is not None:
-        return front.scale(mean, factor)
-    if mean is not None:
-        return front.scale(mean, np.ones_like(mean))
-    return front.scale(np.zeros_like(factor), factor) if factor is not None else IDENTITY
+    name, with_centre, with_scale = SCALERS[fitted.role]
+    centre = fitted.numbers(name, 1) if fitted.flag(with_centre) else None
+    factor = _reciprocal(fitted, fitted.numbers("scale_", 1)) if fitted.flag(with_scale) else None
+    if centre is not None:
+        return front.scale(centre, np.ones_like(centre) if factor is None else factor)
+    return IDENTITY if factor is None else front.scale(np.zeros_like(factor), factor)
 
 
 def min_max_scaler(fitted: Fitted) -> Front:
@@ -69,7 +59,8 @@ def min_max_scaler(fitted: Fitted) -> Front:
 def max_abs_scaler(fitted: Fitted) -> Front:
     """x / scale, then a clip to -1..1 if the scaler asks for one."""
     fitted.require("scale_")
-    scaling = _scaled(None, _reciprocal(fitted, fitted.numbers("scale_", 1)))
+    factor = _reciprocal(fitted, fitted.numbers("scale_", 1))
+    scaling = front.scale(np.zeros_like(factor), factor)
     return scaling.then(front.clip(-1.0, 1.0)) if fitted.optional("clip") else scaling
 
 
@@ -299,10 +290,10 @@ def function_transformer(fitted: Fitted) -> Front:
 
 
 TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
-    "StandardScaler": standard_scaler,
+    "StandardScaler": scaler,
     "MinMaxScaler": min_max_scaler,
     "MaxAbsScaler": max_abs_scaler,
-    "RobustScaler": robust_scaler,
+    "RobustScaler": scaler,
     "Normalizer": normalizer,
     "PCA": pca,
     "IncrementalPCA": pca,

@@ -7,9 +7,6 @@ pairs keep LIBSVM's sign, and its vote.
 
 `platt` holds LIBSVM's probA and probB as they are: they expect LIBSVM's sign,
 which for two classes is the opposite of the score's.
-
-Each row of `coef_` becomes a vector whose kernel value is the score itself, so
-the coefficients are the identity.
 """
 
 from __future__ import annotations
@@ -23,11 +20,10 @@ from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
-from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, make_kernel
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, linear_machine, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 
-UNKNOWN = Source("", "")  # the caller knows the whole pipeline and fills it in
 HINGES = ("hinge", "squared_hinge")
 
 
@@ -42,23 +38,12 @@ def read_classifier(fitted: Fitted) -> SVM:
             "with 'ovo'; set break_ties=False or decision_function_shape='ovr'"
         )
     platt = _platt(fitted, len(labels))
-    kernel, vectors, coefficients, intercepts = _parts(fitted, sign=-1 if len(labels) == 2 else 1)
-    pairwise = len(labels) > 2
-    one_vs_rest = pairwise and shape == "ovr"
-    rule = LabelRule.ARGMAX if break_ties else LabelRule.VOTE
-    return SVM(
-        kernel=kernel,
-        vectors=vectors,
-        coefficients=coefficients,
-        intercepts=intercepts,
-        label_rule=rule if pairwise else LabelRule.NEGATIVE_FIRST,
-        source=UNKNOWN,
-        labels=labels,
-        counts=_counts(fitted, len(labels)) if pairwise else (),
-        one_vs_rest_scores=one_vs_rest,
-        platt=platt,
-        training_points=_training_points(fitted, kernel),
-    )
+    if len(labels) == 2:
+        svm = _machine(fitted, LabelRule.NEGATIVE_FIRST, labels, sign=-1)
+        return replace(svm, platt=platt)
+    svm = _machine(fitted, LabelRule.ARGMAX if break_ties else LabelRule.VOTE, labels)
+    counts = _counts(fitted, len(labels))
+    return replace(svm, counts=counts, one_vs_rest_scores=shape == "ovr", platt=platt)
 
 
 def read_regressor(fitted: Fitted) -> SVM:
@@ -75,11 +60,10 @@ def read_one_class(fitted: Fitted) -> SVM:
 
 def _single(fitted: Fitted, rule: LabelRule, labels: Labels | None) -> SVM:
     fitted.require("support_vectors_")
-    kernel, vectors, coefficients, intercepts = _parts(fitted, sign=1)
-    if intercepts.shape != (1,):
-        raise fitted.damaged(f"intercept_ has {intercepts.size} values, expected 1")
-    points = _training_points(fitted, kernel)
-    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
+    svm = _machine(fitted, rule, labels)
+    if svm.n_sums != 1:
+        raise fitted.damaged(f"intercept_ has {svm.n_sums} values, expected 1")
+    return svm
 
 
 def _training_points(fitted: Fitted, kernel: Kernel) -> int:
@@ -92,7 +76,7 @@ def _training_points(fitted: Fitted, kernel: Kernel) -> int:
     return int(count)
 
 
-def _parts(fitted: Fitted, sign: int) -> tuple[Kernel, Array, Array, Array]:
+def _machine(fitted: Fitted, rule: LabelRule, labels: Labels | None, sign: int = 1) -> SVM:
     """Kernel, vectors, coefficients and intercepts, from the public attributes."""
     kernel = _kernel(fitted)
     if kernel.kind == "precomputed":
@@ -103,7 +87,8 @@ def _parts(fitted: Fitted, sign: int) -> tuple[Kernel, Array, Array, Array]:
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
     _check_private(fitted, "intercept_", sign * intercepts)
-    return kernel, vectors, coefficients, intercepts
+    points = _training_points(fitted, kernel)
+    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
 
 
 def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
@@ -129,17 +114,13 @@ def _kernel(fitted: Fitted) -> Kernel:
         raise fitted.damaged(f"kernel is a {type(kind).__name__}")
     if kind == "precomputed":
         return Kernel("precomputed")
-    gamma = "gamma" if fitted.optional("_gamma") is None else "_gamma"
+    name = "gamma" if fitted.optional("_gamma") is None else "_gamma"
     degree = fitted.number("degree") if kind == "poly" else 1.0
     if not degree.is_integer():
         raise fitted.damaged(f"degree is {degree}, not a whole number")
-    return make_kernel(
-        kind,
-        gamma=fitted.number(gamma) if kind != "linear" else 1.0,
-        coef0=fitted.number("coef0") if kind in ("poly", "sigmoid") else 0.0,
-        degree=int(degree),
-        where=fitted.place,
-    )
+    gamma = fitted.number(name) if kind != "linear" else 1.0
+    coef0 = fitted.number("coef0") if kind in ("poly", "sigmoid") else 0.0
+    return make_kernel(kind, gamma, coef0, int(degree), fitted.place)
 
 
 def _shape(fitted: Fitted) -> str:
@@ -184,7 +165,7 @@ def read_linear_classifier(fitted: Fitted) -> SVM:
     if weights.shape[0] != rows:
         raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {rows}")
     rule = LabelRule.POSITIVE_SECOND if rows == 1 else LabelRule.ARGMAX
-    return _linear(fitted, weights, rule, labels)
+    return linear_machine(weights, _intercepts(fitted, rows), rule, labels)
 
 
 def read_sgd_classifier(fitted: Fitted) -> SVM:
@@ -207,36 +188,15 @@ def read_sgd_one_class(fitted: Fitted) -> SVM:
     weights = fitted.numbers("coef_", 1, 2)
     weights = weights[np.newaxis] if weights.ndim == 1 else weights
     labels = Labels((-1, 1), np.dtype(np.int32).str)
-    return SVM(
-        kernel=Kernel("linear"),
-        vectors=weights,
-        coefficients=np.eye(len(weights)),
-        intercepts=-offset,
-        label_rule=LabelRule.NEGATIVE_FIRST,
-        source=UNKNOWN,
-        labels=labels,
-        sample_offset=float(offset[0]),
-    )
+    svm = linear_machine(weights, -offset, LabelRule.NEGATIVE_FIRST, labels)
+    return replace(svm, sample_offset=float(offset[0]))
 
 
 def read_linear_regressor(fitted: Fitted) -> SVM:
     """LinearSVR: a single output, so `coef_` is one row without a second dimension."""
     fitted.require("coef_")
     weights = fitted.numbers("coef_", 1)
-    return _linear(fitted, weights[np.newaxis], LabelRule.NONE, None)
-
-
-def _linear(fitted: Fitted, weights: Array, rule: LabelRule, labels: Labels | None) -> SVM:
-    rows = weights.shape[0]
-    return SVM(
-        kernel=Kernel("linear"),
-        vectors=weights,
-        coefficients=np.eye(rows),
-        intercepts=_intercepts(fitted, rows),
-        label_rule=rule,
-        source=UNKNOWN,
-        labels=labels,
-    )
+    return linear_machine(weights[np.newaxis], _intercepts(fitted, 1), LabelRule.NONE)
 
 
 def _intercepts(fitted: Fitted, rows: int) -> Array:

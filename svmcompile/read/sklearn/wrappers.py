@@ -114,9 +114,8 @@ def _raw(fitted: Fitted, answer: Answer) -> tuple[int, ...]:
 def _votes_of_first(assembly: Assembly, columns: Sequence[int], k: int) -> str:
     """A score of zero votes for the first class: so do sums of the opposite sign in `OvrScores`."""
     assembly.turn(tuple(columns))
-    return assembly.maker.add(
-        ir.OvrScores(assembly.maker.name("scores"), assembly.value(tuple(columns)), k)
-    )
+    maker = assembly.maker
+    return maker.add(ir.OvrScores(maker.name("scores"), assembly.value(tuple(columns)), k))
 
 
 def _votes_of_second(assembly: Assembly, columns: Sequence[int], k: int) -> str:
@@ -169,9 +168,8 @@ def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> A
     if len(labels) == 2:
         probabilities = maker.add(ir.Complement(maker.name("both"), probabilities))
     else:
-        probabilities = maker.add(
-            ir.Shares(maker.name("shares"), probabilities, len(parts), 1 / len(labels))
-        )
+        shares = ir.Shares(maker.name("shares"), probabilities, len(parts), 1 / len(labels))
+        probabilities = maker.add(shares)
     if len(parts) > 1:
         probabilities = maker.add(ir.Mean(maker.name("probabilities"), probabilities, len(parts)))
     return Answer(_kind(fitted, answers), labels, None, 0, probabilities, maker.largest(probabilities))
@@ -238,15 +236,10 @@ def _sigmoids(calibrators: list[Fitted], responses: str, maker: HeadMaker) -> st
 def _isotonics(calibrators: list[Fitted], responses: str, maker: HeadMaker) -> str:
     lines = [_line(one) for one in calibrators]
     starts = np.cumsum([0, *(len(knots) for knots, _ in lines)])
-    return maker.add(
-        ir.Isotonic(
-            maker.name("calibrated"),
-            responses,
-            maker.indices("starts", starts),
-            maker.table("knots", np.concatenate([knots for knots, _ in lines])),
-            maker.table("levels", np.concatenate([levels for _, levels in lines])),
-        )
-    )
+    name, first = maker.name("calibrated"), maker.indices("starts", starts)
+    knots = maker.table("knots", np.concatenate([knots for knots, _ in lines]))
+    levels = maker.table("levels", np.concatenate([levels for _, levels in lines]))
+    return maker.add(ir.Isotonic(name, responses, first, knots, levels))
 
 
 def _line(one: Fitted) -> tuple[Array, Array]:

@@ -32,8 +32,7 @@ class Body:
     """One single-row function: buffers for the values on the way, and the calls that fill them."""
 
     declaration: str
-    buffers: list[str]
-    calls: list[str]
+    statements: list[str]
 
 
 def takes_kernel(program: Program) -> bool:
@@ -50,36 +49,19 @@ def row_parameters(program: Program, name: str) -> str:
 
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
-    d, real, kind = program.n_features, real_of(program), row_type(program)
-    row = item("x", d)
-    if program.labels is None:
-        batch = f"void {name}_predict_batch(const {kind} *x, size_t rows, {real} *values)"
-        return [
-            Function(f"The value for one row of {d} features.", predict_of(program, name)),
-            Function("The same for many rows.", batch, f"values[i] = {name}_predict({row})"),
-            _self_test(name),
-        ]
-    many = f"const {kind} *x, size_t rows"
-    found = [
-        Function(f"Index into {name}_labels for one row of {d} features.", predict_of(program, name)),
-        Function(
-            "The same for many rows.",
-            f"void {name}_predict_batch({many}, int32_t *indices)",
-            f"indices[i] = {name}_predict({row})",
-        ),
-    ]
-    for result in results(program, types):
+    rows, row = f"const {row_type(program)} *x, size_t rows", item("x", program.n_features)
+    found = []
+    for result in results(program, types, name):
         target = "" if result.alone else f", {item(result.target, result.width)}"
-        call = f"{name}_{result.function}({row}{target})"
+        function = f"{name}_{result.function}"
+        call, batch = f"{function}({row}{target})", f"void {function}_batch({rows}, {result.many})"
+        each = f"{result.target}[i] = {call}" if result.alone else call
         found += [
-            Function(result.comment, result.declaration(program, name)),
-            Function(
-                "The same for many rows.",
-                f"void {name}_{result.function}_batch({many}, {real} *{result.target})",
-                f"{result.target}[i] = {call}" if result.alone else call,
-            ),
+            Function(result.comment, result.declaration(function, row_array(program))),
+            Function("The same for many rows.", batch, each),
         ]
-    return [*found, _self_test(name)]
+    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
+    return [*found, Function(text, f"int {name}_self_test(void)")]
 
 
 def item(array: str, width: int) -> str:
@@ -87,45 +69,55 @@ def item(array: str, width: int) -> str:
     return f"{array} + i * {width}" if width > 1 else f"{array} + i"
 
 
-def _self_test(name: str) -> Function:
-    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
-    return Function(text, f"int {name}_self_test(void)")
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One output of a classifier beside its label: its public function and where that writes."""
+    """One output: its public function and where that writes."""
 
     value: str  # of the program
     function: str
     target: str
     width: int
+    kind: str  # C type
     comment: str
     alone: bool = False  # one number, which is returned
 
-    def declaration(self, program: Program, name: str, row: str = "", suffix: str = "") -> str:
-        real = real_of(program)
-        row = row or f"const {row_type(program)} x[{program.n_features}]"
-        if self.alone:
-            return f"{real} {name}_{self.function}{suffix}({row})"
-        return f"void {name}_{self.function}{suffix}({row}, {real} {self.target}[{self.width}])"
+    @property
+    def many(self) -> str:
+        """The parameter that takes the results of many rows."""
+        return f"{'int32_t' if self.kind == 'int' else self.kind} *{self.target}"
+
+    @property
+    def written(self) -> str:
+        """The parameter that a single result is written to; empty where it is returned."""
+        return "" if self.alone else self.target
+
+    def declaration(self, function: str, row: str) -> str:
+        kind, target = (
+            (self.kind, "") if self.alone else ("void", f", {self.kind} {self.target}[{self.width}]")
+        )
+        return f"{kind} {function}({row}{target})"
 
 
-def results(program: Program, types: Types) -> list[Result]:
-    """What a classifier gives beside labels, in the order of the header."""
-    found = []
+def results(program: Program, types: Types, name: str) -> list[Result]:
+    """What a model gives, in the order of the header: labels or the value first."""
+    real, row = real_of(program), f"for one row of {program.n_features} features"
+    main = program.output("label") or program.output("value")
+    assert main is not None
+    if program.labels is None:
+        return [Result(main, "predict", "values", 1, real, f"The value {row}.", alone=True)]
+    found = [Result(main, "predict", "indices", 1, "int", f"Index into {name}_labels {row}.", alone=True)]
     if scores := program.output("scores"):
         width = types[scores].width
         comment = f"The {width} decision values of one row."
         comment = comment if width > 1 else "The signed decision value of one row."
-        found.append(Result(scores, "decision_function", "scores", width, comment))
+        found.append(Result(scores, "decision_function", "scores", width, real, comment))
     if probabilities := program.output("probabilities"):
         width = types[probabilities].width
         comment = f"The probabilities of the {width} classes for one row."
-        found.append(Result(probabilities, "predict_proba", "probabilities", width, comment))
+        found.append(Result(probabilities, "predict_proba", "probabilities", width, real, comment))
     if samples := program.output("samples"):
         comment = "The raw score of one row: its decision value without the offset."
-        found.append(Result(samples, "score_samples", "samples", 1, comment, alone=True))
+        found.append(Result(samples, "score_samples", "samples", 1, real, comment, alone=True))
     return found
 
 
@@ -144,20 +136,17 @@ def c_real(number: Number) -> str:
     return C_TYPES[number]
 
 
-def predict_of(program: Program, name: str) -> str:
-    result = "int" if program.labels else real_of(program)
-    return f"{result} {name}_predict(const {row_type(program)} x[{program.n_features}])"
+def row_array(program: Program) -> str:
+    """The parameter of a row as it comes."""
+    return f"const {row_type(program)} x[{program.n_features}]"
 
 
 def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies of the single-row functions."""
-    main = program.output("label") or program.output("value")
-    assert main is not None
-    bodies = [body(program, types, symbols, main, predict_of(program, name))]
-    for result in results(program, types):
-        declaration = result.declaration(program, name)
-        target = "" if result.alone else result.target
-        bodies.append(body(program, types, symbols, result.value, declaration, target))
+    bodies = []
+    for result in results(program, types, name):
+        declaration = result.declaration(f"{name}_{result.function}", row_array(program))
+        bodies.append(body(program, types, symbols, result.value, declaration, result.written))
     return bodies
 
 
@@ -179,7 +168,8 @@ def body(
         KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
     )
     buffer = dict([start]) if start else {program.input.name: row_argument(program)}
-    buffers, calls = [], []
+    buffers: list[str] = []
+    calls: list[str] = []
     if goal in buffer and target:
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
@@ -205,7 +195,7 @@ def body(
     if not target and types[goal].kind is not Kind.LABEL:
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
-    return Body(declaration, buffers, calls)
+    return Body(declaration, buffers + calls)
 
 
 def row_argument(program: Program) -> str:

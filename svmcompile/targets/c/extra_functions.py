@@ -6,27 +6,15 @@ a training point. The functions under the usual names take a row of its values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import (
-    Body,
-    Function,
-    Result,
-    body,
-    c_real,
-    item,
-    needed,
-    predict_of,
-    real_of,
-    results,
-    row_parameters,
-    takes_kernel,
-)  # fmt: skip
+from svmcompile.targets.c import api
+from svmcompile.targets.c.api import Body, Function, real_of, row_array
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes import CFile, CNode
 from svmcompile.targets.c.nodes.sums import goes_alone
@@ -53,43 +41,15 @@ class Goal:
 class Tiled:
     """Everything the templates need around a tiled sum."""
 
+    node: CNode[Any]
     bodies: list[Body]
     goals: list[Goal]
-    rows: int  # of a chunk; 0 where rows go one by one
-    width: int
-    n_features: int
-    function: str
-    sparse: bool
-    real: str
-
-    def each(self, goal: Goal, row: str) -> str:
-        return goal.each.format(sums=item("sums", self.width), row=row)
-
-    def one_number(self, goal: Goal) -> bool:
-        """Whether a number makes the result, so that vectors of either do."""
-        return self.width == 1 and not goal.target
-
-    def alone(self, goal: Goal, row: str) -> str:
-        """The statement for row `i` where `sums` holds the sums of that row only."""
-        return goal.each.format(sums="sums", row=row)
 
 
 def tiled(file: CFile) -> Tiled | None:
     """The functions around the program's tiled sum; None where there is none, or more than one."""
     node = _batched(file)
-    if node is None or not (node.chunk or node.takes_sparse_rows):
-        return None
-    bodies, goals = _goals(file, node)
-    return Tiled(
-        bodies=bodies,
-        goals=goals,
-        rows=node.chunk,
-        width=node.out_width,
-        n_features=file.program.n_features,
-        function=node.function,
-        sparse=node.takes_sparse_rows,
-        real=real_of(file.program),
-    )
+    return Tiled(node, *_goals(file, node)) if node and (node.chunk or node.takes_sparse_rows) else None
 
 
 def _batched(file: CFile) -> CNode[Any] | None:
@@ -104,43 +64,32 @@ def _batched(file: CFile) -> CNode[Any] | None:
 def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     program, types, symbols, real = file.program, file.types, file.symbols, real_of(file.program)
     given, start = f"const {real} sums[{node.out_width}]", (node.node.out, "sums")
-    label, value = (program.output(key) for key in ("label", "value"))
-    bodies, goals = [], []
-    if label is not None:
-        function = symbols("label of sums", "label_of")
-        bodies.append(body(program, types, symbols, label, f"static int {function}({given})", "", start))
-        each = f"labels[{{row}}] = {function}({{sums}})"
-        goals.append(Goal("predict", "int", "", "int32_t *labels", f"return {function}(sums)", each))
-    for result in results(program, types):
-        function = symbols(f"{result.target} of sums", f"{result.target}_of")
-        target = "" if result.alone else result.target
-        declaration = f"static void {function}({given}, {real} {target}[{result.width}])"
-        declaration = f"static {real} {function}({given})" if result.alone else declaration
-        bodies.append(body(program, types, symbols, result.value, declaration, target, start))
-        goals.append(_goal(result, function, real))
-    if value is not None:
+    if program.labels is None:
         each = "results[{row}] = *({sums})"
-        goals.append(Goal("predict", real, "", f"{real} *results", "return sums[0]", each))
+        return [], [Goal("predict", real, "", f"{real} *results", "return sums[0]", each)]
+    main, *others = api.results(program, types, file.name)
+    bodies, goals = [], []
+    for result in (replace(main, target="labels"), *others):
+        target, stem = result.target, "label" if result.value == main.value else result.target
+        function = symbols(f"{stem} of sums", f"{stem}_of")
+        declaration = f"static {result.declaration(function, given)}"
+        bodies.append(api.body(program, types, symbols, result.value, declaration, result.written, start))
+        one, each = f"return {function}(sums)", f"{target}[{{row}}] = {function}({{sums}})"
+        if not result.alone:
+            one = f"{function}(sums, {target})"
+            each = f"{function}({{sums}}, {target} + ({{row}}) * {result.width})"
+        kind, parameter = (result.kind, "") if result.alone else ("void", result.many)
+        goals.append(Goal(result.function, kind, parameter, result.many, one, each))
     return bodies, goals
-
-
-def _goal(result: Result, function: str, real: str) -> Goal:
-    """A result beside the label, from the function that makes it of sums."""
-    many = f"{real} *{result.target}"
-    if result.alone:
-        each = f"{result.target}[{{row}}] = {function}({{sums}})"
-        return Goal(result.function, real, "", many, f"return {function}(sums)", each)
-    each = f"{function}({{sums}}, {result.target} + ({{row}}) * {result.width})"
-    return Goal(result.function, "void", many, many, f"{function}(sums, {result.target})", each)
 
 
 def sparse_functions(found: Tiled, name: str) -> list[Function]:
     """What the header declares for rows given by their non-zero features."""
-    if not found.sparse:
+    if not found.node.takes_sparse_rows:
         return []
     functions = []
     for goal in found.goals:
-        row, rows = (text.format(real=found.real) for text in (SPARSE_ROW, SPARSE_ROWS))
+        row, rows = (text.format(real=real_of(found.node.program)) for text in (SPARSE_ROW, SPARSE_ROWS))
         target = f", {goal.target}" if goal.target else ""
         functions += [
             Function(
@@ -157,8 +106,6 @@ def sparse_functions(found: Tiled, name: str) -> list[Function]:
 
 def points(program: Program) -> list[int]:
     """The training points the kernel may be asked for; none where no caller is asked."""
-    if not takes_kernel(program):
-        return []
     given: list[Any] = [node for node in program.body if getattr(node, "shape", "") == "given"]
     tables = [program.tables[node.vectors] for node in given]
     return sorted({int(point) for table in tables for point in table.ravel()})
@@ -166,38 +113,25 @@ def points(program: Program) -> list[int]:
 
 def kernel_functions(program: Program, types: Types, name: str) -> list[Function]:
     """What the header declares for callers with a kernel of their own."""
-    comment = f"{name}_predict for a query that only the caller's kernel knows."
-    found = [Function(comment, _predict_with(program, name))]
-    for result in results(program, types):
-        comment = f"{name}_{result.function} for such a query."
-        found.append(Function(comment, _with(result, program, name)))
+    query, found = "a query that only the caller's kernel knows", []
+    for result in api.results(program, types, name):
+        function = f"{name}_{result.function}"
+        declaration = result.declaration(f"{function}_with", api.row_parameters(program, name))
+        found.append(Function(f"{function} for {query}.", declaration))
+        query = "such a query"
     return found
-
-
-def _predict_with(program: Program, name: str) -> str:
-    result = "int" if program.labels else real_of(program)
-    return f"{result} {name}_predict_with({row_parameters(program, name)})"
-
-
-def _with(result: Result, program: Program, name: str) -> str:
-    return result.declaration(program, name, row_parameters(program, name), "_with")
 
 
 def functions_with_kernel(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies that ask the kernel, and those that look its values up in a row."""
-    main = program.output("label") or program.output("value")
-    look_up = f"{name}_row_kernel, x"
-    assert main is not None
-    bodies = [
-        body(program, types, symbols, main, _predict_with(program, name)),
-        Body(predict_of(program, name), [], [f"return {name}_predict_with({look_up})"]),
-    ]
-    for result in results(program, types):
-        target = "" if result.alone else result.target
-        asking = f"{name}_{result.function}_with({look_up}{f', {target}' * (not result.alone)})"
-        bodies.append(body(program, types, symbols, result.value, _with(result, program, name), target))
-        plain = result.declaration(program, name)
-        bodies.append(Body(plain, [], ["return " * result.alone + asking]))
+    bodies = []
+    for result in api.results(program, types, name):
+        function = f"{name}_{result.function}"
+        asking = result.declaration(f"{function}_with", api.row_parameters(program, name))
+        bodies.append(api.body(program, types, symbols, result.value, asking, result.written))
+        arguments = ", ".join(filter(None, [f"{name}_row_kernel, x", result.written]))
+        call = "return " * result.alone + f"{function}_with({arguments})"
+        bodies.append(Body(result.declaration(function, row_array(program)), [call]))
     return bodies
 
 
@@ -209,46 +143,35 @@ def quantiser(program: Program) -> Node | None:
     return readers[0] if len(readers) == 1 and readers[0].quantises else None
 
 
-def whole_scores(file: CFile) -> tuple[str, float] | None:
-    """The value in whole numbers behind the scores or the value, and its unit."""
-    value = file.program.output("scores") or file.program.output("value")
-    return file.nodes[value].whole_score if value in file.nodes else None
+Both = tuple[Function, Body]  # what the header declares, and its body
 
 
-@dataclass(frozen=True, slots=True)
-class Quantised:
-    """Functions for rows in whole numbers: what the header declares, and their bodies."""
-
-    api: list[Function]
-    bodies: list[Body]
-
-
-def quantised_functions(file: CFile) -> Quantised:
+def quantised_functions(file: CFile) -> list[Both]:
     """Functions for rows in whole numbers, where the row is needed for nothing else."""
     program, types, name = file.program, file.types, file.name
-    scores, found = whole_scores(file), Quantised([], [])
+    value, found = program.output("scores") or program.output("value"), []
+    scores = file.nodes[value].whole_score if value in file.nodes else None
     if program.input.number:
-        row = f"const {c_real(program.input.number)} x[{program.n_features}]"
         if scores:
-            _add_scores(found, file, scores, row)
+            found.append(_scores_function(file, scores, row_array(program)))
     elif node := quantiser(program):
-        d, kind = types[node.out].width, c_real(types[node.out].whole or "i8")
+        d, kind = types[node.out].width, api.c_real(types[node.out].whole or "i8")
         row, start = f"const {kind} x[{d}]", (node.out, "x")
         declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
-        found.api.append(Function("The row in whole numbers, as the next functions take it.", declaration))
-        found.bodies.append(Body(declaration, [], [f"{file.nodes[node.out].function}(x, q)"]))
+        quantise = Function("The row in whole numbers, as the next functions take it.", declaration)
+        found.append((quantise, Body(declaration, [f"{file.nodes[node.out].function}(x, q)"])))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
-            found.api.append(Function(f"{name}_predict for such a row.", declaration))
-            found.bodies.append(body(program, types, file.symbols, label, declaration, start=start))
-        if scores and node in needed(program, scores[0], set()):
-            _add_scores(found, file, scores, row, start)
+            predict = Function(f"{name}_predict for such a row.", declaration)
+            found.append((predict, api.body(program, types, file.symbols, label, declaration, start=start)))
+        if scores and node in api.needed(program, scores[0], set()):
+            found.append(_scores_function(file, scores, row, start))
     return found
 
 
-def _add_scores(
-    found: Quantised, file: CFile, scores: tuple[str, float], row: str, start: tuple[str, str] | None = None
-) -> None:
+def _scores_function(
+    file: CFile, scores: tuple[str, float], row: str, start: tuple[str, str] | None = None
+) -> Both:
     """The function that gives scores, or the value, in whole numbers; from one that is there already."""
     (value, unit), target = scores, "scores" if file.program.labels else ""
     what = "The value for such a row" if start else "The value of one row"
@@ -258,8 +181,8 @@ def _add_scores(
         what = f"The decision values of {'such a' if start else 'one'} row"
         declaration = f"void {file.name}_decision_function_q({row}, {result})"
     text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; no float is touched'}."
-    found.api.append(Function(text, declaration))
-    found.bodies.append(body(file.program, file.types, file.symbols, value, declaration, target, start))
+    calls = api.body(file.program, file.types, file.symbols, value, declaration, target, start)
+    return Function(text, declaration), calls
 
 
 def fixed_banner(program: Program) -> list[str]:
@@ -269,9 +192,8 @@ def fixed_banner(program: Program) -> list[str]:
         return []
     lines = [f"Decision values are within {told['error']:.3g} of the original's, for rows within range."]
     if "disagreement" in told:
-        lines.append(
-            f"{100 * told['disagreement']:.3g} % of {told['rows']} rows of data get another label."
-        )
+        share = f"{100 * told['disagreement']:.3g} %"
+        lines.append(f"{share} of {told['rows']} rows of data get another label.")
     if "low" in told:
         lines += _ranges(told["low"], told["high"])
     return lines

@@ -21,7 +21,7 @@ MIN_ROW = 4  # rows at least this wide start on a line of their own
 IN_STRING = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in range(256)
 ]
-LINE_BYTES = 64
+LINE_BYTES, HOST_LINE_BYTES = 64, 28  # of a string literal; host code keeps to 120 columns
 WHOLE = ("u8", "i8", "i16", "i32")  # number types without fractions
 # 2^f = 1 + f (c1 + f (c2 + ...)) on [-1/2, 1/2], least worst relative error.
 EXP2_COEFFICIENTS: dict[Number, tuple[float, ...]] = {
@@ -71,12 +71,9 @@ def real(value: float, number: str) -> str:
         raise EmitError(f"the number {float(value):.6g} cannot be written as {number}; {hint}")
     # Not str(), which numpy's print options can change.
     plain = held == 0 or 1e-4 <= abs(float(held)) < 1e7
-    digits = np.format_float_positional(held, trim="0") if plain else _scientific(held)
+    digits = np.format_float_positional(held, trim="0")
+    digits = digits if plain else np.format_float_scientific(held, trim="-", exp_digits=2)
     return digits + "f" if single else digits
-
-
-def _scientific(value: np.floating[Any]) -> str:
-    return np.format_float_scientific(value, trim="-", exp_digits=2)
 
 
 def string(text: str) -> str:
@@ -101,32 +98,16 @@ def wrap(items: Iterable[str], indent: str = "    ") -> str:
     return ",\n".join(lines)
 
 
-def is_bulk(table: NDArray[Any]) -> bool:
-    """Whether a table goes into a string literal."""
-    return table.nbytes > MAX_DECIMAL_BYTES
-
-
-def halves(table: NDArray[np.float16]) -> str:
-    """A table of half precision as the integers that hold its bits."""
-    return wrap([str(bits) for bits in table.ravel().view(np.uint16)])
-
-
-def wholes(table: NDArray[Any]) -> str:
-    """A table of whole numbers that are not negative."""
-    suffix = "u" if table.dtype == np.uint32 else ""
-    return wrap([f"{number}{suffix}" for number in table.ravel()])
-
-
 def decimals(table: NDArray[Any], number: str) -> str:
     """A table as decimal literals, row by row where rows are wide enough."""
     rows = table if table.ndim == 2 and table.shape[1] >= MIN_ROW else table.reshape(1, -1)
     return ",\n".join(wrap(real(value, number) for value in row) for row in rows)
 
 
-def octets(table: NDArray[Any]) -> str:
-    """A table as string literals of its little-endian bytes, one per line."""
+def octets(table: NDArray[Any], step: int = LINE_BYTES) -> str:
+    """A table as string literals of its little-endian bytes, `step` per line."""
     content = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<")).tobytes()
-    lines = (content[at : at + LINE_BYTES] for at in range(0, len(content), LINE_BYTES))
+    lines = (content[at : at + step] for at in range(0, len(content), step))
     return "\n".join('"' + "".join(map(IN_STRING.__getitem__, line)) + '"' for line in lines)
 
 
@@ -163,20 +144,11 @@ def _short_chains(coefficients: list[str]) -> list[tuple[str, str]]:
 
 def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     """Literals of one number type."""
-    plain = {
-        "zero": 0.0,
-        "half": 0.5,
-        "one": 1.0,
-        "two": 2.0,
-        "raised": 16.0,
-        "two_log2e": 2 * math.log2(math.e),
-    }
+    plain = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "raised": 16.0}
+    plain["two_log2e"] = 2 * math.log2(math.e)
     values: dict[str, Any] = {key: real(value, number) for key, value in plain.items()}
-    for key, polynomial in (
-        ("coefficients", EXP2_COEFFICIENTS),
-        ("from_nearest", EXP2_FROM_NEAREST),
-        ("from_floor", EXP2_FROM_FLOOR),
-    ):
+    polynomials = EXP2_COEFFICIENTS, EXP2_FROM_NEAREST, EXP2_FROM_FLOOR
+    for key, polynomial in zip(("coefficients", "from_nearest", "from_floor"), polynomials, strict=True):
         values[key] = [real(value, number) for value in polynomial[number]]
     values["short_chains"] = _short_chains(values["from_nearest"])
     return values | cosine_numbers(number) | own

@@ -9,23 +9,13 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.errors import EmitError
-from svmcompile.ir.arithmetic import FIXED, Number
+from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
 from svmcompile.ir.program import Code, Labels, Program
+from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions
-from svmcompile.targets.c.extra_functions import (
-    Quantised,
-    Tiled,
-    fixed_banner,
-    functions_with_kernel,
-    kernel_functions,
-    points,
-    quantised_functions,
-    sparse_functions,
-    tiled,
-)
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
@@ -36,6 +26,7 @@ from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
+TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
@@ -48,7 +39,7 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     check_name(name)
     program = code.program
     assert program.number, "lower the program first"
-    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if points(program) else frozenset())
+    reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
@@ -90,13 +81,13 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
     program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded)
-    tables, nodes = _tables(file), file.nodes.values()
-    around = tiled(file)
-    asked = points(program)
-    quantised = quantised_functions(file)
+    tables, nodes = _tables(file, profile == "host"), file.nodes.values()
+    around = extra.tiled(file)
+    asked = extra.points(program)
+    quantised = extra.quantised_functions(file)
     api = _api(file, around, quantised)
     labels = _labels(program.labels)
-    bodies_of = functions_with_kernel if asked else functions
+    bodies_of = extra.functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
     called = helpers(file)
@@ -126,7 +117,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "nodes": [node.context() for node in nodes],
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
-        "functions": bodies_of(program, types, name, symbols) + quantised.bodies,
+        "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
@@ -165,9 +156,8 @@ def _check_double(program: Program, soft_double: bool) -> None:
     if soft_double or not needs_double(file):
         return
     couples = any(node.in_double == "coupling" for node in file.nodes.values())
-    what = (
-        "the coupling of probabilities" if couples else f"the claim {origin.claim.value} of {origin.method}"
-    )
+    claim = f"the claim {origin.claim.value} of {origin.method}"
+    what = "the coupling of probabilities" if couples else claim
     raise EmitError(
         f"{what} rests on sums in double, which small processors compute in software: "
         "allow it with --soft-double (soft_double=True), or compile "
@@ -175,15 +165,15 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(file: CFile, around: Tiled | None, quantised: Quantised) -> list[Function]:
+def _api(file: CFile, around: extra.Tiled | None, quantised: list[extra.Both]) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
     self_test = file.style.self_test(api.pop())
-    if points(file.program):
-        api += kernel_functions(file.program, file.types, file.name)
+    if extra.points(file.program):
+        api += extra.kernel_functions(file.program, file.types, file.name)
     if around:
-        api += sparse_functions(around, file.name)
-    return [*api, *quantised.api, self_test]
+        api += extra.sparse_functions(around, file.name)
+    return [*api, *(function for function, _ in quantised), self_test]
 
 
 def _banner(program: Program) -> list[str]:
@@ -198,20 +188,19 @@ def _banner(program: Program) -> list[str]:
         f"{origin.n_support_vectors} support vectors, {program.n_features} features, "
         f"{ARITHMETIC[program.number or 'f64']} arithmetic.",
         *filter(None, [told]),
-        *fixed_banner(program),
+        *extra.fixed_banner(program),
     ]
 
 
-def _constants(program: Program, asked: list[int]) -> list[dict[str, Any]]:
-    constants = [{"name": "N_FEATURES", "value": program.n_features}]
-    if asked:
-        constants.append({"name": "N_VECTORS", "value": len(asked)})
-    if program.labels:
-        constants.append({"name": "N_CLASSES", "value": program.n_classes})
+def _constants(program: Program, asked: list[int]) -> dict[str, int]:
     scores = program.output("scores")
-    if scores is not None:
-        constants.append({"name": "N_SCORES", "value": infer_types(program)[scores].width})
-    return constants
+    known = {
+        "N_FEATURES": program.n_features,
+        "N_VECTORS": len(asked),
+        "N_CLASSES": program.n_classes if program.labels else 0,
+        "N_SCORES": infer_types(program)[scores].width if scores else 0,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _labels(labels: Labels | None) -> dict[str, Any] | None:
@@ -246,25 +235,17 @@ def _integer(value: int, kind: str) -> str:
     return str(value) if value in INT32 else f"INT64_C({value})"
 
 
-def _table_text(table: NDArray[Any], bulk: bool) -> str:
+def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
+    """Of half precision, the integers that hold its bits."""
     if bulk:
-        return literals.octets(table)
-    if table.dtype.kind in "iu":
-        return literals.wrap([str(value) for value in table.ravel().tolist()])
-    return literals.halves(table) if table.dtype == np.float16 else literals.decimals(table, _number(table))
+        return literals.octets(table, literals.HOST_LINE_BYTES if is_host else literals.LINE_BYTES)
+    numbers = table.ravel().view(np.uint16) if table.dtype == np.float16 else table.ravel()
+    if numbers.dtype.kind in "iu":
+        return literals.wrap(map(str, numbers.tolist()))
+    return literals.decimals(table, "f32" if table.dtype == np.float32 else "f64")
 
 
-def _number(table: NDArray[Any]) -> Number:
-    return "f32" if table.dtype == np.float32 else "f64"
-
-
-def _c_type(table: NDArray[Any]) -> str:
-    if table.dtype.kind in "iu":
-        return f"{table.dtype}_t"
-    return "uint16_t" if table.dtype == np.float16 else c_real(_number(table))
-
-
-def _tables(file: CFile) -> list[dict[str, Any]]:
+def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
     for name in emitted_tables(program):
         if name in file.folded:
@@ -274,7 +255,7 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
             table = np.zeros(1, table.dtype)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
-        bulk = literals.is_bulk(table)
+        bulk = table.nbytes > literals.MAX_DECIMAL_BYTES
         tables.append(
             {
                 "name": symbols(f"@{name}", name),
@@ -282,8 +263,8 @@ def _tables(file: CFile) -> list[dict[str, Any]]:
                 "count": table.size,
                 "bytes": table.nbytes,
                 "bulk": bulk,
-                "type": _c_type(table),
-                "text": _table_text(table, bulk),
+                "type": TABLE_TYPES.get(str(table.dtype), f"{table.dtype}_t"),
+                "text": _table_text(table, bulk, is_host),
             }
         )
     return tables

@@ -76,6 +76,8 @@ class CNode(Generic[N]):
 
     parts: ClassVar[tuple[str, ...]] = ()  # functions and tables that belong to it besides its own function
     dots_with: ClassVar[str] = ""  # the field of the table whose rows it multiplies a row with
+    calls: ClassVar[tuple[str, ...]] = ()  # helper functions that it always calls
+    copies_row: ClassVar[bool] = False  # into an array of its own
     helpers_in_double: ClassVar[frozenset[str]] = frozenset()  # which it calls whatever its number type
     in_double: ClassVar[str] = ""  # why it adds up in double on a device, too: "claim" or "coupling"
     adds_up: ClassVar[bool] = False  # more than the number type holds: in double, or in two floats
@@ -87,6 +89,7 @@ class CNode(Generic[N]):
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
+    seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
         CLASSES[cls.__name__] = cls
@@ -150,12 +153,12 @@ class CNode(Generic[N]):
 
     def helpers(self) -> set[str]:
         """Helper functions that it calls."""
-        called = {DOTS.get(self.dot_table, "dot")} if self.dots_with else set()
+        called = {*self.calls, *([DOTS.get(self.dot_table, "dot")] if self.dots_with else [])}
         return called | ({"sum"} if self.adds_up and self.is_narrow else set())
 
     def scratch(self) -> int:
         """Bytes of the arrays inside its own function."""
-        return 0
+        return self.size * self.width if self.copies_row else 0
 
     def batch_scratch(self, deepest: Callable[[str], int]) -> int:
         """Bytes around a chunk of rows; `deepest` tells those of the function that computes a value."""
@@ -245,6 +248,12 @@ class CNode(Generic[N]):
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 
 
+def plain(family: str, *nodes: type[Node]) -> None:
+    """Classes for nodes whose macros read no more than all macros do."""
+    for node in nodes:
+        type(node.__name__, (CNode,), {"__module__": family})
+
+
 def c_class(node: Node) -> type[CNode[Any]]:
     """The class that writes a node."""
     return CLASSES[type(node).__name__]
@@ -265,13 +274,13 @@ def _helpers(file: CFile, number: Number) -> dict[str, Any]:
         "prefix": file.prefix(number),
         "real": c_real(number),
         "numbers": NUMBERS[number],
-        "uses": {helper: helper in called for helper in HELPERS},
+        "uses": [helper for helper in HELPERS if helper in called],
     }
 
 
 def fixed_dots(file: CFile) -> list[dict[str, Any]]:
     """The dot products that nodes in whole numbers call."""
-    functions = {}
+    functions, signs = {}, {"i8": "s", "u8": "u"}
     for node in file.nodes.values():
         row = file.types[operands(node.node)[0]].whole
         if row and node.dots_with:
@@ -282,21 +291,14 @@ def fixed_dots(file: CFile) -> list[dict[str, Any]]:
                 "row_type": c_real(row),
                 "table": own,
                 "table_type": c_real(own),
-                **_dsp(row, own),
+                # For instructions that multiply two numbers of 16 bits at once:
+                "has_dsp": (row in signs and own in signs) or (row, own) == ("i16", "i16"),
+                "bytes": own in signs,
+                "step": 4 if own in signs else 2,
+                "row_sign": signs.get(row, ""),
+                "table_sign": signs.get(own, ""),
             }
     return list(functions.values())
-
-
-def _dsp(row: str, table: str) -> dict[str, Any]:
-    """How instructions that multiply two numbers of 16 bits at once can be used."""
-    signs = {"i8": "s", "u8": "u"}
-    return {
-        "has_dsp": (row in signs and table in signs) or (row, table) == ("i16", "i16"),
-        "bytes": table in signs,
-        "step": 4 if table in signs else 2,
-        "row_sign": signs.get(row, ""),
-        "table_sign": signs.get(table, ""),
-    }
 
 
 def scratch_bytes(program: Program) -> int:

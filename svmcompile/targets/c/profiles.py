@@ -51,33 +51,30 @@ class Style:
 
     def fields(self, two_floats: bool, number: Number, helper: str) -> dict[str, Any]:
         """What macros read: how they declare, start, add to and read sums, in double or two floats."""
+        wide, narrow = ("(double)", "(float)") if number == "f32" and not two_floats else ("", "")
+        known = {
+            "flash": self.flash,
+            "rolled": self.rolled,
+            "wide": wide,
+            "narrow": narrow,
+            "device": two_floats,
+        }
         if two_floats:
-            return {
-                "flash": self.flash,
-                "rolled": self.rolled,
-                "wide": "",
-                "narrow": "",
+            return known | {
                 "sum_type": f"{helper}_sum",
                 "wide_type": "float",
                 "start": lambda value: f"{helper}_start({value})",
                 "add": lambda target, value: f"{helper}_add(&{target}, {value})",
                 "total": lambda sum, more="": f"{helper}_total({sum}){more}",
                 "is_above": lambda sum: f"{helper}_total({sum}) > 0.0f",
-                "device": True,
             }
-        wide, narrow = ("(double)", "(float)") if number == "f32" else ("", "")
-        return {
-            "flash": self.flash,
-            "rolled": self.rolled,
-            "wide": wide,
-            "narrow": narrow,
+        return known | {
             "sum_type": "double",
             "wide_type": "double",
             "start": lambda value: f"{wide}{value}",
             "add": lambda target, value: f"{target} += {wide}{value}",
             "total": lambda sum, more="": f"{narrow}({sum}{more})" if more else f"{narrow}{sum}",
             "is_above": lambda sum: f"{sum} > 0.0",
-            "device": False,
         }
 
 

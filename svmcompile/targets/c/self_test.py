@@ -107,8 +107,5 @@ class SelfTest:
 
 
 def _rows(table: NDArray[np.float64], number: str) -> str:
-    lines = []
-    for row in table:
-        text = wrap([real(value, number) for value in row], " " * 10)
-        lines.append(" " * 8 + "{ " + text.strip() + " }")
-    return ",\n".join(lines)
+    lines = (wrap([real(value, number) for value in row], " " * 10).strip() for row in table)
+    return ",\n".join(f"        {{ {line} }}" for line in lines)

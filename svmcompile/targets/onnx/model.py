@@ -22,7 +22,7 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
-from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values
+from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 
 Precision = Number
@@ -60,27 +60,25 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
 
 def _outputs(program: Program, values: Values) -> None:
     """Public names for the program's outputs; scores are rounded to the input's type."""
-    graph = values.graph
+    graph, element = values.graph, values.element
     for output in program.outputs:
         value = values.names[output.value]
         if output.name == "label":
             _label_output(program, values, value)
         elif output.name in ("scores", "probabilities"):
             width = values.types[output.value].width
-            graph.output(output.name, values.narrow(value), values.element, width)
+            graph.output(output.name, values.narrow(value), element, width)
         else:
             name = PUBLIC_NAMES.get(output.name, output.name)
-            graph.output(name, values.column(values.narrow(value)), values.element, None)
+            graph.output(name, values.column(values.narrow(value)), element, None)
 
 
 def _label_output(program: Program, values: Values, index: str) -> None:
-    from onnx import helper
-
     if program.labels is None:
         raise EmitError("the program gives a label but holds no labels")
     table = label_table(program.labels, values.number)
-    label = values.graph.op("Gather", values.graph.constant(table), index, axis=0)
-    values.graph.output("label", label, helper.np_dtype_to_tensor_dtype(table.dtype), None)
+    label = values.graph.op("Gather", table, index, axis=0)
+    values.graph.output("label", label, element_of(table.dtype), None)
 
 
 def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
@@ -89,17 +87,11 @@ def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
         return np.array([_utf8(str(value)) for value in labels.values], dtype=object)
     if labels.kind == "bool":
         return np.array(labels.values, np.bool_)
-    return _float_table(labels, number) if labels.kind == "float" else _integer_table(labels)
-
-
-def _float_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:
-    exact = np.array(labels.values, DOUBLE)
-    with np.errstate(over="ignore"):
-        rounded = exact.astype(number)
-    return rounded if (rounded == exact).all() else exact
-
-
-def _integer_table(labels: Labels) -> NDArray[Any]:
+    if labels.kind == "float":
+        exact = np.array(labels.values, DOUBLE)
+        with np.errstate(over="ignore"):
+            rounded = exact.astype(number)
+        return rounded if (rounded == exact).all() else exact
     for dtype in (np.int64, np.uint64):
         try:
             return np.array(labels.values, dtype)

@@ -45,34 +45,23 @@ class WasmSource:
 
 
 def wasm_source(program: Program, name: str) -> WasmSource:
-    """The exports of a machine program under short names, without the prefix C needs."""
+    """The exports of a machine program under short names: `predict` of `int digits_predict(...)`."""
     types = infer_types(program)
     scores = program.output("scores")
-    functions = [
-        {"short": _short(function.declaration, name), "declaration": function.declaration}
-        for function in public_functions(program, types, name)
-    ]
+    declarations = [function.declaration for function in public_functions(program, types, name)]
     numbers = {
         "number_bytes": BYTES[program.number or "f64"],
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
-    text = render(
-        "wasm/exports.c.j2",
-        {
-            "name": name,
-            "functions": functions,
-            "numbers": [{"name": key, "value": value} for key, value in numbers.items()],
-        },
-    )
+    shorts = [
+        declaration.split("(")[0].split()[-1].removeprefix(f"{name}_") for declaration in declarations
+    ]
+    functions = dict(zip(shorts, declarations, strict=True))
+    text = render("wasm/exports.c.j2", {"name": name, "functions": functions, "numbers": numbers})
     needed = scratch_bytes(program) + SPARE_STACK
     return WasmSource(text, -(-needed // STACK_UNIT) * STACK_UNIT)
-
-
-def _short(declaration: str, name: str) -> str:
-    """`predict` of `int digits_predict(const float x[64])`."""
-    return declaration.split("(")[0].split()[-1].removeprefix(f"{name}_")
 
 
 def page(program: Program, name: str, module: bytes, rows: NDArray[Any] | None = None) -> str:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds.choose import Prices
-from svmcompile.accelerate.bounds.votes import Guess
+from svmcompile.accelerate.bounds.program import Guess
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.votes.pairs import Pairs
-from svmcompile.accelerate.certified.votes.places import Expanded, Form, Place, Placed, slack_of
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.votes.pairs import Form, Pairs, Place
+from svmcompile.accelerate.taylor.expansion import Expansion
 from svmcompile.accelerate.taylor.front import Centres, grow_centres
+from svmcompile.accelerate.taylor.rounding import slack
+from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
@@ -26,7 +29,7 @@ from svmcompile.progress import steps
 FLOAT = 4  # bytes
 RANKS, SPARSE_RANKS = (8, 16, 32), (16, 32, 64)  # axes that are tried
 MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, unless asked for
-MOST_CENTRES = 64  # of a class
+CENTRES = (1, 2, 4, 8, 16, 32, 64)  # of a class
 MOST_AGAIN, MOST_SHARP = 1500, 200  # expansions whose bounds are made tighter, and as tight as may be
 BLOCKS, MOST_BLOCKS = 4, 8  # orders whose spectra bound what is left out: while choosing, and at last
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
@@ -34,145 +37,60 @@ WORSE = 1.1  # more centres are not tried when twice as many have cost so much m
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Trees of all classes, one after the other, and the places at their leaves with their tables."""
+    """Trees of all classes, one after the other, and the expansions of all pairs at their leaves."""
 
     trees: Sequence[Centres]  # by class
-    places: Sequence[Placed]
+    places: Sequence[list[Expansion]]
     form: Form
+    bytes: int  # of its float32 tables; vectors come on top
 
-    @property
-    def expanded(self) -> list[Expanded]:
-        return [one.expanded[self.form] for one in self.places]
-
-    @property
-    def bytes(self) -> int:
-        """Of its float32 tables; vectors come on top."""
-        d = len(self.places[0].centre)
-        tests = sum(len(tree.planes) for tree in self.trees)
-        pairs = len(self.places[0].constants)
-        own = sum(one.numbers for one in self.expanded) + len(self.places) * (d + 1 + pairs * (d + 1))
-        return FLOAT * (own + tests * (d + 1))
-
-    def routes(self) -> tuple[list[int], Array, Array, list[list[int]]]:
+    def routes(self) -> dict[str, Array]:
         """Roots, planes, thresholds and children, numbered through all classes."""
-        roots: list[int] = []
-        planes: list[Array] = []
-        thresholds: list[float] = []
-        children: list[list[int]] = []
-        centres = 0
+        roots, children, tests, centres = list[int](), list[list[int]](), 0, 0
         for tree in self.trees:
-            first = len(planes)
-            moved = [[_moved(child, first, centres) for child in pair] for pair in tree.children]
-            roots.append(first if tree.planes else ~centres)
-            planes += tree.planes
-            thresholds += tree.thresholds
-            children += moved
-            centres += len(tree.parts)
-        if not planes:
-            return roots, np.zeros(1), np.zeros(1), [[-1, -1]]
-        return roots, np.stack(planes), np.array(thresholds), children
+            roots.append(tests if tree.planes else ~centres)
+            # Leaves are ~leaf, so that they move the other way.
+            moved = [[at + tests if at >= 0 else at - centres for at in pair] for pair in tree.children]
+            children, tests, centres = children + moved, tests + len(moved), centres + len(tree.parts)
+        planes = [plane for tree in self.trees for plane in tree.planes]
+        thresholds = [threshold for tree in self.trees for threshold in tree.thresholds]
+        return {
+            "roots": np.array(roots),
+            "planes": np.stack(planes) if planes else np.zeros(1),
+            "thresholds": np.array(thresholds or [0.0]),
+            "children": np.array(children or [[-1, -1]]),
+        }
 
+    def tables(self) -> dict[str, Array]:
+        """Of the polynomials."""
+        first, rank = [place[0] for place in self.places], self.form.rank
 
-def _moved(child: int, tests: int, centres: int) -> int:
-    return child + tests if child >= 0 else ~(~child + centres)
+        def every(field: str, present: Any = True) -> Array:
+            """[centres, pairs, ...]"""
+            found = [[getattr(one, field) for one in place] for place in self.places]
+            return np.array(found) if present else np.zeros(1)
 
-
-def vote_node(
-    builder: Builder,
-    pairs: Pairs,
-    guess: Guess,
-    rounding: tuple[Array, Array],
-    layout: Layout,
-    x: str,
-    exact: str,
-) -> ir.TaylorVote:
-    """The vote, with its tables."""
-    own, places, found = pairs.own, layout.places, layout.expanded
-    roots, planes, thresholds, children = layout.routes()
-    none = np.zeros(1)
-    second, rank = layout.form.order > 1, layout.form.rank if layout.form.order > 1 else 0
-    table, indices = builder.table, builder.indices
-    offsets = [[one.bias for one in pairs.against(own_class)] for own_class in range(pairs.classes)]
-    return ir.TaylorVote(
-        out="label",
-        x=x,
-        exact=exact,
-        guess_weights=table("guess_weights", guess.weights),
-        guess_bias=table("guess_bias", guess.bias - guess.weights @ guess.centre),
-        roots=indices("roots", np.array(roots)),
-        planes=table("planes", planes),
-        thresholds=table("thresholds", thresholds),
-        children=indices("children", np.array(children)),
-        centres=table("centres", np.stack([one.centre for one in places])),
-        steps=table("steps", np.array([one.step for one in places])),
-        offsets=table("offsets", np.array(offsets)),
-        constants=table("constants", np.stack([one.constants for one in places])),
-        slopes=table("slopes", np.stack([one.slopes for one in places])),
-        axes=table("axes", np.stack([one.axes for one in found]) if rank else none),
-        squares=table("squares", np.stack([one.squares for one in found]) if second else none),
-        middles=table("middles", np.stack([one.middles for one in found]) if rank else none),
-        loose=table("loose", np.stack([one.loose for one in found]) if rank else none),
-        gaps=table("gaps", np.stack([one.gaps for one in found], axis=1)),
-        margins=table("margins", np.stack([one.margins for one in found], axis=1)),
-        vectors=table("vectors", own.vectors[:, :, None]),
-        weights=table("weights", own.coefficients),
-        bias=table("bias", own.intercepts),
-        rounding=table("rounding", rounding[0]),
-        closer=table("closer", rounding[1]),
-        norms=table("norms", np.square(pairs.own.vectors).sum(axis=1) if pairs.sparse else np.zeros(1)),
-        starts=table("starts", _starts(layout) if pairs.sparse else np.zeros(1)),
-        rank=rank,
-        counts=own.counts,
-        kernel=own.kernel,
-        slack=slack_of(own.vectors.shape[1], rank),
-    )
+        return {
+            "centres": np.stack([one.centre for one in first]),
+            "steps": np.array([one.step for one in first]),
+            "constants": every("constant"),
+            "slopes": every("slope"),
+            "axes": np.array([one.axes for one in first]) if rank else np.zeros(1),
+            "squares": every("squares", self.form.order > 1),
+            "middles": every("middle", rank),
+            "loose": every("loose")[:, :, 0, :2].swapaxes(1, 2) if rank else np.zeros(1),
+            "gaps": every("gaps").transpose(2, 0, 3, 4, 1),
+            "margins": every("margins").transpose(2, 0, 1),
+        }
 
 
 def _starts(layout: Layout) -> Array:
     """What the centres themselves bring to slopes and axes, [centres, k - 1 + r]."""
-    pairs = zip(layout.places, layout.expanded, strict=True)
-    return np.stack([np.concatenate([one.slopes, more.axes]) @ one.centre for one, more in pairs])
-
-
-class VoteOptions(Protocol):
-    """What a vote reads of a method's options; 0, for a rank -1, leaves a choice open."""
-
-    @property
-    def leaves(self) -> int: ...  # centres of each class
-
-    @property
-    def order(self) -> int: ...  # pairs have no third one, and take the second for it
-
-    @property
-    def rank(self) -> int: ...
-
-    @property
-    def cells(self) -> int: ...
-
-    @property
-    def max_bytes(self) -> int: ...
-
-    @property
-    def tune(self) -> str: ...
-
-    @property
-    def seed(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """What the exact method meets and costs."""
-
-    vectors: int
-    cost: float
-    again: float  # the same in double
-
-    @classmethod
-    def of(cls, svm: SVM, price: Prices) -> Original:
-        parts = svm.parts or (svm,)
-        cost = sum(price.exact_sum(part.n_vectors, len(part.coefficients)) for part in parts)
-        again = 2 * price.exact * svm.n_vectors
-        return cls(svm.n_vectors, cost - (len(parts) - 1) * price.exact_call, again)
+    found = []
+    for place in layout.places:
+        axes = [] if place[0].axes is None else [place[0].axes]
+        found.append(np.concatenate([np.stack([one.slope for one in place]), *axes]) @ place[0].centre)
+    return np.stack(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,12 +139,17 @@ class Chooser:
     by_class: list[Array]  # rows that centres are means of
     sample: Array
     price: Prices
-    original: Original
-    options: VoteOptions
+    svm: SVM  # the original
+    options: CertifiedOptions
 
     @cached_property
     def sparse(self) -> bool:
         return self.pairs.sparse
+
+    @cached_property
+    def sums(self) -> list[list[RbfSum]]:
+        """The pairs of each champion."""
+        return [self.pairs.against(champion) for champion in range(self.pairs.classes)]
 
     @property
     def filled(self) -> float:
@@ -238,7 +161,7 @@ class Chooser:
     def most_bytes(self) -> int:
         """What the tables may take: as much as the vectors, unless the options say more."""
         d = self.pairs.own.vectors.shape[1]
-        return self.options.max_bytes or FLOAT * self.original.vectors * (int(d) + 1)
+        return self.options.max_bytes or FLOAT * self.svm.n_vectors * (int(d) + 1)
 
     def forms(self) -> list[Form]:
         """Orders and numbers of axes that the options leave open."""
@@ -250,29 +173,29 @@ class Chooser:
             ranks = [options.rank if options.rank < d else 0]
         return [Form(1)] * (1 in orders) + [Form(2, rank) for rank in ranks] * (2 in orders)
 
-    def chosen(self) -> Choice | None:
+    def choose(self) -> Choice | None:
         """The cheapest; None where none fits into the bytes."""
         best: Choice | None = None
-        for found in self._by_centres():
-            least = min(found, key=lambda one: one.cost)
+        for choices in self._by_centres():
+            least = min(choices, key=lambda one: one.cost)
             if best is None or least.cost < best.cost:
                 best = least
             elif least.cost > WORSE * best.cost:
                 break
-        return best and self._sharpened(best)
+        return best and self._sharpen(best)
 
-    def _sharpened(self, choice: Choice) -> Choice:
+    def _sharpen(self, choice: Choice) -> Choice:
         """The same layout with tighter bounds, which take time: not worth it while choosing."""
-        trees, form = choice.layout.trees, choice.layout.form
-        count = len(choice.layout.places) * (self.pairs.classes - 1)
+        layout = choice.layout
+        count = len(layout.places) * (self.pairs.classes - 1)
         if count > MOST_AGAIN:
             return choice
-        places = self._places(trees, [form], MOST_BLOCKS, sharpen=count <= MOST_SHARP)
-        return self.judged(Layout(trees, places, form))
+        (sharper,) = self._layouts(layout.trees, [layout.form], MOST_BLOCKS, sharpen=count <= MOST_SHARP)
+        return self.judge(sharper)
 
     def _by_centres(self) -> Iterator[list[Choice]]:
         """Choices with 1, 2, 4, ... centres of a class, those that fit."""
-        counts = [self.options.leaves] if self.options.leaves else _doubled(MOST_CENTRES)
+        counts = (self.options.leaves,) if self.options.leaves else CENTRES
         before = 0
         for count in counts:
             trees = [grow_centres(rows, count, self.options.seed) for rows in self.by_class]
@@ -281,11 +204,10 @@ class Chooser:
             if not forms or total == before:
                 return
             before = total
-            places = self._places(trees, forms)
-            yield [self.judged(Layout(trees, places, form)) for form in forms]
+            yield [self.judge(layout) for layout in self._layouts(trees, forms)]
 
-    def _bytes(self, trees: list[Centres], form: Form) -> int:
-        """Of a layout that is not there yet."""
+    def _bytes(self, trees: Sequence[Centres], form: Form) -> int:
+        """Of the float32 tables of a layout."""
         d, q = self.pairs.own.vectors.shape[1], self.pairs.classes - 1
         along = form.rank or d
         second = (q * along * (along + 1) // 2 + form.rank * d + 3 * q * (form.rank > 0)) * (form.order > 1)
@@ -293,33 +215,57 @@ class Chooser:
         parts = sum(len(tree.parts) for tree in trees)
         return FLOAT * int(parts * centre + sum(len(tree.planes) for tree in trees) * (d + 1))
 
-    def _places(
+    def _layouts(
         self, trees: Sequence[Centres], forms: list[Form], blocks: int = BLOCKS, sharpen: bool = False
-    ) -> list[Placed]:
-        found = []
+    ) -> list[Layout]:
+        """One for each form; of a place, no more than its tables is kept."""
+        found: dict[Form, list[list[Expansion]]] = {form: [] for form in forms}
         with steps("Taylor expansions", sum(len(tree.parts) for tree in trees)) as advance:
-            for own, tree in enumerate(trees):
-                sums = self.pairs.against(own)
+            for sums, rows, tree in zip(self.sums, self.by_class, trees, strict=True):
                 for part in tree.parts:
-                    place = Place(
-                        sums, self.by_class[own][part], blocks, self.options.cells, sharpen, self.sparse
-                    )
-                    found.append(place.placed(forms))
+                    place = Place(sums, rows[part], blocks, self.options.cells, sharpen, self.sparse)
+                    for form in forms:
+                        found[form].append(place.expansions(form))
                     advance(1)
-        return found
+        return [Layout(trees, places, form, self._bytes(trees, form)) for form, places in found.items()]
 
-    def judged(self, layout: Layout) -> Choice:
+    def vote(self, builder: Builder, layout: Layout, x: str, exact: str) -> ir.TaylorVote:
+        """The node of a layout, with its tables."""
+        own, guess, rank, no = self.pairs.own, self.guess, layout.form.rank, np.zeros(1)
+        tables = {
+            "guess_weights": guess.weights,
+            "guess_bias": guess.bias - guess.weights @ guess.centre,
+            **layout.routes(),
+            "offsets": np.array([[one.bias for one in sums] for sums in self.sums]),
+            **layout.tables(),
+            "vectors": own.vectors[:, :, None],
+            "weights": own.coefficients,
+            "bias": own.intercepts,
+            "rounding": self.rounding[0],
+            "closer": self.rounding[1],
+            "norms": np.square(own.vectors).sum(axis=1) if self.sparse else no,
+            "starts": _starts(layout) if self.sparse else no,
+        }
+        names, loss = builder.hold(tables), slack(own.vectors.shape[1], rank)
+        return ir.TaylorVote(
+            "label", x, exact, **names, rank=rank, counts=own.counts, kernel=own.kernel, slack=loss
+        )
+
+    def judge(self, layout: Layout) -> Choice:
         """What a layout costs on the sample rows."""
         builder = Builder(self.pairs.own)
-        vote = vote_node(builder, self.pairs, self.guess, self.rounding, layout, "x", "none")
+        vote = self.vote(builder, layout, "x", "none")
         met = Votes(At(vote, builder.tables), self.sample).settled()
         cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
-        again = np.where(met.label < 0, self.original.again, 0.0)
-        return Choice(layout, float((cost + again).mean()), self.original.cost, met)
+        again = np.where(met.label < 0, 2 * self.price.exact * self.svm.n_vectors, 0.0)  # in double
+        return Choice(layout, float((cost + again).mean()), self.exact_cost, met)
 
-
-def _doubled(most: int) -> list[int]:
-    return [2**power for power in range(most.bit_length())]
+    @cached_property
+    def exact_cost(self) -> float:
+        """Of a row in the exact method."""
+        parts, price = self.svm.parts or (self.svm,), self.price
+        cost = sum(price.exact_sum(part.n_vectors, len(part.coefficients)) for part in parts)
+        return cost - (len(parts) - 1) * price.exact_call
 
 
 def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices, filled: float) -> Array:
@@ -327,7 +273,7 @@ def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices,
 
     That is up to where they may have to go to the original's sums in double.
     """
-    q, d = layout.places[0].slopes.shape
+    q, d = len(layout.places[0]), len(layout.places[0][0].slope)
     term = price.term if filled == d else price.exact
     form = layout.form
     along = form.rank or d

@@ -9,24 +9,21 @@ and a pair that is not sure by then goes to its direct sum. A one-vs-rest machin
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.bounds.choose import ROUNDING, Instead, prices
-from svmcompile.accelerate.bounds.margins import kernel_error, row_error
+from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, no_gain, prices
+from svmcompile.accelerate.bounds.margins import machine_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
+from svmcompile.accelerate.bounds.program import bound_votes, fit_guess
 from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
-from svmcompile.accelerate.bounds.votes import bound_votes as anytime_votes
-from svmcompile.accelerate.bounds.votes import fit_guess
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.certified.votes.choose import Choice, Chooser, Original, VoteOptions, vote_node
+from svmcompile.accelerate.certified.options import CertifiedOptions
+from svmcompile.accelerate.certified.votes.choose import Choice, Chooser
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
-from svmcompile.ir.program import Claim, Output, Program
-from svmcompile.ir.stages import longest_chain
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
 METHOD = "certified"
@@ -39,33 +36,23 @@ SOME_ROWS = 400  # of the sample
 
 
 def certify_votes(
-    svm: SVM, own: SVM, rows: Array, sample: Array, options: VoteOptions, force: bool = False
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions
 ) -> Program | Instead:
-    """`own` is the SVM as its pairs see it: one-vs-one, merged and centred; `force` asks no price."""
+    """`own` is the SVM as its pairs see it: one-vs-one, merged and centred."""
     if own.kernel.kind != "rbf":
         return Instead("only RBF kernels have these polynomials")
-    row = row_error(own.front, own.n_features)
-    error = kernel_error(own.kernel, own.vectors, row, longest_chain(own.kernel, own.vectors.shape[1]))
-    if not error.usable:
+    if not machine_error(own).usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:
         return Instead("a class has no support vectors")
+    row = row_error(own.front, own.n_features)
     pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
     guess = fit_guess(points, pairs.labels(points), pairs.classes)
     some, whole = sample[:: -(-len(sample) // SOME_ROWS)], join_parts(svm)
-    price = prices(options.tune, whole)
-    chooser = Chooser(
-        pairs,
-        guess,
-        pairs.rounding(row),
-        _rows_by_class(pairs, rows),
-        some,
-        price,
-        Original.of(svm, price),
-        options,
-    )
-    choice = chooser.chosen()
+    by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
+    chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
+    choice = chooser.choose()
     if choice is None:
         return Instead(
             f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; "
@@ -73,13 +60,17 @@ def certify_votes(
         )
     details = {"choice": choice.as_dict(), "sample_rows": len(some), "max_bytes": chooser.most_bytes}
     ratio = choice.cost / choice.exact
-    if not force and ratio > GOOD:
-        rival = _anytime(svm, own, rows, sample, options, choice, details) if svm.counts else None
+    if not options.force and ratio > GOOD:
+        rival = _anytime(svm, own, rows, sample, options, choice) if svm.counts else None
         if rival is not None:
             return rival
         if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH[options.tune]):
-            return Instead(_no_gain(ratio, options), details)
-    return _program(svm, chooser, choice, options, details)
+            hint = "max_bytes allows more centres"
+            return Instead(no_gain("polynomials", ratio, options.tune, hint), details)
+    builder = Builder(svm)
+    builder.body.append(chooser.vote(builder, choice.layout, *builder.row_and_exact(own.front)))
+    details = {"emitted": "polynomials", **details}
+    return builder.label_program("", METHOD, _remarks(choice, options), details=details)
 
 
 def _rows_by_class(pairs: Pairs, rows: Array) -> list[Array]:
@@ -91,16 +82,10 @@ def _rows_by_class(pairs: Pairs, rows: Array) -> list[Array]:
 
 
 def _anytime(
-    svm: SVM,
-    own: SVM,
-    rows: Array,
-    sample: Array,
-    options: VoteOptions,
-    choice: Choice,
-    details: dict[str, Any],
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: CertifiedOptions, choice: Choice
 ) -> Program | None:
     """The vote of `anytime`, where that is predicted to be cheaper than polynomials and the exact one."""
-    bounded = anytime_votes(svm, own, rows, sample, AnytimeOptions(tune=options.tune, seed=options.seed))
+    bounded = bound_votes(svm, own, rows, sample, AnytimeOptions(tune=options.tune, seed=options.seed))
     if not isinstance(bounded, Program):
         return None
     cost = float(bounded.origin.details["choice"]["cost"])
@@ -110,44 +95,19 @@ def _anytime(
         f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as "
         f"much as polynomials ({UNITS[options.tune]})"
     )
-    figures = {**bounded.origin.details, "polynomials": details["choice"], "emitted": "anytime"}
+    figures = {**bounded.origin.details, "polynomials": choice.as_dict(), "emitted": "anytime"}
     origin = replace(bounded.origin, method=METHOD, notes=(*bounded.origin.notes, note), details=figures)
     return bounded.replace(origin=origin)
 
 
-def _program(
-    svm: SVM, chooser: Chooser, choice: Choice, options: VoteOptions, details: dict[str, Any]
-) -> Program:
-    builder, pairs = Builder(svm), chooser.pairs
-    exact = builder.exact_in_double("exact_sums")
-    voted = ir.Vote("exact_label", exact, pairs.classes) if svm.counts else ir.ArgMax("exact_label", exact)
-    builder.body.append(voted)
-    x = builder.preprocess("bounded_", front=pairs.own.front)
-    builder.body.append(
-        vote_node(builder, pairs, chooser.guess, chooser.rounding, choice.layout, x, "exact_label")
-    )
-    details = {"emitted": "polynomials", **details}
-    return builder.program(
-        [Output("label", "label")], METHOD, Claim.SAME_LABEL, _remarks(choice, options), details=details
-    )
-
-
-def _remarks(choice: Choice, options: VoteOptions) -> tuple[str, ...]:
+def _remarks(choice: Choice, options: CertifiedOptions) -> tuple[str, ...]:
     found = choice.as_dict()
     form = choice.layout.form
     axes = f" along {form.rank} axes" if form.rank else ""
     return (
-        "every label is that of the original in double, also where float32 alone could not tell; "
-        "there is no decision function",
+        PROMISE,
         f"pairs of the champion about {choice.centres} centre{'s' if choice.centres > 1 else ''} of its "
         f"class, order {form.order}{axes}, {choice.layout.bytes} bytes; predicted on sample rows: of "
         f"{found['pairs']} pairs {found['second']} need order 2 and {found['direct']} their direct sum, "
         f"{choice.cost / choice.exact:.0%} of the exact sum's cost ({UNITS[options.tune]})",
-    )
-
-
-def _no_gain(ratio: float, options: VoteOptions) -> str:
-    return (
-        f"polynomials are predicted to cost {ratio:.2f} times as much as the exact sum "
-        f"({UNITS[options.tune]}), too much to be worth it; max_bytes allows more centres"
     )

@@ -9,11 +9,7 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of
 from svmcompile.targets.c.literals import LOWEST, real
-from svmcompile.targets.c.node import INT, CNode
-
-
-class Add(CNode[ir.Add]):
-    """Two scores become one."""
+from svmcompile.targets.c.node import INT, CNode, plain
 
 
 class Reach(CNode[ir.Reach]):
@@ -68,5 +64,4 @@ class ArgMax(CNode[ir.ArgMax]):
         return {"lowest": LOWEST.get(self.number)}  # whole numbers are never NaN
 
 
-class Threshold(CNode[ir.Threshold]):
-    """One comparison."""
+plain(__name__, ir.Add, ir.Threshold)

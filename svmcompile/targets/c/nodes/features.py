@@ -6,24 +6,8 @@ from typing import Any
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.node import CNode, plain
 from svmcompile.targets.c.nodes.trees import Centred
-
-
-class Scale(CNode[ir.Scale]):
-    """Each feature has its own numbers."""
-
-
-class Clip(CNode[ir.Clip]):
-    """All features have the same bounds."""
-
-
-class AsFeatures(CNode[ir.AsFeatures]):
-    """Scores are copied."""
-
-
-class Pick(CNode[ir.Pick]):
-    """Numbers are copied from where they are."""
 
 
 class Normalize(CNode[ir.Normalize]):
@@ -50,20 +34,7 @@ class Powers(CNode[ir.Powers]):
 class Cosine(CNode[ir.Cosine]):
     """By a function that C has no library for."""
 
-    def helpers(self) -> set[str]:
-        return {"cosine"}
-
-
-class Fill(CNode[ir.Fill]):
-    """A marker, or NaN, is replaced."""
-
-
-class Missing(CNode[ir.Missing]):
-    """A marker, or NaN, is told."""
-
-
-class Join(CNode[ir.Join]):
-    """Two values stand behind each other."""
+    calls = ("cosine",)
 
 
 class Products(Centred[ir.Products]):
@@ -71,3 +42,6 @@ class Products(Centred[ir.Products]):
 
     def scratch(self) -> int:
         return 0
+
+
+plain(__name__, ir.Scale, ir.Clip, ir.AsFeatures, ir.Pick, ir.Fill, ir.Missing, ir.Join)

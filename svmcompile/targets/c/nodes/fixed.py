@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.walks import leaf_depths
 from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import INT, CNode
+from svmcompile.targets.c.nodes.paths import Walk
 
 W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
 
@@ -131,19 +131,8 @@ class FixedSum(WholeKernel[ir.FixedSum]):
         return (8 if self.is_long else INT) * self.out_width
 
 
-class FixedPath(WholeKernel[ir.FixedPath]):
-    """The values on the way to a leaf are kept."""
-
-    @property
-    def levels(self) -> int:
-        return int(leaf_depths(self.tables[self.node.children]).max())
-
-    def fields(self) -> dict[str, Any]:
-        return super().fields() | {
-            "nodes": len(self.tables[self.node.children]),
-            "levels": self.levels,
-            "again": bool((self.tables[self.node.picks] < 0).any()),
-        }
+class FixedPath(Walk[ir.FixedPath], WholeKernel[ir.FixedPath]):
+    """In whole numbers."""
 
     def scratch(self) -> int:
         return INT * self.levels

@@ -10,15 +10,11 @@ class Affine(CNode[ir.Affine]):
     """Dot products with a copy of the row about the centre."""
 
     dots_with = "weights"
-
-    def scratch(self) -> int:
-        return self.size * self.width
+    copies_row = True
 
 
 class Quadratic(CNode[ir.Quadratic]):
     """Products of a copy of the row about the centre with itself."""
 
     adds_up = True
-
-    def scratch(self) -> int:
-        return self.size * self.width
+    copies_row = True

@@ -19,8 +19,9 @@ class JetSum(CNode[ir.JetSum]):
     """Kernel values of some vectors, in double where they add up, and jets of the others."""
 
     parts = ("form", "kernel", "meet", "narrow")
+    calls = ("dot", "distance", "exp2")
     in_double = "claim"
-    reads_two_tables = True
+    reads_two_tables = copies_row = True
 
     def fields(self) -> dict[str, Any]:
         node, is_float = self.node, self.number == "f32"
@@ -45,8 +46,5 @@ class JetSum(CNode[ir.JetSum]):
             "far": self.literal(FAR[self.number]),
         }
 
-    def helpers(self) -> set[str]:
-        return {"dot", "distance", "exp2"}
-
     def scratch(self) -> int:
-        return self.size * self.width + 2 * DOUBLE
+        return super().scratch() + 2 * DOUBLE

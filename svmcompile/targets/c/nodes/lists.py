@@ -8,12 +8,13 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of
-from svmcompile.targets.c.nodes.trees import Planes
+from svmcompile.targets.c.nodes.trees import Centred
 
 
-class PlaneLists(Planes[ir.PlaneLists]):
+class PlaneLists(Centred[ir.PlaneLists]):
     """Lists are asked in turn, plane by plane, or several planes at once, whose values are kept."""
 
+    dots_with = "planes"
     parts = ("list", "group")
 
     @property

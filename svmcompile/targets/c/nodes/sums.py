@@ -99,8 +99,16 @@ def takes_sparse(node: ir.TiledSum, program: Program) -> bool:
     return not goes_alone(program) and skips_zeros(node, program)
 
 
+def is_last_resort(node: ir.TiledSum, program: Program) -> bool:
+    """Whether hardly any row needs it, so that code for one instruction set is enough."""
+    readers = [item for item in program.body if node.out in operands(item)]
+    return bool(readers) and all(c_class(item).seldom_unsure for item in readers)
+
+
 def skips_zeros(node: ir.TiledSum, program: Program) -> bool:
     """Whether code may pass over zeros: few vectors fill a row, and nothing shifts it."""
+    if is_last_resort(node, program):
+        return False
     prepare = _prepare(node, program)
     as_given = {program.input.name, *(item.out for item in program.body if c_class(item).widens)}
     if prepare.x not in as_given or program.tables[prepare.shift].any():
@@ -283,10 +291,11 @@ class TiledSum(Shaped[ir.TiledSum]):
     def fields(self) -> dict[str, Any]:
         node, program, number = self.node, self.program, self.number
         prepare = _prepare(node, program)
+        sets = instruction_sets(node, program, number, self.helper, self.name)
         return super().fields() | {
             "factor": self.table(prepare.factor),
             "limit": self.literal(prepare.limit),
-            "isas": instruction_sets(node, program, number, self.helper, self.name),
+            "isas": sets[-1:] if is_last_resort(node, program) else sets,
             "numbers": NUMBERS[number],
             "input_width": program.n_features,
             **tiled_layout(node, program, number),

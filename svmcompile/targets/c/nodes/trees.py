@@ -7,13 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.node import CNode, plain
 
 MOST_CODED = 256  # tests that stand in the code
 
 HasCentre = ir.PlaneRoute | ir.LeafAffine | ir.Products | ir.PlaneLists
 C = TypeVar("C", bound=HasCentre)
-P = TypeVar("P", bound=ir.PlaneRoute | ir.PlaneLists)
 R = TypeVar("R", bound=ir.AxisRoute | ir.PlaneRoute)
 
 
@@ -28,12 +27,6 @@ class Centred(CNode[C]):
 
     def scratch(self) -> int:
         return self.size * self.width if self.tables[self.node.centre].any() else 0
-
-
-class Planes(Centred[P]):
-    """The row is multiplied with one plane at a time."""
-
-    dots_with = "planes"
 
 
 class Route(CNode[R]):
@@ -86,9 +79,10 @@ class AxisRoute(Route[ir.AxisRoute]):
         return super().idle() | ({self.node.features} if self.is_coded else set())
 
 
-class PlaneRoute(Route[ir.PlaneRoute], Planes[ir.PlaneRoute]):
+class PlaneRoute(Route[ir.PlaneRoute], Centred[ir.PlaneRoute]):
     """Each test is a dot product."""
 
+    dots_with = "planes"
     parts = ("plane",)
 
 
@@ -122,5 +116,4 @@ class LeafAffine(Centred[ir.LeafAffine]):
         return super().idle() | units | ({node.starts, node.sums} if self.is_single else set())
 
 
-class OneLeaf(CNode[ir.OneLeaf]):
-    """All rows have the same centre."""
+plain(__name__, ir.OneLeaf)

@@ -1,19 +1,10 @@
 """The tensors of each family of nodes: one function per node, registered by its type."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from svmcompile.targets.onnx.graph import build as build
 from svmcompile.targets.onnx.graph import build_needed as build_needed
-from svmcompile.targets.onnx.nodes import (  # noqa: F401  register their nodes
-    bounded,
-    decisions,
-    features,
-    forms,
-    jets,
-    leaves,
-    lists,
-    paths,
-    probabilities,
-    sums,
-    taylor,
-    trees,
-    votes,
-)
+
+for family in iter_modules(__path__, f"{__name__}."):
+    import_module(family.name)  # registers its functions

@@ -45,22 +45,16 @@ def of_all(values: Values, node: ir.BoundedSum | ir.JetSum, met: str, size: str)
     weights, rounding = tables[node.weights], tables[node.rounding]
     score = values.product(met, weights[None], tables[node.bias])
     sizes = graph.op("Abs", met)
-    spread = graph.op("MatMul", sizes, graph.constant(rounding[0] * np.abs(weights)[:, None]))
-    return score, graph.op("Add", spread, graph.op("Mul", values.scalar(rounding[1]), size))
-
-
-def _open(values: Values, sure: str) -> tuple[str, str]:
-    """Places [1, some] of the rows that are not sure, and the same as a list."""
-    places = values.graph.op("NonZero", values.graph.op("Not", values.column(sure)))
-    return places, values.graph.op("Squeeze", places, values.integers(0))
+    spread = graph.op("MatMul", sizes, rounding[0] * np.abs(weights)[:, None])
+    return score, graph.op("Add", spread, graph.op("Mul", rounding[1], size))
 
 
 def exact_where(values: Values, exact: str, score: str, sure: str) -> str:
     """The score where it is sure, else the exact one."""
-    places, indices = _open(values, sure)
-    part = values.of_rows(indices)
+    places, rows = values.true_of(values.graph.op("Not", values.column(sure)))
+    part = values.of_rows(rows)
     build_needed(part, [exact])
-    return values.graph.op("ScatterND", score, values.graph.op("Transpose", places), part.names[exact])
+    return values.put(score, places, part.names[exact])
 
 
 def _chunks(ends: Array) -> list[int]:
@@ -83,12 +77,12 @@ def _measures(values: Values, node: ir.BoundedSum, x: str) -> tuple[str, str]:
     norm = graph.op("MatMul", graph.op("Mul", x, x), ones)
 
     def raised(square: str) -> str:
-        scaled = graph.op("Mul", square, values.scalar(kernel.gamma))
-        return power(values, graph.op("Add", scaled, values.scalar(kernel.coef0)), kernel.degree)
+        scaled = graph.op("Mul", square, kernel.gamma)
+        return power(values, graph.op("Add", scaled, kernel.coef0), kernel.degree)
 
     root = graph.op("Sqrt", norm)
-    reached = graph.op("Mul", root, graph.op("Max", root, values.scalar(node.reach)))
-    return raised(norm), graph.op("Max", values.scalar(1.0), raised(reached))
+    reached = graph.op("Mul", root, graph.op("Max", root, node.reach))
+    return raised(norm), graph.op("Max", 1.0, raised(reached))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +118,23 @@ class _Sum:
         if end > start:
             fresh = kernel_values(values, rows.x, self.vectors[start:end], node.kernel)
             met = graph.op("Concat", met, fresh, axis=1) if met else fresh
-        estimate = self._all if last else self._staged
-        score, error = estimate(values, rows, met, self.chunks[chunk] if not last else 0)
+        if last:
+            score, error = of_all(values, node, met, rows.size)
+        else:
+            score, error = self._staged(values, rows, met, self.chunks[chunk])
         score = graph.op("Add", score, rows.poison)
         if last and node.tolerance >= 0:
             return score
         if last:
             return exact_where(values, node.exact, score, self._sure(values, score, error))
-        open_, indices = _open(values, self._sure(values, score, error))
-        part = values.of_rows(indices)
-        rest = self.result(part, rows.some(values, indices), chunk + 1, values.gather(met, indices))
-        return graph.op("ScatterND", score, graph.op("Transpose", open_), rest)
+        places, open_ = values.true_of(graph.op("Not", values.column(self._sure(values, score, error))))
+        part = values.of_rows(open_)
+        rest = self.result(part, rows.some(values, open_), chunk + 1, values.gather(met, open_))
+        return values.put(score, places, rest)
 
     def _sure(self, values: Values, score: str, error: str) -> str:
         if self.node.tolerance >= 0:
-            return values.graph.op("LessOrEqual", error, values.scalar(self.node.tolerance))
+            return values.graph.op("LessOrEqual", error, self.node.tolerance)
         return values.graph.op("Greater", values.graph.op("Abs", score), error)
 
     def _staged(self, values: Values, rows: _Rows, met: str, stage: int) -> tuple[str, str]:
@@ -150,21 +146,15 @@ class _Sum:
         triangle[:has] = lower_triangle(tables[node.coordinates], has).T
         estimate = estimate_of(At(node, tables), stage)
         # One product for the coordinates and the score.
-        both = graph.op("MatMul", met, graph.constant(np.column_stack([triangle, estimate])))
+        both = graph.op("MatMul", met, np.column_stack([triangle, estimate]))
         score, rest = both, rows.own
         if has:
             q, score = graph.ops("Split", both, values.integers(has, 1), outputs=2, axis=1)
             rest = graph.op("Sub", rows.own, graph.op("ReduceSumSquare", q, axes=(1,), keepdims=1))
-        residual, slack, margin = (
-            values.scalar(float(tables[name][stage]))
-            for name in (node.residuals, node.slacks, node.margins)
-        )
+        bounds = (node.residuals, node.slacks, node.margins)
+        residual, slack, margin = (values.scalar(tables[name][stage]) for name in bounds)
         slack = graph.op("Mul", slack, graph.op("Mul", rows.size, rows.size))
-        left = graph.op("Add", graph.op("Max", rest, values.scalar(0.0)), slack)
+        left = graph.op("Add", graph.op("Max", rest, 0.0), slack)
         gap = graph.op("Mul", residual, graph.op("Sqrt", left))
         error = graph.op("Add", gap, graph.op("Mul", margin, rows.size))
-        return graph.op("Add", score, graph.constant(tables[node.bias])), error
-
-    def _all(self, values: Values, rows: _Rows, met: str, _: int) -> tuple[str, str]:
-        """Score and error after all vectors."""
-        return of_all(values, self.node, met, rows.size)
+        return graph.op("Add", score, tables[node.bias]), error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,10 @@ from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build, b
 @build.register
 def _(node: ir.OvrScores, values: Values) -> str:
     graph, pairs, signs = values.graph, values.names[node.pairs], pair_signs(node.n_classes)
-    votes = _count(values, graph.op("Less", pairs, values.scalar(0.0)), -signs)  # zero counts for i
-    confidence = graph.op("MatMul", pairs, graph.constant(signs))
-    size = graph.op("Add", graph.op("Abs", confidence), values.scalar(1.0))
-    squashed = graph.op("Div", confidence, graph.op("Mul", size, values.scalar(3.0)))
+    votes = _count(values, graph.op("Less", pairs, 0.0), -signs)  # zero counts for i
+    confidence = graph.op("MatMul", pairs, signs)
+    size = graph.op("Add", graph.op("Abs", confidence), 1.0)
+    squashed = graph.op("Div", confidence, graph.op("Mul", size, 3.0))
     return graph.op("Add", votes, squashed)
 
 
@@ -36,21 +35,21 @@ def _(node: ir.ArgMax, values: Values) -> str:
 @build.register
 def _(node: ir.Threshold, values: Values) -> str:
     score = values.column(values.names[node.score])
-    hit = values.graph.op("Greater" if node.positive else "Less", score, values.scalar(0.0))
+    hit = values.graph.op("Greater" if node.positive else "Less", score, 0.0)
     answers = [values.graph.constant(np.array(answer, np.int64)) for answer in (node.hit, node.miss)]
     return values.graph.op("Where", hit, *answers)
 
 
 def winner(values: Values, pairs: str, n_classes: int) -> str:
     """The class with most votes."""
-    wins = values.graph.op("Greater", pairs, values.scalar(0.0))
+    wins = values.graph.op("Greater", pairs, 0.0)
     votes = _count(values, wins, pair_signs(n_classes))
     return values.graph.op("ArgMax", votes, axis=1, keepdims=0)
 
 
 def without_nan(values: Values, scores: str) -> str:
     """Scores with minus infinity for NaN."""
-    return values.graph.op("Where", values.graph.op("IsNaN", scores), values.scalar(-np.inf), scores)
+    return values.graph.op("Where", values.graph.op("IsNaN", scores), -np.inf, scores)
 
 
 def pair_signs(n_classes: int) -> Array:
@@ -70,12 +69,13 @@ def _count(values: Values, wins: str, signs: Array) -> str:
 @build.register
 def _(node: ir.Guard, values: Values) -> str:
     graph, score = values.graph, values.names[node.score]
-    unsure = graph.op("NonZero", graph.op("Not", _sure(values, node, score)))  # [1, rows that need it]
-    part = values.of_rows(graph.op("Squeeze", unsure, values.integers(0)))
+    unsure, rows = values.true_of(graph.op("Not", _sure(values, node, score)))
+    part = values.of_rows(rows)
     build_needed(part, [node.exact])
-    return graph.op(
-        "ScatterND", score, graph.op("Transpose", unsure), _narrow(part, node, values.type_of(score))
-    )
+    places, exact = graph.op("Transpose", unsure), part.names[node.exact]
+    if values.types[node.exact].wide != values.types[node.score].wide:  # of one in double its sign alone
+        exact = values.cast(graph.op("Sign", exact), values.type_of(score))
+    return graph.op("ScatterND", score, places, exact)
 
 
 def settled(values: Values, name: str) -> str:
@@ -88,14 +88,6 @@ def settled(values: Values, name: str) -> str:
         return name
     score, exact = ir.operands(guard)
     return name if values.types[exact].wide == values.types[score].wide else exact
-
-
-def _narrow(values: Values, node: ir.Guard, number: np.dtype[Any]) -> str:
-    """The exact score in the number type of the other; of one in double its sign alone."""
-    exact = values.names[node.exact]
-    if values.types[node.exact].wide == values.types[node.score].wide:
-        return exact
-    return values.cast(values.graph.op("Sign", exact), number)
 
 
 def _sure(values: Values, node: ir.Guard, score: str) -> str:
@@ -124,7 +116,7 @@ def _sure_of_vote(values: Values, score: str, width: str, n_classes: int) -> str
     graph = values.graph
     signs = pair_signs(n_classes).T  # [classes, pairs]
     label = winner(values, score, n_classes)
-    mine, other = (graph.op("Gather", graph.constant(t), label, axis=0) for t in (signs, signs == 0))
+    mine, other = (graph.op("Gather", t, label, axis=0) for t in (signs, signs == 0))
     favour = graph.op("GreaterOrEqual", graph.op("Mul", score, mine), width)
     return _all(values, graph.op("Or", favour, other))
 
@@ -140,10 +132,10 @@ def _(node: ir.Reach, values: Values) -> str:
     """In double; the squared distance of a row that is not finite is NaN, and NaN is not beyond."""
     graph, x, centre = values.graph, values.names[node.x], values.tables[node.centre]
     h = values.wide_centred(x, centre)
-    square = graph.op("MatMul", graph.op("Mul", h, h), graph.constant(np.ones((len(centre), 1))))
+    square = graph.op("MatMul", graph.op("Mul", h, h), np.ones((len(centre), 1)))
     known = values.poisoned(x, len(centre), square)
-    beyond = graph.op("Greater", known, values.scalar(node.radius**2))
-    return graph.op("Where", beyond, graph.constant(values.tables[node.far]), values.names[node.score])
+    beyond = graph.op("Greater", known, node.radius**2)
+    return graph.op("Where", beyond, values.tables[node.far], values.names[node.score])
 
 
 @build.register

@@ -55,8 +55,8 @@ def _(node: ir.Normalize, values: Values) -> str:
         norm = graph.op("ReduceSum", sizes, axis, keepdims=1)
     if node.norm == "l2":
         norm = graph.op("Sqrt", norm)
-    small = graph.op("Less", norm, values.scalar(node.least))
-    divisor = graph.op("Where", small, values.scalar(1.0), norm)
+    small = graph.op("Less", norm, node.least)
+    divisor = graph.op("Where", small, 1.0, norm)
     return values.poisoned(x, width, graph.op("Div", x, divisor))
 
 
@@ -69,7 +69,7 @@ def _(node: ir.Powers, values: Values) -> str:
         # x * 0 + 1 would be NaN for NaN: the number one is appended, [N, 1].
         rows = graph.op("Slice", graph.op("Shape", x), *(values.integers(at) for at in (0, 1, 0)))
         shape = graph.op("Concat", rows, values.integers(1), axis=0)
-        x = graph.op("Concat", x, graph.op("Expand", values.scalar(1.0), shape), axis=1)
+        x = graph.op("Concat", x, graph.op("Expand", 1.0, shape), axis=1)
     columns = [graph.constant(column.astype(np.int64)) for column in factors.T]
     out = graph.op("Gather", x, columns[0], axis=1)
     for column in columns[1:]:
@@ -80,8 +80,8 @@ def _(node: ir.Powers, values: Values) -> str:
 @build.register
 def _(node: ir.Cosine, values: Values) -> str:
     graph = values.graph
-    angle = graph.op("Mul", values.wide(values.names[node.x]), values.scalar(2 * np.pi))
-    return graph.op("Mul", graph.op("Cos", angle), values.scalar(node.factor))
+    angle = graph.op("Mul", values.wide(values.names[node.x]), 2 * np.pi)
+    return graph.op("Mul", graph.op("Cos", angle), node.factor)
 
 
 @build.register

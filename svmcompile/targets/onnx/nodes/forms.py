@@ -29,4 +29,4 @@ def _(node: ir.Quadratic, values: Values) -> str:
     slopes = graph.op("Reshape", slopes, values.integers(0, m, d))  # 0 keeps the number of rows
     terms = graph.op("Mul", slopes, graph.op("Unsqueeze", h, values.integers(1)))
     sums = graph.op("ReduceSum", terms, values.integers(2), keepdims=0)
-    return values.poisoned(x, d, graph.op("Add", sums, graph.constant(values.tables[node.bias])))
+    return values.poisoned(x, d, graph.op("Add", sums, values.tables[node.bias]))

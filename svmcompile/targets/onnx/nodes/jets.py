@@ -15,7 +15,7 @@ def _(node: ir.JetSum, values: Values) -> str:
     """All vectors for all rows: few come here, and operators of jets cost more than a product."""
     inside, vectors = values.in_double(), values.tables[node.vectors]
     graph, x, centre = inside.graph, inside.wide(values.names[node.x]), vectors.mean(axis=0)
-    poison = graph.op("MatMul", x, graph.constant(np.zeros((vectors.shape[1], 1))))
+    poison = graph.op("MatMul", x, np.zeros((vectors.shape[1], 1)))
     met = kernel_values(inside, inside.wide_centred(x, centre), vectors - centre, node.kernel)
     score, error = of_all(inside, node, met, inside.scalar(1.0))
     score = graph.op("Add", score, poison)

@@ -13,17 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.ir import leaf_layout as layout
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.leaf_layout import (
-    Leaf,
-    empty_scores,
-    leaf_columns,
-    leaf_scores,
-    leaves,
-    own_weights,
-    running,
-)
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
@@ -36,22 +28,23 @@ MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs 
 @build.register
 def _(node: ir.LeafSums, values: Values) -> str:
     tables = values.tables
-    own = list(leaves(At(node, tables)))
+    own = list(layout.leaves(At(node, tables)))
     parts = [_part(node, leaf, tables) for leaf in own if leaf.vectors.stop > leaf.vectors.start]
-    start = values.graph.constant(_constants(node, own, tables))
-    out = values.graph.op("Gather", start, values.names[node.leaf], axis=0)
+    out = values.by(_constants(node, own, tables), values.names[node.leaf])
     if parts:
         work = _Work(values, node, _folded(values, node))
         out = work.looped(parts, out) if len(parts) > MOST_UNROLLED else work.unrolled(parts, out)
     return values.poisoned(values.names[node.x], values.types[node.x].width, out)
 
 
-def _constants(node: ir.LeafSums, own: list[Leaf], tables: Any) -> Array:
+def _constants(node: ir.LeafSums, own: list[layout.Leaf], tables: Any) -> Array:
     """By leaf, the scores as if it had no vectors."""
-    out = empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
+    out = layout.empty_scores(node.rule, node.classes, len(own), DOUBLE).astype(np.float64)
     for leaf in own:
-        columns = leaf_columns(node.rule, leaf.members)
-        out[leaf.number, columns] = leaf_scores(node.rule, tables[node.bias][leaf.bias][None], leaf.members)
+        columns = layout.leaf_columns(node.rule, leaf.members)
+        out[leaf.number, columns] = layout.leaf_scores(
+            node.rule, tables[node.bias][leaf.bias][None], leaf.members
+        )
     return out
 
 
@@ -70,10 +63,10 @@ class _Part:
     start: Array  # [scores]
 
 
-def _part(node: ir.LeafSums, leaf: Leaf, tables: Any) -> _Part:
-    weights, bias = own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
-    start = empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
-    columns = leaf_columns(node.rule, leaf.members)
+def _part(node: ir.LeafSums, leaf: layout.Leaf, tables: Any) -> _Part:
+    weights, bias = layout.own_weights(leaf, tables[node.weights]), tables[node.bias][leaf.bias]
+    start = layout.empty_scores(node.rule, node.classes, 1, DOUBLE)[0].astype(np.float64)
+    columns = layout.leaf_columns(node.rule, leaf.members)
     start[columns] = 0.0
     signs = np.eye(len(columns))
     if node.rule == "vote":
@@ -96,18 +89,6 @@ def _folded(values: Values, node: ir.LeafSums) -> Folded:
 
 
 @dataclass(frozen=True)
-class _Tensors:
-    """What the rows of one leaf meet."""
-
-    table: str
-    offsets: str
-    weights: str
-    bias: str
-    spread: str
-    start: str
-
-
-@dataclass(frozen=True)
 class _Work:
     """Leaf after leaf, in the graph or in a loop."""
 
@@ -120,39 +101,38 @@ class _Work:
         constant, folded = self.values.graph.constant, self.folded
         for part in parts:
             offsets = folded.offsets if len(folded.offsets) == 1 else folded.offsets[part.vectors]
-            arrays = (offsets, part.weights, part.bias, part.spread, part.start)
-            tensors = _Tensors(constant(folded.table[part.vectors]), *map(constant, arrays))
+            arrays = (folded.table[part.vectors], offsets, part.weights, part.bias, part.spread, part.start)
+            tensors = list(map(constant, arrays))
             number = constant(np.array(part.number, np.int32))
             out = self._put(self.values, out, self.values.names[self.node.leaf], number, tensors)
         return out
 
-    def _put(self, values: Values, out: str, leaf: str, number: str, tensors: _Tensors) -> str:
-        """Scores with those of the rows put in whose leaf has this number."""
+    def _put(self, values: Values, out: str, leaf: str, number: str, tensors: list[str]) -> str:
+        """Scores with those of the rows put in whose leaf has this number and meets these tensors."""
         graph = values.graph
-        chosen = graph.op("NonZero", graph.op("Equal", leaf, number))  # [1, rows]
-        rows = values.gather(self.folded.rows, graph.op("Squeeze", chosen, values.integers(0)))
-        dots = values.same("Gemm", rows, tensors.table, tensors.offsets, transB=1)
-        scores = graph.op("Gemm", self.folded.shaped(values, dots), tensors.weights, tensors.bias)
+        table, offsets, weights, bias, spread, start = tensors
+        places, rows = values.true_of(graph.op("Equal", leaf, number))
+        dots = values.same("Gemm", values.gather(self.folded.rows, rows), table, offsets, transB=1)
+        scores = graph.op("Gemm", self.folded.shaped(values, dots), weights, bias)
         if self.node.rule == "vote":
-            scores = values.cast(graph.op("Greater", scores, values.scalar(0.0)), DOUBLE)
+            scores = values.cast(graph.op("Greater", scores, 0.0), DOUBLE)
         if self.node.rule != "sum":
-            scores = graph.op("Gemm", scores, tensors.spread, tensors.start)
-        return graph.op("ScatterND", out, graph.op("Transpose", chosen), scores)
+            scores = graph.op("Gemm", scores, spread, start)
+        return values.put(out, places, scores)
 
     def looped(self, parts: list[_Part], out: str) -> str:
         """The same in a loop over the parts that have rows."""
         values, graph = self.values, self.values.graph
         rank = np.full(values.types[self.node.leaf].width, len(parts), np.int64)
         rank[[part.number for part in parts]] = np.arange(len(parts))
-        ranks = graph.op("Gather", graph.constant(rank), values.names[self.node.leaf], axis=0)
+        ranks = values.by(rank, values.names[self.node.leaf])
         met = self._met(ranks, len(parts))
-        body = graph.nested()
+        body = graph.nested(DOUBLE, parts[0].spread.shape[1])
         inside = values.within(body)
         number = body.op("Gather", met, body.count, axis=0)
         after = self._put(inside, body.argument, ranks, number, self._sliced(inside, parts, number))
-        goes_on = body.op("Identity", graph.constant(np.array(True)))
-        width = parts[0].spread.shape[1]
-        return graph.loop(graph.op("Size", met), out, body, goes_on, after, DOUBLE, width)
+        goes_on = body.op("Identity", np.array(True))
+        return graph.loop(graph.op("Size", met), out, body, goes_on, after)
 
     def _met(self, ranks: str, count: int) -> str:
         """The parts that have rows; not by Unique, which needs rows to work on."""
@@ -163,7 +143,7 @@ class _Work:
         marks = graph.op("Slice", marks, values.integers(0), values.integers(count), values.integers(0))
         return graph.op("Squeeze", graph.op("NonZero", marks), values.integers(0))
 
-    def _sliced(self, values: Values, parts: list[_Part], number: str) -> _Tensors:
+    def _sliced(self, values: Values, parts: list[_Part], number: str) -> list[str]:
         """The tensors of the part of that number, cut from tables of all parts."""
         cutter, folded = _Cutter(values, number), self.folded
         vectors = np.array([part.vectors.stop - part.vectors.start for part in parts])
@@ -172,15 +152,14 @@ class _Work:
         offsets = values.graph.constant(folded.offsets)
         if len(folded.offsets) > 1:
             offsets = cutter.rows(folded.offsets[rows], vectors)
-        starts = values.graph.constant(np.stack([part.start for part in parts]))
-        return _Tensors(
+        return [
             cutter.rows(folded.table[rows], vectors),
             offsets,
             cutter.matrix([part.weights for part in parts], vectors * sums, sums),
             cutter.rows(np.concatenate([part.bias for part in parts]), sums),
             cutter.rows(np.concatenate([part.spread for part in parts]), sums),
-            values.graph.op("Gather", starts, number, axis=0),
-        )
+            values.by(np.stack([part.start for part in parts]), number),
+        ]
 
 
 @dataclass(frozen=True)
@@ -193,16 +172,15 @@ class _Cutter:
     def rows(self, table: NDArray[Any], counts: NDArray[Any]) -> str:
         """As many rows as the part has."""
         values, graph = self.values, self.values.graph
-        ends, axis = running(counts), values.integers(0)
+        ends, axis = layout.running(counts), values.integers(0)
         first, last = (
-            graph.op("Unsqueeze", graph.op("Gather", graph.constant(at), self.number, axis=0), axis)
-            for at in (ends[:-1], ends[1:])
+            graph.op("Unsqueeze", values.by(at, self.number), axis) for at in (ends[:-1], ends[1:])
         )
-        return graph.op("Slice", graph.constant(table), first, last, axis)
+        return graph.op("Slice", table, first, last, axis)
 
     def matrix(self, tables: list[Array], sizes: NDArray[Any], columns: NDArray[Any]) -> str:
         """A matrix of as many columns as the part has, from its numbers in a row."""
         graph = self.values.graph
         flat = self.rows(np.concatenate([table.ravel() for table in tables]), sizes)
         shapes = np.stack([np.full(len(columns), -1), columns], axis=1).astype(np.int64)
-        return graph.op("Reshape", flat, graph.op("Gather", graph.constant(shapes), self.number, axis=0))
+        return graph.op("Reshape", flat, self.values.by(shapes, self.number))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of, favour, pair_number
 from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Values, build
+from svmcompile.targets.onnx.nodes.trees import above_planes
 from svmcompile.targets.onnx.tree_operator import walk_chains
 
 
@@ -20,9 +21,7 @@ from svmcompile.targets.onnx.tree_operator import walk_chains
 def _(node: ir.PlaneLists, values: Values) -> str:
     tables = values.tables
     h = values.centred(values.names[node.x], tables[node.centre])
-    products = values.same("Gemm", h, values.in_number(values.small_table(tables[node.planes])), transB=1)
-    thresholds = values.graph.constant(values.rounded(tables[node.thresholds]))
-    above = values.same("Sub", products, thresholds)
+    above = above_planes(values, h, tables[node.planes], tables[node.thresholds])
     said = walk_chains(values, above, tables[node.starts], tables[node.answers], tables[node.rest])
     scores = values.cast(said, DOUBLE)  # the operator gives float whatever the precision
     return scores if node.order == "all" else _dag(values, scores, classes_of(len(tables[node.rest])))
@@ -36,30 +35,22 @@ def _dag(values: Values, scores: str, n_classes: int) -> str:
     # Every row starts at classes 0 and k - 1; a column of the scores gives the number of rows.
     column = graph.op("Slice", scores, *(values.integers(n) for n in (0, 1, 1)))
     place = values.cast(graph.op("Mul", column, zero), INDEX)
-    place = graph.op("Add", place, graph.constant(np.array(n_classes - 1, INDEX)))
+    place = graph.op("Add", place, values.index(n_classes - 1))
     sure = ""
     for _ in range(n_classes - 1):
-        which = graph.op("Gather", graph.constant(pair), place, axis=0)
-        score = graph.op("GatherElements", scores, which, axis=1)
+        score = graph.op("GatherElements", scores, values.by(pair, place), axis=1)
         told = graph.op("Not", graph.op("Equal", score, zero))
         sure = graph.op("And", sure, told) if sure else told
         ways = [graph.op("Gather", table, place, axis=0) for table in tables]
         place = graph.op("Where", graph.op("Greater", score, zero), *ways)
     winner = graph.op("Squeeze", place, values.integers(1))
-    signs = graph.op("Gather", graph.constant(_by_place(n_classes)), winner, axis=0)
-    return graph.op("Where", sure, signs, zero)
+    signs = np.repeat(favour(n_classes), n_classes, axis=0)  # by place; every walk ends at one with a = b
+    return graph.op("Where", sure, values.by(signs, winner), zero)
 
 
-def _steps(n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _steps(n_classes: int) -> list[NDArray[np.int32]]:
     """By place a * k + b: the pair looked at, the place if its first class wins, and if the second does."""
     place = np.arange(n_classes * n_classes)
     a, b = place // n_classes, place % n_classes
-    pair = np.where(a < b, pair_number(a, b, n_classes), 0)
-    on_the_way = a < b
-    won, lost = np.where(on_the_way, place - 1, place), np.where(on_the_way, place + n_classes, place)
-    return pair.astype(INDEX), won.astype(INDEX), lost.astype(INDEX)
-
-
-def _by_place(n_classes: int) -> NDArray[np.float64]:
-    """The winner's signs for the places a = b at which every walk ends."""
-    return favour(n_classes)[np.arange(n_classes * n_classes) // n_classes]
+    ways = (pair_number(a, b, n_classes), 0), (place - 1, place), (place + n_classes, place)
+    return [np.where(a < b, on_the_way, at_the_end).astype(INDEX) for on_the_way, at_the_end in ways]

@@ -15,8 +15,7 @@ from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
 
 @build.register
 def _(node: ir.Shifted, values: Values) -> str:
-    by = values.graph.constant(values.tables[node.by])
-    return values.graph.op("Add", values.wide(values.names[node.scores]), by)
+    return values.graph.op("Add", values.wide(values.names[node.scores]), values.tables[node.by])
 
 
 @build.register
@@ -27,7 +26,7 @@ def _(node: ir.Sigmoid, values: Values) -> str:
     z = graph.op("Add", graph.op("Mul", scores, slopes), offsets)
     e = graph.op("Exp", graph.op("Neg", graph.op("Abs", z)))
     one = values.scalar(1.0)
-    above = graph.op("Where", graph.op("GreaterOrEqual", z, values.scalar(0.0)), e, one)
+    above = graph.op("Where", graph.op("GreaterOrEqual", z, 0.0), e, one)
     p = graph.op("Div", above, graph.op("Add", one, e))
     return values.with_nan_of(z, values.clip(p, node.floor, 1.0 - node.floor)) if node.floor else p
 
@@ -49,12 +48,10 @@ def _along_lines(values: Values, x: str, knots: Array, levels: Array) -> str:
     """Between the last knot below x and the next; the ends are level."""
     graph = values.graph
     held = values.with_nan_of(x, values.clip(x, float(knots[0]), float(knots[-1])))
-    below = _count(values, graph.op("Less", graph.constant(knots[1:-1]), held), len(knots) - 2)
+    below = _count(values, graph.op("Less", knots[1:-1], held), len(knots) - 2)
     spans = np.diff(knots)
     slopes = np.diff(levels) / np.where(spans > 0, spans, np.inf)
-    slope, start, level = (
-        graph.op("Gather", graph.constant(table), below) for table in (slopes, knots[:-1], levels[:-1])
-    )
+    slope, start, level = (graph.op("Gather", table, below) for table in (slopes, knots[:-1], levels[:-1]))
     return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", held, start)), level)
 
 
@@ -68,7 +65,7 @@ def _count(values: Values, truths: str, width: int) -> str:
 
 def _total(values: Values, tensor: str, width: int) -> str:
     """Sums over the last axis, which is kept."""
-    return values.graph.op("MatMul", tensor, values.graph.constant(np.ones((width, 1))))
+    return values.graph.op("MatMul", tensor, np.ones((width, 1)))
 
 
 @build.register
@@ -78,32 +75,31 @@ def _(node: ir.Density, values: Values) -> str:
     count = len(marks)
     places = np.arange(1, count + 1) / count
     places[-1] = 0.0
-    met = graph.op("GreaterOrEqual", score, graph.constant(marks[1:]))
+    met = graph.op("GreaterOrEqual", score, marks[1:])
     inlier = graph.op("Gather", graph.constant(places), _count(values, met, count - 1))
     last, first = values.scalar(marks[-1]), values.scalar(marks[0])
-    inlier = graph.op("Where", graph.op("Less", score, first), values.scalar(LEAST), inlier)
-    inlier = graph.op("Where", graph.op("Greater", score, last), values.scalar(MOST), inlier)
+    inlier = graph.op("Where", graph.op("Less", score, first), LEAST, inlier)
+    inlier = graph.op("Where", graph.op("Greater", score, last), MOST, inlier)
     inlier = values.with_nan_of(score, inlier)
-    return graph.op("Concat", graph.op("Sub", values.scalar(1.0), inlier), inlier, axis=1)
+    return graph.op("Concat", graph.op("Sub", 1.0, inlier), inlier, axis=1)
 
 
 @build.register
 def _(node: ir.Complement, values: Values) -> str:
     graph, p = values.graph, values.names[node.chances]
     width = values.types[node.chances].width
-    both = [
-        graph.op("Unsqueeze", q, values.integers(2)) for q in (graph.op("Sub", values.scalar(1.0), p), p)
-    ]
+    both = [graph.op("Unsqueeze", q, values.integers(2)) for q in (graph.op("Sub", 1.0, p), p)]
     return graph.op("Reshape", graph.op("Concat", *both, axis=2), values.integers(0, 2 * width))
 
 
 @build.register
 def _(node: ir.Shares, values: Values) -> str:
     graph, width = values.graph, values.types[node.chances].width
-    parts = _grouped(values, values.names[node.chances], node.groups, width)
-    total = _total(values, parts, width // node.groups)
-    none = graph.op("Equal", total, values.scalar(0.0))
-    shares = graph.op("Where", none, values.scalar(node.empty), graph.op("Div", parts, total))
+    size = width // node.groups
+    parts = graph.op("Reshape", values.names[node.chances], values.integers(0, node.groups, size))
+    total = _total(values, parts, size)
+    none = graph.op("Equal", total, 0.0)
+    shares = graph.op("Where", none, node.empty, graph.op("Div", parts, total))
     return graph.op("Reshape", shares, values.integers(0, width))
 
 
@@ -118,12 +114,7 @@ def _(node: ir.Mean, values: Values) -> str:
     total = parts[0]
     for part in parts[1:]:
         total = graph.op("Add", total, part)
-    return graph.op("Div", total, values.scalar(float(node.groups)))
-
-
-def _grouped(values: Values, tensor: str, groups: int, width: int) -> str:
-    """[N, width] as [N, groups, width / groups]."""
-    return values.graph.op("Reshape", tensor, values.integers(0, groups, width // groups))
+    return graph.op("Div", total, float(node.groups))
 
 
 @build.register
@@ -132,15 +123,12 @@ def _(node: ir.Couple, values: Values) -> str:
     pairs = values.names[node.pairs]
     rows, own = _matrix(values, pairs, k)
     zeros = graph.constant(np.zeros((values.types[node.pairs].width, k)))
-    start = graph.op("Add", graph.op("MatMul", pairs, zeros), values.scalar(1.0 / k))  # NaN stays NaN
-    body = graph.nested()
+    start = graph.op("Add", graph.op("MatMul", pairs, zeros), 1.0 / k)  # NaN stays NaN
+    body = graph.nested(DOUBLE, k)
     inside = values.within(body)
     active, after = _sweep(inside, rows, own, body.argument)
-    # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
-    left = body.op("Size", body.op("NonZero", active))
-    goes_on = body.op("Greater", left, body.constant(np.array(0, np.int64)))
-    most = graph.constant(np.array(sweeps_of(k), np.int64))
-    return graph.loop(most, start, body, goes_on, after, DOUBLE, width=k)
+    goes_on = inside.any(active)
+    return graph.loop(graph.constant(np.array(sweeps_of(k), np.int64)), start, body, goes_on, after)
 
 
 def _matrix(values: Values, pairs: str, k: int) -> tuple[list[str], list[str]]:
@@ -151,23 +139,18 @@ def _matrix(values: Values, pairs: str, k: int) -> tuple[list[str], list[str]]:
     for pair, (i, j) in enumerate(indices):
         wins[pair, j] = losses[pair, i] = 1.0
         places[i, j] = places[j, i] = pair
-    lose = graph.op("Sub", values.scalar(1.0), pairs)
+    lose = graph.op("Sub", 1.0, pairs)
     squares = [
-        graph.op("MatMul", graph.op("Mul", p, p), graph.constant(table))
-        for p, table in ((pairs, wins), (lose, losses))
+        graph.op("MatMul", graph.op("Mul", p, p), table) for p, table in ((pairs, wins), (lose, losses))
     ]
     diagonal = graph.op("Add", *squares)
     across = graph.op("Neg", graph.op("Mul", pairs, lose))
     own = [graph.op("Gather", diagonal, values.integers(t), axis=1) for t in range(k)]
-    rows = [
-        graph.op(
-            "Where",
-            graph.constant(np.eye(k, dtype=bool)[t]),
-            own[t],
-            graph.op("Gather", across, values.integers(*places[t].tolist()), axis=1),
-        )
-        for t in range(k)
-    ]
+    rows = []
+    for t in range(k):
+        itself = graph.constant(np.eye(k, dtype=bool)[t])
+        others = graph.op("Gather", across, values.integers(*places[t].tolist()), axis=1)
+        rows.append(graph.op("Where", itself, own[t], others))
     return rows, own
 
 
@@ -180,14 +163,14 @@ def _sweep(values: Values, rows: list[str], own: list[str], start: str) -> tuple
     qp = graph.op("Concat", *(graph.op("MatMul", graph.op("Mul", row, p), ones) for row in rows), axis=1)
     pqp = graph.op("MatMul", graph.op("Mul", p, qp), ones)
     errors = graph.op("Abs", graph.op("Sub", qp, pqp))
-    far = graph.op("GreaterOrEqual", errors, values.scalar(TOLERANCE / k))
+    far = graph.op("GreaterOrEqual", errors, TOLERANCE / k)
     count = graph.op("MatMul", values.cast(far, DOUBLE), ones)
-    active = graph.op("Greater", count, values.scalar(0.0))
+    active = graph.op("Greater", count, 0.0)
     for t in range(k):
         mine = graph.op("Gather", qp, values.integers(t), axis=1)
         step = graph.op("Div", graph.op("Sub", pqp, mine), own[t])
         scale = graph.op("Add", one, step)
-        p = graph.op("Add", p, graph.op("Mul", step, graph.constant(np.eye(k)[t : t + 1])))
+        p = graph.op("Add", p, graph.op("Mul", step, np.eye(k)[t : t + 1]))
         p = graph.op("Div", p, scale)
         change = graph.op("Add", graph.op("Mul", step, own[t]), graph.op("Mul", two, mine))
         pqp = graph.op("Add", pqp, graph.op("Mul", step, change))

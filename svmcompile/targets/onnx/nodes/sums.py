@@ -33,9 +33,7 @@ def _(node: ir.PairSum, values: Values) -> str:
     kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
     parts = _sums_by_class(values, kernel, weights, counts)
     sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
-    if node.kernel.kind == "precomputed":
-        return values.poisoned(kernel, weights.shape[1], sums)
-    return values.poisoned(values.names[node.x], values.tables[node.vectors].shape[1], sums)
+    return poisoned(values, node, kernel, weights.shape[1], sums)
 
 
 def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
@@ -47,19 +45,27 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
         sums = values.graph.constant(bias + weights.sum(axis=1))
     else:
         kernel = kernel_values(values, x, vectors, node.kernel)
-        sums = values.product(kernel, weights, bias)
-        if node.kernel.kind == "precomputed":  # the rest of the row does not matter
-            return values.poisoned(kernel, len(vectors), sums)
+        return poisoned(values, node, kernel, len(vectors), values.product(kernel, weights, bias))
     return values.poisoned(x, vectors.shape[1], sums)
+
+
+def poisoned(
+    values: Values, node: ir.KernelSum | ir.PairSum | ir.PathSum, met: str, count: int, sums: str
+) -> str:
+    """Sums with NaN where the row is not finite or, of a given kernel, one of the values met."""
+    if node.kernel.kind == "precomputed":  # the rest of the row does not matter
+        return values.poisoned(met, count, sums)
+    return values.poisoned(values.names[node.x], values.types[node.x].width, sums)
 
 
 def is_affine(kernel: Kernel) -> bool:
     """Is a sum of such kernels an affine function, so that no kernel value need be computed?"""
-    return (
-        kernel.kind == "linear"
-        or (kernel.kind == "poly" and kernel.degree == 0)
-        or (kernel.kind == "rbf" and kernel.gamma == 0)
-    )
+    return kernel.kind == "linear" or is_constant(kernel)
+
+
+def is_constant(kernel: Kernel) -> bool:
+    """Is every kernel value one?"""
+    return (kernel.kind == "poly" and kernel.degree == 0) or (kernel.kind == "rbf" and kernel.gamma == 0)
 
 
 def _sums_by_class(values: Values, kernel: str, weights: Array, counts: tuple[int, ...]) -> str:
@@ -69,8 +75,7 @@ def _sums_by_class(values: Values, kernel: str, weights: Array, counts: tuple[in
     sizes = graph.constant(np.array([part.stop - part.start for part in filled], np.int64))
     blocks = graph.ops("Split", kernel, sizes, outputs=len(filled), axis=1)
     partial = [
-        graph.op("MatMul", block, graph.constant(weights[:, part].T))
-        for block, part in zip(blocks, filled, strict=True)
+        graph.op("MatMul", block, weights[:, part].T) for block, part in zip(blocks, filled, strict=True)
     ]
     return graph.op("Concat", *partial, axis=1)
 

@@ -14,25 +14,19 @@ def _(node: ir.TaylorSum, values: Values) -> str:
     first = Order(values, node, 0)
     result, unsure = first.score, first.unsure()
     for number in range(1, len(values.tables[node.margins])):
-        part = _part(values, unsure)
-        order = Order(part, node, number)
-        result = _placed(values, result, unsure, order.score)
+        order = Order(_part(values, unsure), node, number)
+        result = values.put(result, unsure, order.score)
         left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
         unsure = values.graph.op("Gather", unsure, left, axis=1)
     part = _part(values, unsure)
     exact = settled(values, node.exact)
     build_needed(part, [exact])
-    return _placed(values, result, unsure, part.wide(part.names[exact]))
+    return values.put(result, unsure, part.wide(part.names[exact]))
 
 
 def _part(values: Values, places: str) -> Values:
     """The rows at the places [1, some]."""
     return values.of_rows(values.graph.op("Squeeze", places, values.integers(0)))
-
-
-def _placed(values: Values, result: str, places: str, some: str) -> str:
-    """`result` with the rows at the places replaced."""
-    return values.graph.op("ScatterND", result, values.graph.op("Transpose", places), some)
 
 
 class Order:
@@ -47,7 +41,7 @@ class Order:
         graph, tables = values.graph, values.tables
         h = graph.op("Sub", values.wide(values.names[node.x]), self.of_leaf(tables[node.centres]))
         square = values.row_dots(h, h)
-        self.u = graph.op("Mul", square, values.scalar(node.gamma))
+        self.u = graph.op("Mul", square, node.gamma)
         self.fade = graph.op("Exp", graph.op("Neg", self.u)) if node.fades else ""
         self.loose = ""
         inner = values.row_dots(h, self.of_leaf(tables[node.slopes]))
@@ -60,30 +54,23 @@ class Order:
             inner = graph.op("Add", inner, self.quadratic(y))
             if order > 1:
                 inner = graph.op("Add", inner, self.cubic(y))
-        self.score = graph.op("Add", self.faded(inner), graph.constant(tables[node.bias]))
+        self.score = graph.op("Add", self.faded(inner), tables[node.bias])
 
     def faded(self, value: str) -> str:
         return self.values.graph.op("Mul", self.fade, value) if self.fade else value
 
     def of_leaf(self, table: Array) -> str:
-        graph = self.values.graph
-        return graph.op("Gather", graph.constant(table), self.values.names[self.node.leaf], axis=0)
+        return self.values.by(table, self.values.names[self.node.leaf])
 
     def along(self, h: str, square: str) -> str:
         """Coordinates along the row's axes, [rows, r]; what they leave, and its bound, on the way."""
         graph, values, tables = self.values.graph, self.values, self.values.tables
         y = self._turned(h, tables[self.node.axes])
         own = values.row_dots(y, y)
-        whole = graph.op("Mul", square, values.scalar(1 + self.node.slack))
-        self.left = graph.op("Max", graph.op("Sub", whole, own), values.scalar(0.0))
-        terms = graph.op(
-            "Concat",
-            own,
-            self.left,
-            graph.op("Mul", own, self.left),
-            graph.op("Mul", self.left, self.left),
-            axis=1,
-        )
+        whole = graph.op("Mul", square, 1 + self.node.slack)
+        self.left = graph.op("Max", graph.op("Sub", whole, own), 0.0)
+        products = [graph.op("Mul", one, self.left) for one in (own, self.left)]
+        terms = graph.op("Concat", own, self.left, *products, axis=1)
         bound = self.of_leaf(tables[self.node.loose][self.order - 1])
         self.loose = self.faded(values.row_dots(terms, bound))
         return y
@@ -92,7 +79,7 @@ class Order:
         """The product of each leaf's matrix [leaves, r, d] and the row."""
         graph, values = self.values.graph, self.values
         if len(matrices) == 1:
-            return graph.op("MatMul", h, graph.constant(matrices[0].T.copy()))
+            return graph.op("MatMul", h, matrices[0].T.copy())
         column = graph.op("Unsqueeze", h, values.integers(2))
         return graph.op("Squeeze", graph.op("MatMul", self.of_leaf(matrices), column), values.integers(2))
 
@@ -116,9 +103,7 @@ class Order:
             at += len(first)
         inner = self._turned(y, full.reshape(len(cubes), width * width, width))
         inner = graph.op("Reshape", inner, values.integers(-1, width, width))
-        column = graph.op("Unsqueeze", y, values.integers(2))
-        middle = graph.op("Squeeze", graph.op("MatMul", inner, column), values.integers(2))
-        return values.row_dots(middle, y)
+        return values.row_dots(values.products(inner, y), y)
 
     def _width(self) -> int:
         tables = self.values.tables
@@ -131,16 +116,15 @@ class Order:
         tables, zero = values.tables, values.scalar(0.0)
         cells = tables[node.gaps].shape[2]
         place = values.column(graph.op("Mul", self.u, self.of_leaf(tables[node.steps][:, None])))
-        inside = graph.op("Less", place, values.scalar(float(cells)))
+        inside = graph.op("Less", place, float(cells))
         cell = values.cast(graph.op("Where", inside, place, zero), INDEX)
         score = values.column(self.score)
-        index = graph.op("Mul", values.names[node.leaf], graph.constant(np.array(cells, INDEX)))
-        index = graph.op("Mul", graph.op("Add", index, cell), graph.constant(np.array(2, INDEX)))
+        index = graph.op("Mul", values.names[node.leaf], values.index(cells))
+        index = graph.op("Mul", graph.op("Add", index, cell), values.index(2))
         index = graph.op("Add", index, values.cast(graph.op("Less", score, zero), INDEX))
-        gap = graph.op("Gather", graph.constant(tables[node.gaps][self.order].ravel()), index, axis=0)
+        gap = values.by(tables[node.gaps][self.order].ravel(), index)
         gap = graph.op("Mul", gap, values.column(self.u))
-        margin = self.of_leaf(tables[node.margins][self.order])
-        gap = graph.op("Add", gap, margin)
+        gap = graph.op("Add", gap, self.of_leaf(tables[node.margins][self.order]))
         if self.loose:
             gap = graph.op("Add", gap, values.column(self.loose))
         sure = graph.op("And", inside, graph.op("Greater", graph.op("Abs", score), gap))

@@ -38,10 +38,16 @@ def _(node: ir.PlaneRoute, values: Values) -> str:
     planes, thresholds = values.tables[node.planes], values.tables[node.thresholds]
     h = values.centred(values.names[node.x], values.tables[node.centre])
     tree = cut(values.tables[node.children], UPPER_NODES)
-    place = _upper_part(values, h, planes, thresholds, tree)
+    place = tree.walk_upper(values, above_planes(values, h, planes[tree.upper], thresholds[tree.upper]))
     if tree.levels:
-        place = _lower_part(values, h, place, planes[tree.lower], thresholds[tree.lower], tree)
-    return values.graph.op("Sub", place, _index(values, len(tree.lower)))
+        place = _Level(values, h, planes[tree.lower], thresholds[tree.lower], tree).descend(values, place)
+    return values.graph.op("Sub", place, values.index(len(tree.lower)))
+
+
+def above_planes(values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any]) -> str:
+    """Value minus threshold, with the sign of the comparison: the tree operator would round a threshold."""
+    products = values.same("Gemm", h, values.in_number(values.small_table(planes)), transB=1)
+    return values.same("Sub", products, values.rounded(thresholds))
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class CutTree:
     ends: Integers  # the place of each end
     next: Integers  # [places, 2]: left, right; leaves stay where they are
     levels: int  # the longest way through the lower part
+
+    def walk_upper(self, values: Values, above: str) -> str:
+        """The place of every row below the upper part, from what is above zero where it goes right."""
+        count = len(self.upper)
+        return walk_tree(values, above, np.arange(count), np.zeros(count), self.children, self.ends)
 
 
 def cut(children: Integers, size: int) -> CutTree:
@@ -94,55 +105,32 @@ def _levels(children: Integers, nodes: Integers) -> int:
     return int(depth.max())
 
 
-def _upper_part(
-    values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
-) -> str:
-    """Where every row is below the upper part.
-
-    Value minus threshold has the sign of the comparison: the tree operator would round a double threshold.
-    """
-    table = values.in_number(values.small_table(planes[tree.upper]))
-    products = values.same("Gemm", h, table, transB=1)
-    above = values.same("Sub", products, values.graph.constant(values.rounded(thresholds[tree.upper])))
-    count = len(tree.upper)
-    return walk_tree(values, above, np.arange(count), np.zeros(count), tree.children, tree.ends)
-
-
-def _lower_part(
-    values: Values, h: str, place: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
-) -> str:
-    """The places of leaves, from places below the upper part."""
-    padded = np.concatenate([thresholds, np.zeros(len(tree.next) - len(thresholds))])
-    level = _Level(
-        h,
-        values.small_table(planes),
-        values.graph.constant(values.rounded(padded)),
-        values.graph.constant(tree.next[:, 0].astype(INDEX)),
-        values.graph.constant(tree.next[:, 1].astype(INDEX)),
-        len(planes),
-    )
-    if tree.levels > UNROLLED_LEVELS:
-        return _loop(values, level, place, tree.levels)
-    for _ in range(tree.levels):
-        place = level.step(values, place)
-    return place
-
-
-@dataclass(frozen=True)
 class _Level:
-    """What one step down reads: rows, and tables by place."""
+    """What one step down the lower part reads: rows, and tables by place."""
 
-    h: str
-    planes: str
-    thresholds: str
-    left: str
-    right: str
-    nodes: int
+    def __init__(
+        self, values: Values, h: str, planes: NDArray[Any], thresholds: NDArray[Any], tree: CutTree
+    ) -> None:
+        self.h, self.nodes, self.levels = h, len(planes), tree.levels
+        padded = np.concatenate([thresholds, np.zeros(len(tree.next) - len(thresholds))])
+        self.planes, self.thresholds = (
+            values.small_table(planes),
+            values.graph.constant(values.rounded(padded)),
+        )
+        self.left, self.right = (values.graph.constant(side) for side in tree.next.T.astype(INDEX))
+
+    def descend(self, values: Values, place: str) -> str:
+        """The places of leaves, from places below the upper part."""
+        if self.levels > UNROLLED_LEVELS:
+            return self._loop(values, place)
+        for _ in range(self.levels):
+            place = self.step(values, place)
+        return place
 
     def step(self, values: Values, place: str) -> str:
         """The place of every row one level below; rows at leaves compute in vain."""
         graph = values.graph
-        plane = values.gather(self.planes, graph.op("Min", place, _index(values, self.nodes - 1)))
+        plane = values.gather(self.planes, graph.op("Min", place, values.index(self.nodes - 1)))
         value = values.row_dots(values.in_number(plane), self.h)
         above = graph.op(
             "Greater", values.column(value), graph.op("Gather", self.thresholds, place, axis=0)
@@ -150,24 +138,14 @@ class _Level:
         sides = [graph.op("Gather", side, place, axis=0) for side in (self.right, self.left)]
         return graph.op("Where", above, *sides)
 
-    def unfinished(self, values: Values, place: str) -> str:
-        """Is any row not at a leaf yet?"""
-        graph = values.graph
-        rows = graph.op("NonZero", graph.op("Less", place, _index(values, self.nodes)))
-        # Not a sum: ONNX Runtime 1.16 refuses to reduce what has no rows.
-        return graph.op("Greater", graph.op("Size", rows), graph.constant(np.array(0, np.int64)))
-
-
-def _loop(values: Values, level: _Level, place: str, levels: int) -> str:
-    body = values.graph.nested()
-    inside = values.within(body)
-    after = level.step(inside, body.argument)
-    most = values.graph.constant(np.array(levels, np.int64))
-    return values.graph.loop(most, place, body, level.unfinished(inside, after), after, INDEX)
-
-
-def _index(values: Values, number: int) -> str:
-    return values.graph.constant(np.array(number, INDEX))
+    def _loop(self, values: Values, place: str) -> str:
+        """The place after all levels, or as many steps as lead every row to a leaf."""
+        body = values.graph.nested(INDEX)
+        inside = values.within(body)
+        after = self.step(inside, body.argument)
+        most = values.graph.constant(np.array(self.levels, np.int64))
+        unfinished = inside.any(body.op("Less", after, inside.index(self.nodes)))
+        return values.graph.loop(most, place, body, unfinished, after)
 
 
 @build.register
@@ -176,7 +154,7 @@ def _(node: ir.LeafAffine, values: Values) -> str:
     bias = values.wide(values.gather(values.number_table(tables[node.bias]), leaf))
     functions = functions_of_leaves(tables[node.starts])
     h = values.centred(x, tables[node.centre])
-    dots = _dots(values, h, leaf, functions, tables[node.weights], tables[node.units])
+    dots = _dots(values, node, h, leaf, functions)
     sums = np.append(tables[node.sums], 0)[functions].astype(INDEX)
     out = _added(values, bias, leaf, dots, sums, tables[node.bias].shape[1])
     return values.poisoned(x, tables[node.weights].shape[1], out)
@@ -189,15 +167,9 @@ def functions_of_leaves(starts: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(place < counts[:, None], first[:, None] + place, int(starts[-1]))
 
 
-def _dots(
-    values: Values,
-    h: str,
-    leaf: str,
-    functions: NDArray[np.intp],
-    weights: NDArray[Any],
-    units: NDArray[Any],
-) -> str:
+def _dots(values: Values, node: ir.LeafAffine, h: str, leaf: str, functions: NDArray[np.intp]) -> str:
     """Double [rows, most functions]: each function of the row's leaf, without bias."""
+    weights, units = values.tables[node.weights], values.tables[node.units]
     if functions.max() == len(weights):  # some leaf has fewer: a function that is zero
         weights, units = np.vstack([weights, np.zeros_like(weights[:1])]), np.append(units, 1.0)
     size = max(1, PORTION // weights.shape[1])
@@ -216,32 +188,26 @@ def _portion(
     chosen = leaf
     if not one or (functions[:, 0] != np.arange(len(functions))).any():
         ids = functions[:, 0] if one else functions
-        chosen = graph.op("Gather", graph.constant(ids.astype(INDEX)), leaf, axis=0)
+        chosen = values.by(ids.astype(INDEX), leaf)
     weights = values.in_number(values.gather(table, chosen))
-    dots = values.wide(values.row_dots(weights, h) if one else _products(values, weights, h))
+    dots = values.wide(values.row_dots(weights, h) if one else values.products(weights, h))
     if (units == 1).all():
         return dots
     by_leaf = values.number_table(units[functions])
     return graph.op("Mul", dots, values.wide(values.gather(by_leaf, leaf)))
 
 
-def _products(values: Values, weights: str, h: str) -> str:
-    """[rows, functions] from weights [rows, functions, d]; for several functions faster than `row_dots`."""
-    last = values.integers(2)
-    return values.same("Squeeze", values.same("MatMul", weights, values.same("Unsqueeze", h, last)), last)
-
-
 def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], width: int) -> str:
     """Scores [rows, width]: the bias, and each dot product added to its sum."""
     if sums.shape[1] == width and (sums == np.arange(width)).all():
         return values.graph.op("Add", bias, dots)
-    targets = values.graph.op("Gather", values.graph.constant(sums), leaf, axis=0)
+    targets = values.by(sums, leaf)
     return values.graph.op("ScatterElements", bias, targets, dots, axis=1, reduction="add")
 
 
 @build.register
 def _(node: ir.OneLeaf, values: Values) -> str:
     """A zero for each row, made from the row so that their number fits."""
-    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), values.scalar(0.0))
-    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), values.scalar(0.0), zeros)
+    zeros = values.graph.op("Mul", values.wide(values.names[node.x]), 0.0)
+    known = values.graph.op("Where", values.graph.op("IsNaN", zeros), 0.0, zeros)
     return values.cast(values.graph.op("ReduceSum", known, values.integers(1), keepdims=0), INDEX)

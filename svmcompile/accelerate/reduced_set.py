@@ -4,40 +4,30 @@ Vectors are chosen greedily (kernel matching pursuit), by least squares on fitti
 SVM's feature space; where data is given they may then move (Burges, "Simplified support vector decision
 rules", 1996). What agrees best with the SVM on held-out rows is kept. All sums of a
 multi-class SVM share one set of vectors.
+
+Pursuit takes, step by step, the candidate that lowers the remaining squared error most once all
+coefficients are refitted (orthogonal least squares), summed over all outputs. Ties go to the first
+candidate. The loss of a set of vectors is that of its best coefficients (variable projection), so only
+the vectors are unknowns: Burges' reduced set, with fitting rows in place of the feature space.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
-from svmcompile.accelerate.fitting.rows import (
-    FittingRows,
-    fitting_rows,
-    kernel_sums,
-    likeness,
-    sum_weights,
-)  # fmt: skip
-from svmcompile.accelerate.reduced_set.select import (
-    RIDGE,
-    Fit,
-    Order,
-    boundary_weights,
-    feature_fit,
-    moved,
-    ridge_fit,
-    select_by_features,
-    select_by_rows,
-)
-from svmcompile.accelerate.registry import Method
+from svmcompile.accelerate.fitting.field import derivative
+from svmcompile.accelerate.fitting.rows import FittingRows, fitting_rows, kernel_sums, likeness
+from svmcompile.accelerate.registry import Method, check_options
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
@@ -45,11 +35,15 @@ DATA_ROWS = 4000  # data rows used at most
 CANDIDATES = 5000  # vectors to choose from at most
 MOVES = 50  # steps of the vectors; more gains nothing on held-out rows
 POOLS = ("vectors", "rows")
+RANK = 1e-10  # a candidate is spent when this share of its squared norm is left
+Order = NDArray[np.int64]
+RIDGE = 1e-7  # beside the mean squared norm of a column
+TINY_RIDGE = 1e-10  # where the fit is a projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReducedSetOptions:
-    """Few vectors stand for all support vectors, with refitted coefficients.
+    """A few vectors replace all support vectors, with refitted coefficients.
 
     `budget` is a number of vectors or, below 1, a share of the support vectors. With a `target` above 0
     as few vectors are taken as give this agreement on held-out rows, whatever the budget.
@@ -66,12 +60,148 @@ class ReducedSetOptions:
         whole = self.budget < 1 or float(self.budget).is_integer()
         if not (self.budget > 0 and whole and np.isfinite(self.budget)):
             raise OptionError(f"budget {self.budget} is neither a number of vectors nor a share below 1")
-        if not 0 <= self.target <= 1:
-            raise OptionError(f"target {self.target} is not an agreement between 0 and 1")
-        if self.candidates not in POOLS:
-            raise OptionError(f"unknown candidates {self.candidates!r}; known: {', '.join(POOLS)}")
-        if self.synthetic_rows < 0 or self.seed < 0:
-            raise OptionError("synthetic_rows and seed cannot be below 0")
+        least = {"synthetic_rows": 0, "seed": 0}
+        check_options("reduced-set", self, {"candidates": POOLS}, least, within={"target": (0, 1)})
+
+
+def select_by_rows(values: Array, targets: Array, count: int) -> Order:
+    """Columns of kernel values [rows, candidates] that together fit the targets [rows, outputs]."""
+    left = values - values.mean(axis=0)  # the bias is always part of the fit
+    wanted = _even(targets - targets.mean(axis=0))
+    norms = np.square(left).sum(axis=0)
+    floor = RANK * norms
+    chosen: list[int] = []
+    while len(chosen) < count:
+        gains = np.square(wanted.T @ left).sum(axis=0)
+        best = _best(gains, norms, floor)
+        if best < 0:
+            break
+        chosen.append(best)
+        unit = left[:, best] / np.sqrt(norms[best])
+        along = unit @ left
+        left -= np.outer(unit, along)
+        wanted -= np.outer(unit, unit @ wanted)
+        norms = np.maximum(norms - np.square(along), 0.0)
+        norms[best] = 0.0
+    return np.array(chosen, dtype=np.int64)
+
+
+def select_by_features(
+    column: Callable[[int], Array], diagonal: Array, targets: Array, count: int
+) -> Order:
+    """Candidates whose images span the SVM's own vector best, by a pivoted Cholesky factorisation.
+
+    `column(i)` gives the kernel of all candidates with candidate i, `targets` [candidates, outputs] are
+    the SVM's sums without intercepts, that is the inner products with the vector to be approximated.
+    """
+    wanted = _even(targets)
+    norms = diagonal.astype(np.float64).copy()
+    floor = RANK * np.abs(norms)
+    factor = np.zeros((len(norms), min(count, len(norms))))
+    chosen: list[int] = []
+    while len(chosen) < count:
+        best = _best(np.square(wanted).sum(axis=1), norms, floor)
+        if best < 0:
+            break
+        done = len(chosen)
+        residual = column(best) - factor[:, :done] @ factor[best, :done]
+        along = residual / np.sqrt(norms[best])
+        wanted -= np.outer(along, wanted[best] / np.sqrt(norms[best]))
+        norms = np.maximum(norms - np.square(along), 0.0)
+        norms[best] = 0.0
+        factor[:, done] = along
+        chosen.append(best)
+    return np.array(chosen, dtype=np.int64)
+
+
+def _even(targets: Array) -> Array:
+    """Targets scaled so that every output counts the same."""
+    sizes = np.sqrt(np.square(targets).mean(axis=0))
+    return np.asarray(targets / np.where(sizes > 0, sizes, 1.0))
+
+
+def _best(gains: Array, norms: Array, floor: Array) -> int:
+    """The candidate with the largest gain per squared norm, -1 where all are spent."""
+    alive = norms > floor
+    if not alive.any():
+        return -1
+    return int(np.argmax(np.where(alive, gains / np.where(alive, norms, 1.0), -1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """out = values @ weights.T + bias."""
+
+    weights: Array  # [outputs, vectors]
+    bias: Array  # [outputs]
+
+    def predict(self, values: Array) -> Array:
+        return np.asarray(values @ self.weights.T + self.bias)
+
+
+def ridge_fit(values: Array, targets: Array, row_weights: Array, ridge: float) -> Fit:
+    """Least squares of targets [rows, outputs] on kernel values [rows, vectors] and a constant."""
+    share = row_weights / row_weights.sum()
+    centre, level = share @ values, share @ targets
+    left, wanted = values - centre, targets - level
+    gram = left.T @ (left * share[:, None])
+    size = float(np.trace(gram)) / max(1, len(gram))
+    gram[np.diag_indices_from(gram)] += ridge * size + np.finfo(np.float64).tiny
+    weights = _solve(gram, left.T @ (wanted * share[:, None])).T
+    return Fit(weights, level - weights @ centre)
+
+
+def feature_fit(gram: Array, targets: Array, intercepts: Array) -> Fit:
+    """The projection of the SVM's vector on the span of the chosen ones; the bias stays.
+
+    `gram` is the kernel among the chosen vectors, `targets` [vectors, outputs] the SVM's sums there.
+    """
+    size = float(np.abs(np.diag(gram)).mean())
+    ridged = gram + TINY_RIDGE * size * np.eye(len(gram))
+    return Fit(_solve(ridged, targets).T, intercepts.copy())
+
+
+def boundary_weights(targets: Array) -> Array:
+    """Row weights that fall with the distance from the boundary of the nearest output."""
+    near = np.abs(targets).min(axis=1)
+    scale = float(np.median(near)) or 1.0
+    return np.asarray(1.0 / (1.0 + np.square(near / scale)))
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """A symmetric system; the least-squares solution where the matrix is singular."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    try:
+        return np.asarray(cho_solve(cho_factor(matrix), right))
+    except LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
+
+
+def moved(
+    kernel: Kernel, vectors: Array, rows: Array, targets: Array, row_weights: Array, steps: int
+) -> Array:
+    """The vectors after at most so many steps of L-BFGS."""
+    from scipy.optimize import minimize
+
+    share = row_weights / row_weights.sum()
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        at = flat.reshape(vectors.shape)
+        values = kernel.values(rows, at)
+        fit = ridge_fit(values, targets, share, RIDGE)
+        miss = (fit.predict(values) - targets) * share[:, None]
+        pull = miss @ fit.weights  # the loss by each kernel value
+        if kernel.kind == "rbf":
+            slope = 2 * kernel.gamma * values * pull
+            gradient = slope.T @ rows - slope.sum(axis=0)[:, None] * at
+        else:
+            gradient = (derivative(kernel, values, rows, at) * pull).T @ rows
+        return 0.5 * float((miss * (fit.predict(values) - targets)).sum()), gradient.ravel()
+
+    start = vectors.ravel().astype(np.float64)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    return np.asarray(found.x).reshape(vectors.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,44 +214,31 @@ class Reduced:
     agreement: float | None = None  # on held-out rows
     error: float = 0.0  # mean squared, there
 
-    def sums(self, svm: SVM, z: Array) -> Array:
-        return self.fit.predict(svm.kernel.values(z, self.vectors))
-
 
 def reduced_set(svm: SVM, data: Data | None, options: ReducedSetOptions) -> Program:
     """f(x) ~ sum_i beta_i k(x, z_i) + b over few vectors z_i."""
     if data is None and options.target > 0:
         raise OptionError("a target agreement is measured on data; pass X (Python) or --data FILE")
-    search = Search(svm, data, options)
-    found = (
-        search.to_target(options.target) if options.target > 0 else search.of(_count(svm, options.budget))
-    )
+    search, count = Search(svm, data, options), int(options.budget)
+    if options.budget < 1:
+        count = max(1, round(options.budget * svm.n_vectors))
+    found = search.to_target(options.target) if options.target > 0 else search.of(count)
     builder = Builder(svm)
     x = builder.preprocess()
     vectors = builder.table("vectors", found.vectors)
     weights, bias = builder.table("weights", found.fit.weights), builder.table("bias", found.fit.bias)
     builder.body.append(ir.KernelSum("sums", x, vectors, weights, bias, svm.kernel))
-    return builder.finish(
-        "sums", "reduced-set", Claim.APPROXIMATE, details=_details(svm, found, search.tried)
-    )
-
-
-def _count(svm: SVM, budget: float) -> int:
-    return int(budget) if budget >= 1 else max(1, round(budget * svm.n_vectors))
-
-
-def _details(svm: SVM, found: Reduced, tried: list[Reduced]) -> dict[str, Any]:
-    """What was taken, and what else was tried."""
-    return {
+    details = {
         "vectors": len(found.vectors),
         "support_vectors": svm.n_vectors,
         "chosen": found.how,
         "held_out_agreement": found.agreement,
         "tried": [
             {"vectors": len(one.vectors), "how": one.how, "held_out_agreement": one.agreement}
-            for one in tried
+            for one in search.tried
         ],
     }
+    return builder.finish("sums", "reduced-set", Claim.APPROXIMATE, details=details)
 
 
 class Search:
@@ -139,9 +256,8 @@ class Search:
         """The best reduced set of so many vectors; all support vectors, as they are, from there on."""
         svm = self.svm
         if count >= svm.n_vectors:
-            return Reduced(
-                svm.vectors, Fit(sum_weights(svm), svm.intercepts), "all of them, as they are", 1.0
-            )
+            fit = Fit(svm.weights_by_sum, svm.intercepts)
+            return Reduced(svm.vectors, fit, "all of them, as they are", 1.0)
         if self.rows is None:
             return self._without_data(count)
         tried = [found for order, how in self._orders(count) for found in self._fitted(order, how)]
@@ -168,7 +284,7 @@ class Search:
     def _pool(self, data: Data | None) -> Array:
         """The candidates: support vectors, heaviest first, and data rows."""
         svm = self.svm
-        weight = np.abs(sum_weights(svm)).sum(axis=0)
+        weight = np.abs(svm.weights_by_sum).sum(axis=0)
         pool = svm.vectors[np.sort(np.argsort(-weight, kind="stable")[:CANDIDATES])]
         if data is None or self.options.candidates == "vectors":
             return pool
@@ -187,10 +303,11 @@ class Search:
         kernel, pool = self.svm.kernel, self.pool
         targets = kernel_sums(self.svm, pool) - self.svm.intercepts
         diagonal = np.concatenate([kernel.values(v[None], v[None])[0] for v in pool])
-        chosen = select_by_features(
-            lambda i: kernel.values(pool, pool[i : i + 1])[:, 0], diagonal, targets, count
-        )
-        yield chosen, "chosen in feature space"
+
+        def column(i: int) -> Array:
+            return kernel.values(pool, pool[i : i + 1])[:, 0]
+
+        yield select_by_features(column, diagonal, targets, count), "chosen in feature space"
 
     def _without_data(self, count: int) -> Reduced:
         order, how = next(self._orders(count))
@@ -217,7 +334,7 @@ class Search:
         z, wanted = self.rows.z[self.rows.held], self.rows.sums[self.rows.held]
         if not len(z):  # too few rows to hold any out
             z, wanted = self.rows.z, self.rows.sums
-        sums = found.sums(self.svm, z)
+        sums = found.fit.predict(self.svm.kernel.values(z, found.vectors))
         error = float(np.square(sums - wanted).mean())
         return replace(found, agreement=likeness(self.svm, wanted, sums), error=error)
 
