@@ -15,7 +15,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -186,11 +186,8 @@ def main() -> None:
             continue
         for line in Case.of(name, read).lines(given.budget, given.output):
             lines.append(line)
-            print(
-                f"{line.name}: {line.limit}: {line.taken}, {line.reached:.4f}, {line.regret:.2f}",
-                flush=True,
-            )
-        (given.output / "auto.json").write_text(json.dumps([replace(one).__repr__() for one in lines]))
+            print(f"{line.name}, {line.limit}: {line.taken}", file=sys.stderr, flush=True)
+        (given.output / "auto.json").write_text(json.dumps([asdict(one) for one in lines], indent=1))
     print(table(lines))
 
 

@@ -5,6 +5,7 @@ The page of `explore` follows the same rule (templates/explore/choice.js); a tes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,7 +45,7 @@ def decide(records: Sequence[Record], wishes: Wishes, report_rows: int) -> Decis
     tests = finalists_allowed(report_rows, limits.agreement, 1 - wishes.confidence)
     reasons = {one["number"]: missed for one in records if (missed := misses(one, limits, tests))}
     eligible = [one for one in records if one["state"] == "measured" and not reasons.get(one["number"])]
-    order = ordered([one for one in eligible if _cost(one, wishes) is not None], wishes)
+    order = ordered(eligible, wishes)
     tested: list[Record] = []
     for one in order:
         free = one["proven"] or not limits.on_labels  # nothing to show on the reporting rows
@@ -67,13 +68,13 @@ def _lost(
     for one in order:
         if one is winner or one in tested:
             continue
-        ratio = (_cost(one, wishes) or 0.0) / max(_cost(winner, wishes) or 0.0, 1e-300)
+        ratio = _figure(one, cost) / max(_figure(winner, cost), 1e-300)
         if winner["proven"] and not one["proven"] and not wishes.limits.on_labels:
             reasons[one["number"]] = f"keeps fewer labels than {winner['number']}"
         elif ratio > EQUAL_COST:
             name = {"time_us": "time", "batch_time_us": "batch time"}.get(cost, cost.replace("_", " "))
             reasons[one["number"]] = f"{ratio:.2f} times the {name} of {winner['number']}"
-        elif one["figures"][size] > winner["figures"][size]:
+        elif _figure(one, size) > _figure(winner, size):
             reasons[one["number"]] = f"as fast as {winner['number']}, but larger"
         else:
             reasons[one["number"]] = f"comes after {winner['number']}"
@@ -131,9 +132,9 @@ def _by_cost(records: Sequence[Record], wishes: Wishes) -> list[Record]:
     """The cheapest first; of those as cheap the smallest."""
     rest, order = list(records), []
     while rest:
-        least = min(_cost(one, wishes) or 0.0 for one in rest)
-        equal = [one for one in rest if (_cost(one, wishes) or 0.0) <= EQUAL_COST * least]
-        best = min(equal, key=lambda one: (one["figures"][wishes.size_name], one["number"]))
+        least = min(_figure(one, wishes.cost_name) for one in rest)
+        equal = [one for one in rest if _figure(one, wishes.cost_name) <= EQUAL_COST * least]
+        best = min(equal, key=lambda one: (_figure(one, wishes.size_name), one["number"]))
         order.append(best)
         rest.remove(best)
     return order
@@ -144,9 +145,10 @@ def _disagreement(one: Record) -> float:
     return float(1 - choose["same"] / choose["rows"])
 
 
-def _cost(one: Record, wishes: Wishes) -> float | None:
-    value = one["figures"].get(wishes.cost_name)
-    return None if value is None else float(value)
+def _figure(one: Record, name: str) -> float:
+    """A figure; what is not known counts as infinite."""
+    value = one["figures"].get(name)
+    return math.inf if value is None else float(value)
 
 
 def binding(records: Sequence[Record], wishes: Wishes, report_rows: int) -> dict[str, Record]:
@@ -159,10 +161,9 @@ def binding(records: Sequence[Record], wishes: Wishes, report_rows: int) -> dict
     for name in wishes.limits.given():
         if name in LABEL_LIMITS:
             loose = replace(wishes.limits, same_labels=False, agreement=None, accuracy_loss=None)
-            most = CHEAPER * ((own and _cost(own, wishes)) or 0.0)
-            rest = [
-                one for one in records if not misses(one, loose, 1) and (_cost(one, wishes) or most) < most
-            ]
+            most = CHEAPER * (_figure(own, wishes.cost_name) if own else 0.0)
+            met = [one for one in records if not misses(one, loose, 1)]
+            rest = [one for one in met if _figure(one, wishes.cost_name) < most]
             other = min(rest, key=_disagreement, default=None)
         else:
             unset: Any = None
@@ -198,11 +199,11 @@ def mark_dominated(records: Sequence[Record], wishes: Wishes) -> None:
     def marks(one: Record) -> tuple[float, ...]:
         return (
             0.0 if one["proven"] else _disagreement(one) + 1e-9,
-            _cost(one, wishes) or 0.0,
-            float(one["figures"][wishes.size_name]),
+            _figure(one, wishes.cost_name),
+            _figure(one, wishes.size_name),
         )
 
-    known = [one for one in records if one["state"] == "measured" and _cost(one, wishes) is not None]
+    known = [one for one in records if one["state"] == "measured"]
     for one in known:
         own = marks(one)
         one["dominated"] = any(

@@ -58,6 +58,8 @@ def finalists_allowed(rows: int, agreement: float | None, level: float) -> int:
     """How many candidates may be held against the reporting rows: more cost power, which few rows lack."""
     if agreement is None:
         return TESTS
+    if agreement >= 1:
+        return 1  # no number of rows shows it
     return next((k for k in range(TESTS, 1, -1) if rows >= 2 * rows_needed(agreement, level / k)), 1)
 
 
