@@ -66,7 +66,7 @@ class Wishes:
             return self.size_name
         if self.minimise == "energy":
             return "energy_nj"
-        if self.device or self.minimise == "instructions":
+        if self.minimise == "instructions" or (self.device and self.minimise == "time"):
             return "instructions"
         return {"time": "time_us", "batch-time": "batch_time_us"}[self.minimise]
 
