@@ -6,13 +6,13 @@ from typing import Any
 
 from svmcompile.choose.decide import decide
 from svmcompile.choose.wishes import Limits, Wishes
-from svmcompile.device.cost import DeviceOptions, find_cpu
+from svmcompile.device.cost import CPUS, DeviceOptions
 
 
 def winner(record: dict[str, Any], limits: dict[str, Any], minimise: str) -> int | None:
     """The number of the candidate that `auto` takes."""
     settings = record["settings"]
-    device = None if settings["cpu"] is None else DeviceOptions(find_cpu(settings["cpu"]))
+    device = None if settings["cpu"] is None else DeviceOptions(CPUS["cortex-m4f"])
     wishes = Wishes(
         limits=Limits(**limits), minimise=minimise, device=device, confidence=settings["confidence"]
     )
