@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: F405
     "CheckError", "Claim", "DTSVMClassifier", "EmitError", "OptionError", "Program", "ReadError",
     "SvmCompileError", "ToolchainError", "UnsupportedError", "VerifyError", "__version__",
-    "check_certificate", "compile", "device_cost", "emit", "load", "quantise", "train", "verify", "write",
+    "check_certificate", "compile", "device_cost", "emit", "explore",
+    "load", "quantise", "train", "verify", "write",
 ]  # fmt: skip
 
 

@@ -71,6 +71,23 @@ def compile(  # the name users know; the builtin is not needed here
     return compile_svm(model.svm, method, data, options, watch)
 
 
+def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **wishes: Any) -> Files:
+    """Try the methods on a model: explore.json and explore.html, a page of what each costs and keeps.
+
+    `X` are rows like those to come, best not those the model was trained on. `wishes` are those of method
+    "auto": limits, what to minimise, budget (docs/auto.md). `write` stores the files.
+    """
+    from svmcompile.choose.choice import Rows
+    from svmcompile.choose.explore import explore as explore_subjects
+    from svmcompile.choose.wishes import read_wishes
+
+    opened = open_model(model, trust_pickle=trust_pickle)
+    data = opened.data(X, y)
+    if data is None:
+        raise OptionError("explore needs rows like those to come; pass X")
+    return explore_subjects([(opened, Rows(data))], read_wishes(wishes))[1]
+
+
 def train(
     X: Any, y: Any, *, method: str = "dtsvm", watch: Watcher | None = None, **options: Any
 ) -> Program:

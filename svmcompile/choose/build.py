@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.registry import tuned
+from svmcompile.accelerate.registry import method, tuned
 from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.statistics import TESTS, expected, loss_bound, lower_bound, upper_bound
 from svmcompile.choose.wishes import Wishes
@@ -107,9 +107,10 @@ def _compile(task: Task, candidate: Candidate) -> Program | SvmCompileError:
 def blank(candidate: Candidate, state: str, reason: str) -> Record:
     """The record of a candidate without figures."""
     return {
-        **_identity(candidate), "claim": "", "proven": False, "state": state, "reason": reason,
-        "dominated": False, "agreement": None, "accuracy": None, "max_decision_error": None, "figures": {},
-        "seconds": 0.0, "stages": [], "confusion": [], "differences": [],
+        **_identity(candidate), "claim": method(candidate.method).claim.value, "proven": False,
+        "state": state, "reason": reason, "dominated": False, "agreement": None, "accuracy": None,
+        "max_decision_error": None, "figures": {}, "seconds": 0.0, "stages": [], "confusion": [],
+        "differences": [],
     }  # fmt: skip
 
 

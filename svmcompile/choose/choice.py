@@ -6,7 +6,7 @@ import hashlib
 import platform
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -294,19 +294,3 @@ def versions() -> dict[str, str]:
         "svmcompile": __version__, "python": platform.python_version(), "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
     }  # fmt: skip
-
-
-def overlay(choices: Sequence[Choice]) -> Record:
-    """The record of several models on the same rows: the first one's, with the others' candidates."""
-    record = choices[0].record
-    for choice in choices[1:]:
-        start = len(record["candidates"])
-        about = choice.record["models"][0]
-        taken = {one["name"] for one in record["models"]}
-        names = (about["name"], *(f"{about['name']} {n}" for n in range(2, 2 + len(choices))))
-        about["name"] = next(name for name in names if name not in taken)
-        record["models"].append(about)
-        for one in choice.record["candidates"]:
-            record["candidates"].append(one | {"number": one["number"] + start, "model": about["name"]})
-        record["seconds"] += choice.record["seconds"]
-    return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -131,14 +132,13 @@ def met_alone(record: Record, wishes: Wishes, limit: str) -> bool:
 
 
 def percent(share: float | None, down: bool = False) -> str:
-    """A share for a person; a bound from below is rounded down."""
+    """A share for a person; a bound from below is rounded down, and only all of it is 100 %."""
     if share is None:
         return "unknown"
     value = 100 * share
     digits = 1 if value < 99.5 else 2
-    if down or value < 100:
-        value = int(value * 10**digits) / 10**digits
-    return f"{value:.{digits}f} %" if value < 100 else "100 %"
+    shown = math.floor(value * 10**digits) / 10**digits if down else round(value, digits)
+    return "100 %" if value >= 100 else f"{min(shown, 99.99):.{digits}f} %"
 
 
 def size(count: float | None) -> str:

@@ -1,4 +1,4 @@
-"""demo: the whole way on scikit-learn's digits, ending in one table."""
+"""demo: the whole way on scikit-learn's digits, ending in one table and the page of `explore`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from svmcompile.verification.differential import Backend, compare
 
 ROWS = 10_000
 TIMED_ROWS = 2_000
+EXPLORED = 3_000
 REPEATS = 5
 COLUMNS = (
     "method", "target", "precision", "agreement", "max_decision_error", "us_per_row", "times_faster",
@@ -59,11 +60,15 @@ def run(options: DemoOptions) -> dict[str, Any]:
                 table.append((method, one.backend, one.precision, *figures))
             ok &= report.ok
             advance(1)
+    files = api.explore(model, rows[:EXPLORED], labels[:EXPLORED], agreement=0.99, budget=options.budget)
+    api.write(files, output / "explore")
     return {
         "output": str(output),
         "rows": len(rows),
         "support_vectors": program.origin.n_support_vectors,
         "table": [dict(zip(COLUMNS, row, strict=True)) for row in table],
+        "sentence": json.loads(files["explore.json"])["sentence"],
+        "page": str(output / "explore" / "explore.html"),
         "ok": ok,
     }
 

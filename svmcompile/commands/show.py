@@ -110,20 +110,18 @@ def _choice(record: Report) -> None:
 def explore(report: Report, options: given.ExploreOptions) -> None:
     """What `explore` found: the sentence, and the candidates worth a look."""
     _choice(report)
-    right = ("same label", "us/row", "us in batches", "tables", "flash", "instructions", "seconds")
-    table = _table("worth a look", "number", "candidate", "claim", *right, right=right)
+    on_device = report["settings"]["cpu"] is not None
+    cost, key = ("instructions", "instructions") if on_device else ("us a row", "time_us")
+    kind, bytes_key = ("flash", "flash_bytes") if on_device else ("tables", "table_bytes")
+    right = ("same labels", cost, kind)
+    table = _table("worth a look", "number", "candidate", *right, right=("number", *right))
     front = [one for one in report["candidates"] if one["state"] == "measured" and not one["dominated"]]
     for one in sorted(front, key=lambda one: one["agreement"]["report"]["share"], reverse=True):
-        figures = one["figures"]
-        count, flash = figures.get("instructions"), figures.get("flash_bytes")
-        times = (figures.get(key) for key in ("time_us", "batch_time_us"))
-        table.add_row(
-            str(one["number"]), escape(one["title"]), one["claim"],
-            "proven" if one["proven"] else f"{one['agreement']['report']['share']:.2%}",
-            *("" if time is None else f"{time:.3g}" for time in times),
-            size(figures["table_bytes"]), "" if flash is None else size(flash),
-            "" if count is None else f"{count:,.0f}", f"{one['seconds']:.1f}",
-        )  # fmt: skip
+        figure = one["figures"].get(key)
+        share = "proven" if one["proven"] else f"{one['agreement']['report']['share']:.2%}"
+        told = "" if figure is None else f"{figure:,.0f}" if on_device else f"{figure:.3g}"
+        number = f"{one['number']}{' *' if one['number'] == report['winner'] else ''}"
+        table.add_row(number, escape(one["title"]), share, told, size(one["figures"][bytes_key]))
     console.print(table)
     states = [one["state"] for one in report["candidates"]]
     left = f"{states.count('refused')} refused, {states.count('skipped')} not built"
@@ -277,6 +275,8 @@ def demo(result: Report, options: given.DemoOptions) -> None:
     console.print(table)
     holds = "yes" if result["ok"] else "NO"
     console.print(f"files: {escape(result['output'])}; every claim holds: {holds}")
+    console.print(f"99 % of the labels, as fast as can be? {escape(result['sentence'])}")
+    console.print(f"what else could be had, to look at: {escape(result['page'])}")
 
 
 def bench(result: Report, options: given.BenchOptions) -> None:

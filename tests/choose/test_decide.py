@@ -166,7 +166,7 @@ def test_dominated() -> None:
     ("share", "down", "text"),
     [(1.0, False, "100 %"), (0.99999, False, "99.99 %"), (0.98765, True, "98.7 %"), (0.5, False, "50.0 %")],
 )
-def test_percent_never_rounds_up(share: float, down: bool, text: str) -> None:
+def test_only_all_of_it_is_a_hundred_percent(share: float, down: bool, text: str) -> None:
     assert percent(share, down) == text
 
 

@@ -186,8 +186,9 @@ def test_demo_ends_in_one_table(run, tmp_path, monkeypatch):
     for name, few in (("ROWS", 2_000), ("TIMED_ROWS", 200), ("REPEATS", 1)):
         monkeypatch.setattr(demo, name, few)
     monkeypatch.setattr("sklearn.datasets.load_digits", partial(load_digits, n_class=4))
-    done = run("demo", "-o", tmp_path / "demo", "--json")
+    done = run("demo", "-o", tmp_path / "demo", "--budget", "10s", "--json")
     result = json.loads(done.out)
+    assert result["sentence"].startswith("Take ") and (tmp_path / "demo/explore/explore.html").exists()
     assert done.code == 0 and result["ok"] and len(result["table"]) == 13
     assert all(row["agreement"] == 1.0 for row in result["table"] if row["method"] in ("sklearn", "exact"))
     assert all(row["agreement"] > 0.9 for row in result["table"])
