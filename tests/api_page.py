@@ -31,6 +31,7 @@ In Python, `import svmcompile as sc`.
 """
 FUNCTIONS = (
     "compile",
+    "explore",
     "train",
     "quantise",
     "emit",

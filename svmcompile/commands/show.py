@@ -257,6 +257,7 @@ def methods(report: Report, options: given.MethodsOptions) -> None:
         needs = "yes" if one["needs_data"] else "no"
         table.add_row(one["name"], one["claim"], needs, one["summary"], listed)
     console.print(table)
+    console.print("auto chooses among them under limits: svmcompile compile --help, docs/auto.md")
 
 
 def _options(found: list[dict[str, Any]]) -> str:

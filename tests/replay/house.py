@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ISINSTANCE_ROOMS = ("ir/nodes/", "ir/nodes.py", "optimise/", "lower/")  # which may ask for a node's class
+CHOOSING = ("choose/", "explore/", "commands/auto.py", "commands/explore.py")
 OPTIONS = ("--target", "c", "--target", "onnx")
 METHODS = {"exact": (), "certified": ("--set", "force=true")}
 Figures = dict[str, str]
@@ -95,17 +96,25 @@ class House:
         paths = sorted(package.rglob("*.py"))
         self.texts = {path.relative_to(package).as_posix(): path.read_text() for path in paths}
         self.trees = {name: ast.parse(text) for name, text in self.texts.items()}
-        self.templates = [
-            path.read_text() for path in (checkout / "templates").rglob("*") if path.is_file()
-        ]
+        folder = checkout / "templates"
+        self.templates = {
+            path.relative_to(folder).as_posix(): path.read_text()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
 
     def node_names(self) -> set[str]:
         """The names of all node classes."""
         return set(json.loads(run(self.checkout, NODES)))
 
-    def count_lines(self) -> int:
-        """Lines of package and templates."""
-        return sum(text.count("\n") for text in (*self.texts.values(), *self.templates))
+    def count_lines(self, choosing: bool | None = None) -> int:
+        """Lines of package and templates: those of `auto` and `explore`, those of all else, or all."""
+        texts = [*self.texts.items(), *self.templates.items()]
+        return sum(
+            text.count("\n")
+            for name, text in texts
+            if choosing is None or choosing == name.startswith(CHOOSING)
+        )
 
     def count_modules(self) -> int:
         """Modules at the top of the package."""
@@ -201,6 +210,7 @@ def measure(checkout: Path, with_names: bool = False) -> Figures:
     longest = max(house.texts, key=lambda name: house.texts[name].count("\n"))
     figures = {
         "lines of package and templates": f"{house.count_lines():,}",
+        "of these for auto and explore": f"{house.count_lines(choosing=True):,}",
         "files of the package": str(len(house.texts)),
         "modules at the top of the package": str(house.count_modules()),
         "node classes": str(len(nodes)),
