@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
-Advance = Callable[[int], None]
+
+class Advance(Protocol):
+    """Moves on by so many steps, and may say what goes on now."""
+
+    def __call__(self, done: int, now: str = "", /) -> None: ...
+
+
 Show = Callable[[str, int], AbstractContextManager[Advance]]  # (what, total) -> moves on
 
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
@@ -30,7 +37,7 @@ def steps(what: str, total: int) -> Iterator[Advance]:
     """Work of so many steps, 0 where that is not known; the function given tells that some are done."""
     show = _show.get()
     if show is None:
-        yield lambda done: None
+        yield lambda done, now="": None
         return
     with show(what, total) as advance:
         yield advance

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ from svmcompile.accelerate.dtsvm.leaves import fit
 from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.training import Rows, Search, scaling_of, thetas, tree_search, workers_of
 from svmcompile.cluster import connected
-from svmcompile.progress import showing
+from svmcompile.progress import Advance, showing
 
 TURNS = 3
 OPTIONS = TrainOptions(min_leaf=0)
@@ -65,8 +65,8 @@ def with_a_death(search: Search) -> tuple[float, int]:
         Parallel()(delayed(ready)(at) for at in range(8))
 
         @contextmanager
-        def kill(what: str, total: int) -> Iterator[Callable[[int], None]]:
-            def advance(count: int) -> None:
+        def kill(what: str, total: int) -> Iterator[Advance]:
+            def advance(count: int, now: str = "", /) -> None:
                 done.append(count)
                 if len(done) == total // 3:
                     os.kill(pids[0], signal.SIGKILL)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.ir.walks import walk_lists
-from svmcompile.progress import showing
+from svmcompile.progress import Advance, showing
 
 RUNS = 6
 REPEATS = 7
@@ -294,11 +294,11 @@ def _large(noise: float) -> list[str]:
 
 
 @contextmanager
-def _shown(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def _shown(what: str, total: int) -> Iterator[Advance]:
     """Tells how many rows are answered, now and then."""
     done, told = 0, 0
 
-    def advance(more: int) -> None:
+    def advance(more: int, now: str = "", /) -> None:
         nonlocal done, told
         done += more
         if done - told > total / 50 or done == total:

@@ -27,9 +27,11 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened, compile_svm
 from svmcompile.ir.program import Program
+from svmcompile.model.svm import SVM
 
 FORMAT = 1
 LEAST_ROWS = 20
+LEAST_JUDGED, MOST_WORK = 2000, 10**10  # rows to choose or report with; products the original may take
 RACE_SHARE = 0.2  # of the budget is kept for the race
 REGRESSOR_TOLERANCE = 0.01  # of the spread of the original's values
 
@@ -78,7 +80,7 @@ def choose(
             f"{model.name}: is a regressor and has no labels; say with --tolerance how far a value may be "
             "off to count as the same"
         )
-    parts = _split(rows, wishes)
+    parts = _split(rows, wishes, svm)
     task = make_task(model, rows, parts, wishes)
     deadline = begin + wishes.budget_seconds * (1 - RACE_SHARE)
     with _work_folder(folder) as work:
@@ -130,7 +132,7 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
     return program.replace(origin=replace(program.origin, details=details))
 
 
-def _split(rows: Rows, wishes: Wishes) -> Parts:
+def _split(rows: Rows, wishes: Wishes, svm: SVM) -> Parts:
     limits, count = wishes.limits, len(rows.data.X)
     if count < LEAST_ROWS:
         raise OptionError(
@@ -142,7 +144,8 @@ def _split(rows: Rows, wishes: Wishes) -> Parts:
         )
     needed = rows_needed(limits.agreement, 1 - wishes.confidence) if limits.agreement else 0
     own = None if rows.report is None else len(rows.report.X)
-    parts = split(count, needed, wishes.seed, own)
+    most = max(LEAST_JUDGED, MOST_WORK // (1 + svm.n_vectors * svm.kernel_width))
+    parts = split(count, needed, wishes.seed, own, most)
     check_rows(
         own or count, len(parts.report), limits.agreement, wishes.confidence, rows.report_name or rows.name
     )

@@ -10,7 +10,7 @@ import json
 import os
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -63,18 +63,24 @@ class Search:
                     while waiting and len(running) < workers.jobs:
                         group = waiting.pop(0)
                         tried = self._to_build(group)
-                        advance(len(group) - len(tried))
                         if tried:
                             running[workers.executor.submit(build_all, workers.task, tried)] = tried
+                        advance(len(group) - len(tried), self._now(running.values()))
                     for future in wait(running, timeout=left, return_when=FIRST_COMPLETED).done:
-                        advance(len(running.pop(future)))
+                        done = len(running.pop(future))
                         self._keep(future.result())
+                        advance(done, self._now(running.values()))
         except KeyboardInterrupt:
             self.stopped = True
         reason = "the search was stopped" if self.stopped else "there was no time left to build it"
         for group in [*running.values(), *waiting]:
             for one in group:
                 self._leave(one, self._cannot_win(one) or reason)
+
+    def _now(self, running: Iterable[Group]) -> str:
+        """What is tried, and the best so far."""
+        tried, best = " and ".join(group[0].title for group in running), self.best()
+        return f"trying {tried}" + (f"; best so far: {best['title']}" if best else "")
 
     def _leave(self, one: Candidate, reason: str) -> None:
         self.records.setdefault(one.number, blank(one, "skipped", reason))

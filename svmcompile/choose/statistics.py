@@ -21,7 +21,7 @@ TESTS = 3
 REPORT, CHOOSE = 0.4, 0.2  # shares of the rows
 MOST_REPORT = 0.7
 MARGIN = 1.5  # times the rows a promise needs without a difference: some may differ
-MOST_ROWS = 50_000  # for reporting; as many for choosing and fitting together
+MOST_ROWS, MOST_FIT = 50_000, 10_000
 Indices = NDArray[np.intp]
 
 
@@ -68,24 +68,27 @@ def expected(count: int, rows: int, report_rows: int) -> int:
     return math.ceil(count / rows * report_rows)
 
 
-def split(rows: int, needed: int, seed: int, report_rows: int | None = None) -> Parts:
+def split(
+    rows: int, needed: int, seed: int, report_rows: int | None = None, most: int = MOST_ROWS
+) -> Parts:
     """Rows in random order: the first fit, the next choose, the last report.
 
     `needed` is how many reporting rows the promise asks for at least; `report_rows` is the number of rows
-    in a file of their own, all of which report.
+    in a file of their own. Of many rows only some are used: `most` to choose and to report with, unless the
+    promise needs more.
     """
     order = np.random.default_rng(seed).permutation(rows)
+    wanted, most = math.ceil(MARGIN * needed), min(most, MOST_ROWS)
     if report_rows is not None:
-        report, left = np.arange(min(report_rows, MOST_ROWS)), rows
+        count, left = min(report_rows, max(most, wanted)), rows
+        report = np.sort(np.random.default_rng(seed).permutation(report_rows)[:count])
     else:
-        wanted = min(math.ceil(MARGIN * needed), int(MOST_REPORT * rows))
-        count = min(max(math.ceil(REPORT * rows), wanted), MOST_ROWS)
-        left = rows - count
-        report = order[left:]
-    choose = max(1, math.ceil(left * CHOOSE / (1 - REPORT)))
-    last = min(left, MOST_ROWS)
-    choose = min(choose, last // 2)
-    return Parts(order[: last - choose], order[last - choose : last], report)
+        share = max(math.ceil(REPORT * rows), min(wanted, int(MOST_REPORT * rows)))
+        count = min(share, max(most, wanted))
+        left, report = rows - share, order[rows - count :]
+    choose = min(max(1, math.ceil(left * CHOOSE / (1 - REPORT))), left // 2, most)
+    fit = min(left - choose, MOST_FIT)
+    return Parts(order[:fit], order[fit : fit + choose], report)
 
 
 def check_rows(rows: int, report_rows: int, agreement: float | None, confidence: float, where: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from svmcompile.commands import options as given
+from svmcompile.progress import Advance
 
 Report = dict[str, Any]
 console = Console(highlight=False)
@@ -18,14 +19,14 @@ BAR = 12  # characters of a bar
 
 
 @contextmanager
-def progress(title: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress(title: str, total: int, quiet: bool) -> Iterator[Advance]:
     """A bar on standard error; the function given moves it on."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
         task = bar.add_task(escape(title), total=total or None)
-        yield lambda rows: bar.advance(task, rows)
+        yield lambda done, now="": bar.update(task, advance=done, description=escape(now or title))
 
 
 def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:

@@ -256,7 +256,7 @@ class Grower:
         self.made = 0
         self.leaves = 1
         self.bytes = 0
-        self.settled: Advance = lambda rows: None
+        self.settled: Advance = lambda rows, now="": None
 
     def grow(self, n_rows: int) -> Branch:
         """The tree over rows 0 .. n_rows - 1."""
