@@ -28,6 +28,7 @@ from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened, compile_svm
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.verification.differential import usable_rows
 
 FORMAT = 1
 LEAST_ROWS = 20
@@ -80,6 +81,7 @@ def choose(
             f"{model.name}: is a regressor and has no labels; say with --tolerance how far a value may be "
             "off to count as the same"
         )
+    _check_numbers(model, rows)
     parts = _split(rows, wishes, svm)
     task = make_task(model, rows, parts, wishes)
     deadline = begin + wishes.budget_seconds * (1 - RACE_SHARE)
@@ -91,9 +93,14 @@ def choose(
     records = [search.records[number] for number in sorted(search.records)]
     mark_dominated(records, wishes)
     decision = decide(records, wishes, len(task.report.X))
+    for one in records:
+        one["model"] = Path(model.name).stem
+        fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}")
+        one["command"] = from_record(one).command(model.name, rows.name, fit)
+        if decision.reasons.get(one["number"]) and one["state"] == "measured":
+            one["reason"] = decision.reasons[one["number"]]
     record: Record = {
         "format": FORMAT,
-        "sentence": "",
         "winner": decision.winner and decision.winner["number"],
         "models": [_about(model, task)],
         "settings": _settings(wishes, task),
@@ -104,12 +111,6 @@ def choose(
         "stopped": search.stopped,
         "notes": _notes(task),
     }
-    for one in records:
-        one["model"] = record["models"][0]["name"]
-        fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}")
-        one["command"] = from_record(one).command(model.name, rows.name, fit)
-        if decision.reasons.get(one["number"]) and one["state"] == "measured":
-            one["reason"] = decision.reasons[one["number"]]
     record["sentence"] = (
         sentence(record, decision, wishes)
         if decision.winner
@@ -130,6 +131,20 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
     form = {key: getattr(one, key) for key in ("precision", "profile", "tables", "soft_double")}
     details = {**program.origin.details, "auto": form | {"sentence": choice.record["sentence"]}}
     return program.replace(origin=replace(program.origin, details=details))
+
+
+def _check_numbers(model: Opened, rows: Rows) -> None:
+    """An error that names the first row that the original cannot score."""
+    for data, name in ((rows.data, rows.name), (rows.report, rows.report_name)):
+        if data is None or np.isfinite(data.X).all():
+            continue
+        wrong = np.flatnonzero(~usable_rows(model.exact(), data.X))
+        if len(wrong):
+            feature = int(np.flatnonzero(~np.isfinite(data.X[wrong[0]]))[0])
+            raise OptionError(
+                f"{name}: row {wrong[0] + 1}, feature {feature + 1} is {data.X[wrong[0], feature]}, and so "
+                f"are others, {len(wrong):,} rows in all, which the model cannot score; leave them out"
+            )
 
 
 def _split(rows: Rows, wishes: Wishes, svm: SVM) -> Parts:

@@ -28,6 +28,7 @@ from svmcompile.progress import steps
 
 RACE_SECONDS = 0.3  # of each contender
 RACE_ROWS = 1000
+SHORT = 0.01  # seconds
 MORE_WORK = 2.0  # than the best so far: not built, or not raced
 KEEP_VECTORS = ("exact", "anytime", "certified")
 Group = tuple[Candidate, ...]
@@ -72,6 +73,8 @@ class Search:
                         advance(done, self._now(running.values()))
         except KeyboardInterrupt:
             self.stopped = True
+        while any(not (future.running() or future.done()) for future in running):
+            time.sleep(SHORT)  # a pool that is ended with work on its way to a process would complain
         reason = "the search was stopped" if self.stopped else "there was no time left to build it"
         for group in [*running.values(), *waiting]:
             for one in group:

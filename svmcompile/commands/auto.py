@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from svmcompile.choose.choice import Rows, choose, from_record
+from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
 from svmcompile.commands.options import CompileOptions, WishOptions
 from svmcompile.data import Data, read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
+from svmcompile.targets.kits import default_profile
 
 WISHES = (
     "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
@@ -45,10 +46,12 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
         return _recorded(options, model), {}
     if options.method != "auto":
         return _without_wishes(options), {}
-    for flag, given in (("--set", options.set_), ("--tables", options.tables), ("--rows", options.rows),
-                        ("--measure", options.measure), ("--profile", options.profile)):  # fmt: skip
-        if given:
-            raise OptionError(f"{flag} is what --method auto chooses; leave it out, or name a method")
+    for name in ("set_", "tables", "rows", "measure", "profile", "ranges", "given"):
+        if getattr(options, name):
+            flag = {"set_": "set", "given": "input"}.get(name, name)
+            raise OptionError(f"--{flag} is what --method auto chooses; leave it out, or name a method")
+    if options.cpu is None and default_profile(options.kit or ()) == "device":
+        raise OptionError("the kit is for devices; add --cpu, on which --method auto measures")
     if options.data is None:
         raise OptionError("--method auto needs rows like those to come; add --data FILE")
     target = "onnx" if set(options.target or ()) == {"onnx"} else "c"
@@ -92,16 +95,28 @@ def _recorded(options: CompileOptions, model: Opened) -> CompileOptions:
         record = json.loads(path.read_text())
         number = options.pick or record["winner"]
         winner = next((one for one in record["candidates"] if one["number"] == number), None)
-        digests = {one["name"]: one["sha256"] for one in record["models"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        count = len(record["candidates"])
+        if winner is None:
+            raise OptionError(f"{path}: has no candidate {number}; it has {count}, from 1 on")
+        if model.trained().source.sha256 not in {one["sha256"] for one in record["models"]}:
+            raise OptionError(f"{path}: was made from another model than {model.name}")
+        if winner["state"] != "measured":
+            raise OptionError(f"{path}: candidate {number} was not built: {winner['reason']}")
+        _check_data(options, model, record["rows"])
+        return _named(options, record, winner)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OptionError(f"{path}: is no record of a choice ({type(error).__name__}: {error})") from None
-    if winner is None:
-        raise OptionError(f"{path}: has no candidate {number}; it has 1 to {len(record['candidates'])}")
-    if model.trained().source.sha256 != digests[winner["model"]]:
-        raise OptionError(f"{path}: was made from another model than {model.name}")
-    if winner["state"] != "measured":
-        raise OptionError(f"{path}: candidate {number} was not built: {winner['reason']}")
-    return _named(options, record, winner)
+
+
+def _check_data(options: CompileOptions, model: Opened, rows: dict[str, Any]) -> None:
+    """An error unless the data are those of the record, whose rows the candidate is fitted to."""
+    if options.data is None:
+        raise OptionError(f"the candidate was fitted to rows of {rows['file']}; give it with --data")
+    data = read_rows(model, options.data, None, options.label).data
+    if data_digest(data) != rows["sha256"]:
+        raise OptionError(
+            f"{options.data}: holds other rows than {rows['file']}, which the choice was made on"
+        )
 
 
 def choice_file(record: dict[str, Any]) -> str:

@@ -91,7 +91,7 @@ def compare(
     labels: NDArray[Any] | None = None,
 ) -> Report:
     """Run everything on the same rows, rounded to float32 if any backend computes in it."""
-    finite = _usable(program, rows)
+    finite = usable_rows(program, rows)
     kept = rows[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
@@ -119,7 +119,7 @@ def compare(
     )
 
 
-def _usable(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
     finite = np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)

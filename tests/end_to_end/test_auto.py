@@ -116,6 +116,8 @@ def test_limits_that_cannot_be_met_write_nothing(run, moons, tmp_path):
         (("--set", "budget=3"), "--set is what --method auto chooses"),
         (("--tables", "f16"), "--tables is what"),
         (("--cpu", "z80"), "unknown CPU"),
+        (("--kit", "arduino"), "add --cpu"),
+        (("--input", "u8"), "--input is what"),
         (("--minimise", "energy"), "needs --cpu"),
     ],
 )
@@ -132,6 +134,33 @@ def test_auto_needs_rows_and_labels_where_it_compares_with_them(run, moons, tmp_
     words = ("compile", moons.file("moons.skops"), "-o", tmp_path / "out", "--data", tmp_path / "bare.npy")
     done = run(*words, "--method", "auto", "--accuracy-loss", "0.01")
     assert done.code == 2 and "--label" in done.err
+
+
+def test_rows_that_the_model_cannot_score_are_named(run, moons, tmp_path):
+    X = moons.X.copy()
+    X[41, 1] = np.nan
+    np.save(tmp_path / "holes.npy", X)
+    words = ("compile", moons.file("moons.skops"), "-o", tmp_path / "out", "--data", tmp_path / "holes.npy")
+    done = run(*words, "--method", "auto")
+    assert done.code == 2 and "row 42, feature 2 is nan" in done.err
+
+
+def test_a_replay_wants_the_same_model_and_rows(run, moons, explored, tmp_path):
+    words = ("compile", moons.file("moons.skops"), "-o", tmp_path / "out", "--from", explored.record)
+    assert "give it with --data" in run(*words).err
+    np.savez(tmp_path / "other.npz", X=moons.X[:900])
+    done = run(*words, "--data", tmp_path / "other.npz")
+    assert done.code == 2 and "holds other rows" in done.err
+    other = SVC(C=1).fit(moons.X[:50], np.arange(50) % 2)
+    skops.io.dump(other, tmp_path / "other.skops")
+    done = run("compile", tmp_path / "other.skops", "-o", tmp_path / "out", "--from", explored.record)
+    assert done.code == 2 and "another model" in done.err
+    broken = json.loads(explored.record.read_text())
+    del broken["candidates"][0]["options"]
+    (tmp_path / "broken.json").write_text(json.dumps(broken))
+    done = run(*words[:-1], tmp_path / "broken.json", "--pick", "1", "--data", moons.file("rows.npz"))
+    assert done.code == 2 and "no record of a choice" in done.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_wishes_without_auto_are_refused(run, moons, tmp_path):
