@@ -112,22 +112,24 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
     """Methods with options, and the place of each on its ladder."""
     limits = wishes.limits
     yield "exact", {}, None
-    if svm.labels is not None:
+    may_differ, classifies = not limits.same_labels, svm.labels is not None
+    if classifies:
         room = min((size for size in (limits.max_bytes, limits.flash) if size), default=None)
         yield "certified", {"max_bytes": room} if room else {}, None
         yield "anytime", {}, None
-    reduced = [] if limits.same_labels else _reduced(svm.n_vectors)
+    reduced = _reduced(svm.n_vectors) if may_differ else []
     yield from reduced[:COARSE]
-    if svm.labels is not None and not limits.same_labels:
+    if may_differ and classifies:
+        yield "certified", {"mode": "calibrated"}, None
         yield "metric-tree", {}, None
         for target in _targets(limits.agreement):
             yield "metric-tree", {"guard": "target", "target": target}, target
+    yield from reduced[COARSE:]
+    if may_differ and classifies:
+        yield "sv-tree", {"fallback": True}, None
+        for target in _targets(limits.agreement):
             yield "h1-tree", {"target": target}, target
             yield "dtsvm", {"target": target}, target
-        yield "sv-tree", {"fallback": True}, None
-        yield "certified", {"mode": "calibrated"}, None
-    yield from reduced[COARSE:]
-    if svm.labels is not None and not limits.same_labels:
         yield "sv-tree", {}, None
     if svm.labels is not None and len(svm.labels) == 2 and svm.kernel.kind == "rbf":
         yield "h1-tree", {"proven": True}, None

@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from svmcompile.progress import steps
 
 RACE_SECONDS = 0.3  # of each contender
 RACE_ROWS = 1000
-SHORT = 0.01  # seconds
+SETTLE_SECONDS = 1.0
 MORE_WORK = 2.0  # than the best so far: not built, or not raced
 KEEP_VECTORS = ("exact", "anytime", "certified")
 Group = tuple[Candidate, ...]
@@ -73,8 +74,9 @@ class Search:
                         advance(done, self._now(running.values()))
         except KeyboardInterrupt:
             self.stopped = True
-        while any(not (future.running() or future.done()) for future in running):
-            time.sleep(SHORT)  # a pool that is ended with work on its way to a process would complain
+        settled = time.monotonic() + SETTLE_SECONDS  # a pool ended with work on its way would complain
+        while time.monotonic() < settled and not all(one.running() or one.done() for one in running):
+            time.sleep(0.01)
         reason = "the search was stopped" if self.stopped else "there was no time left to build it"
         for group in [*running.values(), *waiting]:
             for one in group:
@@ -205,11 +207,13 @@ def processes(task: Task, folder: Path, jobs: int) -> Iterator[Workers]:
     write_file(path, pickle.dumps(task))
     single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     executor = ProcessPoolExecutor(max_workers=count, env=single)
-    try:
-        yield Workers(executor, count, path)
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
-        path.unlink(missing_ok=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped")  # as it was told to
+        try:
+            yield Workers(executor, count, path)
+        finally:
+            executor.shutdown(wait=True, kill_workers=True)
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
