@@ -12,7 +12,7 @@ from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
 LEAST_BUDGET, BUDGET_STEP = 2, 2**0.5  # vectors of a reduced set, and how much more the next step has
-COARSE = 3  # steps of the ladder come before the other methods
+COARSE, FINE = 3, 7  # steps of the ladder: the first come before other methods, the last after all
 DOUBLE_METHODS = ("exact", "anytime", "certified")  # that keep labels on a device with double in software
 
 
@@ -124,13 +124,14 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "metric-tree", {}, None
         for target in _targets(limits.agreement):
             yield "metric-tree", {"guard": "target", "target": target}, target
-    yield from reduced[COARSE:]
+    yield from reduced[COARSE:FINE]
     if may_differ and classifies:
         yield "sv-tree", {"fallback": True}, None
         for target in _targets(limits.agreement):
             yield "h1-tree", {"target": target}, target
             yield "dtsvm", {"target": target}, target
         yield "sv-tree", {}, None
+    yield from reduced[FINE:]
     if svm.labels is not None and len(svm.labels) == 2 and svm.kernel.kind == "rbf":
         yield "h1-tree", {"proven": True}, None
 

@@ -136,7 +136,7 @@ def percent(share: float | None, down: bool = False) -> str:
     if share is None:
         return "unknown"
     value = 100 * share
-    digits = 1 if value < 99.5 else 2
+    digits = 1 if value < 99 else 2
     shown = math.floor(value * 10**digits) / 10**digits if down else round(value, digits)
     return "100 %" if value >= 100 else f"{min(shown, 99.99):.{digits}f} %"
 

@@ -4,7 +4,7 @@ const Y_AXES = offered([
     loss(one) {
       if (one.proven) return { value: 0, low: 0, high: 0 };
       const report = one.agreement && one.agreement.report;
-      return report ? { value: 1 - report.share, low: 1 - report.high, high: 1 - report.low[0] } : null;
+      return report ? { value: 1 - report.share, low: 1 - report.high, high: 1 - report.low.at(-1) } : null;
     } },
   { key: "accuracy", name: "accuracy", flip: true, format: (loss) => percent(1 - loss),
     loss(one) {

@@ -73,7 +73,7 @@ function outcomes() {
 /* A share measured on the reporting rows, and its bounds in brackets. */
 function share_text(measured) {
   if (!measured) return NONE;
-  const low = Array.isArray(measured.low) ? measured.low[0] : measured.low,
+  const low = Array.isArray(measured.low) ? measured.low.at(-1) : measured.low,
     known = is_set(low) && is_set(measured.high);
   const bounds = known ? ` (${percent(low, Math.floor)} to ${percent(measured.high, Math.ceil)})` : "";
   return percent(measured.share) + bounds;
