@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile import __version__
 from svmcompile.accelerate.registry import tuned
 from svmcompile.choose.build import Judged, Record, Task
 from svmcompile.choose.candidates import Candidate, candidates
@@ -24,10 +26,11 @@ from svmcompile.choose.statistics import Parts, check_rows, rows_needed, split
 from svmcompile.choose.wishes import Wishes, read_wishes
 from svmcompile.choose.words import no_winner, sentence
 from svmcompile.data import Data
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, SvmCompileError
 from svmcompile.flow.program import Opened, compile_svm
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.runtime.toolchain import find_compiler
 from svmcompile.verification.differential import usable_rows
 
 FORMAT = 1
@@ -195,7 +198,7 @@ def wishes_key(wishes: Wishes) -> tuple[Any, ...]:
     device = wishes.device
     return (
         wishes.seed, wishes.confidence, wishes.tolerance, wishes.clock_mhz, wishes.needs_times,
-        device and (device.cpu.name, device.picojoules), versions()["svmcompile"],
+        device and (device.cpu.name, device.picojoules), __version__,
     )  # fmt: skip
 
 
@@ -302,13 +305,21 @@ def _about_rows(rows: Rows, parts: Parts) -> Record:
     }
 
 
+def _compiler() -> str:
+    """The C compiler, as it names itself."""
+    try:
+        words = [*find_compiler(), "--version"]
+        told = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (SvmCompileError, OSError, subprocess.SubprocessError):
+        return "none"
+    return (told.splitlines() or [""])[0]
+
+
 def versions() -> dict[str, str]:
     """Of what figures depend on."""
     import sklearn
 
-    from svmcompile import __version__
-
     return {
         "svmcompile": __version__, "python": platform.python_version(), "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
+        "scikit-learn": sklearn.__version__, "compiler": _compiler(),
     }  # fmt: skip

@@ -201,6 +201,40 @@ def test_explore_records_every_candidate(explored):
     assert "<html" in (explored.folder / "out" / "explore.html").read_text()
 
 
+def test_two_models_lie_over_each_other(run, moons, tmp_path):
+    words = ("explore", moons.file("moons.skops"), "--model", moons.file("moons.skops"))
+    rows = ("--data", moons.file("rows.npz"), "-o", tmp_path)
+    done = run(*words, *rows, "--methods", "exact", *SMALL, *QUICK, "--json")
+    assert done.code == 0, done.err
+    record = json.loads(done.out)
+    assert [one["name"] for one in record["models"]] == ["moons", "moons 2"]
+    assert [one["number"] for one in record["candidates"]] == [1, 2, 3, 4, 5, 6]
+    assert {one["model"] for one in record["candidates"]} == {"moons", "moons 2"}
+
+
+def test_targets_are_compared(run, moons, tmp_path):
+    words = ("explore", moons.file("moons.skops"), "--data", moons.file("rows.npz"), "-o", tmp_path)
+    done = run(*words, "--methods", "exact", "--targets", "c,onnx", *QUICK, "--json")
+    assert done.code == 0, done.err
+    built = [one for one in json.loads(done.out)["candidates"] if one["state"] == "measured"]
+    assert {one["target"] for one in built} == {"c", "onnx"}
+    assert all(one["figures"]["time_us"] > 0 for one in built)
+
+
+def test_a_device_and_its_energy(run, moons, tmp_path):
+    device = ("--cpu", "cortex-m4f", "--flash", "8K", "--clock", "48MHz", "--energy-per-instruction", "50")
+    flags = ("--agreement", "0.95", "--methods", "reduced-set", "--minimise", "energy", "--latency", "1ms")
+    done = auto(run, moons, tmp_path, *device, *flags, *QUICK, "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["profile"] in ("device", "portable") and report["device"]["flash_bytes"] <= 8192
+    winner = next(
+        one for one in report["choice"]["candidates"] if one["number"] == report["choice"]["winner"]
+    )
+    assert winner["figures"]["energy_nj"] > 0 and winner["figures"]["time_us"] <= 1000
+    assert "at 48 MHz" in report["choice"]["sentence"]
+
+
 def test_a_picked_candidate_is_built(run, moons, explored, tmp_path):
     record = json.loads(explored.record.read_text())
     one = next(
