@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.bench.driver import Compiler, Entry, race_in_c
+from svmcompile.bench.driver import Entry, race_in_c
 from svmcompile.bench.onnx import c_peer
 from svmcompile.bench.peers import Subject
 from svmcompile.bench.result import LocalRunner, Times, race
 from svmcompile.flow.evaluation import find_program, load_target, read_c
+from svmcompile.flow.measured import driver_compiler
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
-from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
-from svmcompile.targets.templating import template_folder
+from svmcompile.runtime.toolchain import build_library
 
 BATCH = 1000
 REPEATS = 5
@@ -48,9 +48,7 @@ def _race(
         entries = [_entry(folder, form, name, subject, at) for at, folder in enumerate(folders)]
         known = [entry for entry in entries if entry is not None]
         if len(known) == len(entries):
-            flags = tuple(flag for flag in FLAGS if flag != "-shared")
-            compiler = Compiler(find_compiler(), flags, template_folder() / "bench")
-            return [one.times for one in race_in_c(known, subject, compiler, REPEATS, seconds)]
+            return [one.times for one in race_in_c(known, subject, driver_compiler(), REPEATS, seconds)]
         return _race_in_python(folders, programs, name, rows, batch, seconds)
 
 
