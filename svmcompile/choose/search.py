@@ -30,6 +30,7 @@ from svmcompile.progress import steps
 RACE_SECONDS = 0.3  # of each contender
 RACE_ROWS = 1000
 SETTLE_SECONDS = 1.0
+IDLE_SECONDS = 300  # after which a process ends whose search was killed
 MORE_WORK = 2.0  # than the best so far: not built, or not raced
 KEEP_VECTORS = ("exact", "anytime", "certified")
 Group = tuple[Candidate, ...]
@@ -206,7 +207,7 @@ def processes(task: Task, folder: Path, jobs: int) -> Iterator[Workers]:
     path, count = folder / "task.pickle", jobs or os.cpu_count() or 1
     write_file(path, pickle.dumps(task))
     single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    executor = ProcessPoolExecutor(max_workers=count, env=single)
+    executor = ProcessPoolExecutor(max_workers=count, timeout=IDLE_SECONDS, env=single)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped")  # as it was told to
         try:
