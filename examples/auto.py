@@ -1,6 +1,6 @@
 """What `--method auto` takes on many sets, beside the best of all candidates; whether its promises hold.
 
-    SVMCOMPILE_DATA=FOLDER python examples/auto.py [--sets NAME ...] [--budget 2m] [-o out/auto]
+    SVMCOMPILE_DATA=FOLDER python examples/auto.py [--sets NAME ...] [--methods A,B] [--budget 2m]
 
 Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with,
 and some to report on; the rest are held back from everything and tell the agreement that was reached.
@@ -124,13 +124,12 @@ class Case:
         rows = Rows(Data(X[own], y[own]), Data(X[report], y[report]), name, f"{name}, second part")
         return cls(name, open_model(estimator), rows, Data(X[held], y[held]))
 
-    def lines(self, budget: str, folder: Path) -> Iterator[Line]:
+    def lines(self, budget: str, methods: str | None, folder: Path) -> Iterator[Line]:
         """What auto takes under each limit."""
-        every = choose(
-            self.model, self.rows, read_wishes({"budget": "1h"}), thorough=True, folder=folder / self.name
-        )
+        all_wishes = read_wishes({"budget": "1h", "methods": methods})
+        every = choose(self.model, self.rows, all_wishes, thorough=True, folder=folder / self.name)
         for limit, given in LIMITS.items():
-            wishes = read_wishes({**given, "budget": budget})
+            wishes = read_wishes({**given, "budget": budget, "methods": methods})
             if self._too_few(given):
                 continue
             yield self._line(limit, wishes, every)
@@ -178,13 +177,14 @@ def main() -> None:
     )
     words.add_argument("--sets", nargs="*", help="only these")
     words.add_argument("--budget", default="2m", help="of each search by auto")
+    words.add_argument("--methods", help="only these, with commas between them")
     words.add_argument("-o", "--output", type=Path, default=Path("out/auto"))
     given = words.parse_args()
     lines: list[Line] = []
     for name, read in sets().items():
         if given.sets and name not in given.sets:
             continue
-        for line in Case.of(name, read).lines(given.budget, given.output):
+        for line in Case.of(name, read).lines(given.budget, given.methods, given.output):
             lines.append(line)
             print(f"{line.name}, {line.limit}: {line.taken}", file=sys.stderr, flush=True)
         (given.output / "auto.json").write_text(json.dumps([asdict(one) for one in lines], indent=1))

@@ -12,12 +12,14 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # One model each; test_agreement.py and test_preprocessing.py take them all.
 ARGUMENTS = {
+    "auto.py": ["--sets", "moons", "--methods", "metric-tree"],
     "agreement.py": ["linearsvr"],
     "preprocessing.py": ["maxabs"],
     "devices.py": ["cortex-m4f", "exact"],
     "static_checks.py": ["metric_tree"],
 }
 PRINTED = {
+    "auto.py": "promise kept in",
     "anytime_trace.py": "certain after",
     "devices.py": "| 143 of 143 |",
     "preprocessing.py": "broken claims: 0",
