@@ -327,9 +327,9 @@ class Search:
                     vectors = moved(self.svm.kernel, vectors, z, sums, weights, steps)
                 fit = ridge_fit(self.svm.kernel.values(z, vectors), sums, weights, RIDGE)
                 moves = "moved" if steps else "in place"
-                yield self._judged(Reduced(vectors, fit, f"{how}, {moves}, {name} weights"))
+                yield self._judge(Reduced(vectors, fit, f"{how}, {moves}, {name} weights"))
 
-    def _judged(self, found: Reduced) -> Reduced:
+    def _judge(self, found: Reduced) -> Reduced:
         assert self.rows is not None
         z, wanted = self.rows.z[self.rows.held], self.rows.sums[self.rows.held]
         if not len(z):  # too few rows to hold any out

@@ -98,7 +98,7 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"methods that do without: {_names(lambda other: not other.needs_vectors)}"
         )
     parsed = parse_options(name, chosen.options, options)
-    return _with_options(chosen.run(_taken(svm, name, chosen), data, parsed), parsed)
+    return _with_options(chosen.run(_restrict(svm, name, chosen), data, parsed), parsed)
 
 
 def _names(able: Callable[[Method], Any]) -> str:
@@ -106,7 +106,7 @@ def _names(able: Callable[[Method], Any]) -> str:
     return ", ".join(name for name in METHODS if able(method(name)))
 
 
-def _taken(svm: SVM, name: str, chosen: Method) -> SVM:
+def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
     """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
     if svm.parts and not (chosen.takes_parts or (chosen.takes_alike and svm.parts_are_alike)):
         more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""

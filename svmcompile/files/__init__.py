@@ -34,7 +34,7 @@ def write_files(files: Mapping[str, str | bytes], folder: Path) -> None:
         if target.exists() and not target.is_dir():
             raise OptionError(f"{folder}: is a file; choose another folder")
         if contents:
-            with atomic.parents_made(target), atomic.locked(target.parent):
+            with atomic.with_parents(target), atomic.locked(target.parent):
                 _write_locked(contents, target)
 
 

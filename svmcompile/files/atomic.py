@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A free path beside `path`; the file written there replaces `path` if the block ends well."""
     target = real_path(path)
     check_plain(target)
-    with parents_made(target):
+    with with_parents(target):
         sweep(target)
         temporary = free_name(target)
         try:
@@ -57,7 +57,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def parents_made(path: Path) -> Iterator[None]:
+def with_parents(path: Path) -> Iterator[None]:
     """The folders above `path` exist inside the block; those it made go again if the block fails."""
     missing = [folder for folder in path.parents if not folder.exists()]
     try:

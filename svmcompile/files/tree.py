@@ -23,10 +23,10 @@ from svmcompile.files.atomic import (
     keep_mode,
     leftovers,
     locked,
-    parents_made,
     real_path,
     remove_file,
     sync_folder,
+    with_parents,
     write_file,
     write_synced,
 )
@@ -47,7 +47,7 @@ def write_tree(files: Mapping[str, str | bytes], folder: Path) -> None:
         if target.exists() and not target.is_dir():
             raise OptionError(f"{folder}: is a file; choose another folder")
         if not all(has_content(target / path, data) for path, data in contents.items()):
-            with parents_made(target), locked(target.parent):
+            with with_parents(target), locked(target.parent):
                 _write_locked(contents, target)
 
 

@@ -199,7 +199,7 @@ def _blocks(at: At, rows: NDArray[Any]) -> Blocks:
     return Blocks(at.bias + done + rest, gaps, inside, finite)
 
 
-def met_and_tried(found: Blocks, ends: Array) -> tuple[Array, Array]:
+def count_met_and_tried(found: Blocks, ends: Array) -> tuple[Array, Array]:
     """Kernel values that each row meets, and jets it tries."""
     last = len(ends)
     met = np.where(found.finite, np.append(ends, ends[-1:])[np.minimum(found.stop, last)], 0)

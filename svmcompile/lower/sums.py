@@ -99,7 +99,7 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lo
     check_reach(vectors, number)
     prepared = fresh(node.out, "z", [program.input.name, *(item.out for item in program.body)])
     shift, factor, offsets = (
-        fresh(node.out, end, _taken(program, scale)) for end in ("shift", "factor", "norms")
+        fresh(node.out, end, _kept_tables(program, scale)) for end in ("shift", "factor", "norms")
     )
     tables |= {
         shift: program.tables[scale.shift],
@@ -117,7 +117,7 @@ def check_reach(vectors: Array, number: Number) -> None:
         raise EmitError(f"support vectors lie too far apart for {number}; scale the features, or use f64")
 
 
-def _taken(program: Program, scale: ir.Scale) -> set[str]:
+def _kept_tables(program: Program, scale: ir.Scale) -> set[str]:
     """Names of tables that stay; a scaling read by one sum alone goes, and its tables with it."""
     readers = sum(ir.operands(item).count(scale.out) for item in program.body)
     return set(program.tables) - (set(ir.table_names(scale)) if readers == 1 else set())

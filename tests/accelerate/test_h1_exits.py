@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from svmcompile.accelerate.fitting.calibration import allowed_errors, upper_bound
-from svmcompile.accelerate.h1_tree.exits import NOTHING, Trial, calibrated, last_good
+from svmcompile.accelerate.h1_tree.exits import NOTHING, Trial, calibrate, last_good
 from svmcompile.accelerate.h1_tree.forest import as_stored, ruler
 from svmcompile.accelerate.h1_tree.grow import Growth, grow
 from svmcompile.accelerate.h1_tree.rows import Sample
@@ -28,7 +28,7 @@ def test_the_first_step_that_fails_ends_the_search():
 
 def test_what_is_proven_keeps_the_target():
     trials = [trial(NOTHING, 0, 1.0), trial(1.0, 1), trial(0.0, 4), trial(-0.1, 30)]
-    found = calibrated(trials, 0.99, 0.8)
+    found = calibrate(trials, 0.99, 0.8)
     assert allowed_errors(1000, 0.99, 0.8) >= 4
     assert found.shift == 0.0 and found.reached
     assert found.proven_agreement == pytest.approx(1 - upper_bound(4, 1000, 0.8))
@@ -38,9 +38,9 @@ def test_what_is_proven_keeps_the_target():
 
 def test_too_few_rows_allow_no_error_and_nothing_exits_is_always_right():
     few = [trial(NOTHING, 0, 1.0, 50), trial(1.0, 0, 0.9, 50), trial(0.0, 1, 0.5, 50)]
-    found = calibrated(few, 0.999, 0.8)
+    found = calibrate(few, 0.999, 0.8)
     assert found.shift == 1.0 and not found.reached
-    none = calibrated(few[:1], 0.999, 0.8)
+    none = calibrate(few[:1], 0.999, 0.8)
     assert none.proven_agreement == 1.0 and none.reached
     assert none.as_dict()["shift"] is None  # no infinity in a report
 

@@ -13,7 +13,7 @@ from svmcompile.accelerate.fitting.calibration import (
     refuse_rows_of_the_tree,
     upper_bound,
 )
-from svmcompile.accelerate.metric_tree.choose import calibrated
+from svmcompile.accelerate.metric_tree.choose import calibrate
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 
@@ -42,20 +42,20 @@ def test_narrowest_band_that_proves_the_target():
     margin = np.arange(1.0, 2001.0)
     wrong = np.zeros(2000, dtype=bool)
     wrong[:100:2] = True  # margins 1, 3, ... 99
-    band = calibrated(margin, wrong, 0.99, 0.9)
+    band = calibrate(margin, wrong, 0.99, 0.9)
     left = int((wrong & (margin >= band.width)).sum())
     assert left == allowed_errors(2000, 0.99, 0.9) and band.reached
     assert band.proven_agreement >= 0.99 and band.agreement == 1 - left / 2000
     assert band.fallback_share == (margin < band.width).mean()
-    assert calibrated(margin, np.zeros(2000, dtype=bool), 0.99, 0.9).width == 0
+    assert calibrate(margin, np.zeros(2000, dtype=bool), 0.99, 0.9).width == 0
 
 
 def test_too_few_rows_take_the_narrowest_band_without_an_error():
     margin, wrong = np.linspace(0, 1, 50), np.arange(50) == 10
-    band = calibrated(margin, wrong, 0.999, 0.9)
+    band = calibrate(margin, wrong, 0.999, 0.9)
     assert not band.reached and margin[10] < band.width <= margin[11]
     with pytest.raises(OptionError, match="no rows"):
-        calibrated(margin[:0], wrong[:0], 0.9, 0.9)
+        calibrate(margin[:0], wrong[:0], 0.9, 0.9)
 
 
 def test_band_of_given_width():

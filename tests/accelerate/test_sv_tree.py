@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.accelerate.fitting.rows import fitting_rows, labels_of, margin_rule
-from svmcompile.accelerate.sv_tree.method import SvTreeOptions, calibrated, judged_models, kernel_matrix
+from svmcompile.accelerate.sv_tree.method import SvTreeOptions, calibrate, judged_models, kernel_matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -91,7 +91,7 @@ def test_the_whole_quantile_leaves_no_error_where_it_was_taken() -> None:
     for one in judged_models(svm, options, K, rows, at[::2], at[1::2]):
         wanted = rows.sums[1::2]
         assert (labels_of(svm, one.sums) != labels_of(svm, wanted)).any()
-        found = calibrated(svm, wanted, one.sums, 1.0)
+        found = calibrate(svm, wanted, one.sums, 1.0)
         sure = margins(one.sums, margin_rule(svm)) >= found.width
         assert (labels_of(svm, one.sums) == labels_of(svm, wanted))[sure].all()
         assert found.agreement == 1.0 and found.fallback_share == np.mean(~sure)

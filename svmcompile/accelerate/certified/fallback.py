@@ -30,7 +30,7 @@ from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
-from svmcompile.ir.polynomials import Blocks, met_and_tried
+from svmcompile.ir.polynomials import Blocks, count_met_and_tried
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
@@ -162,7 +162,7 @@ class Costs:
         self.jet, self.value = own.jet(d) + price.stage, price.term
 
     def of_rows(self, found: Blocks, ends: Array) -> Array:
-        met, tried = met_and_tried(found, ends)
+        met, tried = count_met_and_tried(found, ends)
         return np.asarray(self.once + self.value * met + self.jet * tried)
 
     def by_block(self, found: Jets, rows: Array) -> list[Part]:

@@ -90,7 +90,7 @@ def in_front_of(svm: SVM, data: Data | None, options: ReuseOptions) -> Program:
     assert data is not None
     options.check()
     given = Given.of(svm, data)
-    return searched(given, options) if options.mode == "search" else _reused(given, options)
+    return train_anew(given, options) if options.mode == "search" else _reused(given, options)
 
 
 def _reused(given: Given, options: ReuseOptions) -> Program:
@@ -185,7 +185,7 @@ def leaf_program(
     return builder.program(outputs, "dtsvm", Claim.APPROXIMATE, (*notes, LABELS_ONLY), details=details)
 
 
-def searched(given: Given, options: ReuseOptions) -> Program:
+def train_anew(given: Given, options: ReuseOptions) -> Program:
     """A classifier trained anew on the given labels, with parameters around the SVM's own."""
     truth = given.known_truth("mode=search trains on the data's labels; pass y, or use mode=reuse")
     theta = given.theta(0.0)

@@ -127,7 +127,7 @@ def last_good(trials: list[Trial], allowed: int) -> Trial:
     return good
 
 
-def calibrated(trials: list[Trial], target: float, confidence: float) -> Calibration:
+def calibrate(trials: list[Trial], target: float, confidence: float) -> Calibration:
     """The least careful shift that is proven to keep the target; without an error where none is proven."""
     rows = trials[0].rows
     allowed = allowed_errors(rows, target, confidence)
@@ -205,7 +205,7 @@ def choose(svm: SVM, rows: Rows, choice: Rows, proof: Rows, options: H1TreeOptio
         tried.append(attempt(best.front.forest.first(count), best.band, best.held_back))
     best = min(tried, key=lambda one: one.flops)
     trials = best.front.trials(proof.points, proof.classes, least)
-    found = calibrated(trials, target, confidence)
+    found = calibrate(trials, target, confidence)
     return Choice(best.front.lists(found.shift), found, tried)
 
 

@@ -178,7 +178,7 @@ def best_node(
     tried = [one for one in _candidates(few, growth) if only in (0, one.node.answer)]
     if few is not sample:
         ordered = sorted(tried, key=lambda one: -one.gain)[:FINALISTS]
-        tried = [_judged(sample, one.node.plane, one.node.answer, growth.noise) for one in ordered]
+        tried = [_judge(sample, one.node.plane, one.node.answer, growth.noise) for one in ordered]
     best = _best(tried)
     return best if best is not None and best.gain > 0 else None
 
@@ -287,7 +287,7 @@ def _turned(sample: Sample, best: Candidate, main: Array, growth: Growth) -> Can
     return best
 
 
-def _judged(sample: Sample, plane: Array, answer: int, noise: float) -> Candidate:
+def _judge(sample: Sample, plane: Array, answer: int, noise: float) -> Candidate:
     along = projected(sample.points, plane[None])[:, 0]
     return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)], noise)
 

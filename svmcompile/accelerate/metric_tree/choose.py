@@ -36,7 +36,7 @@ FURTHER = 2  # holdouts to tell close forms apart
 CLOSE = 3  # standard errors
 
 
-def calibrated(margins: Floats, wrong: Flags, target: float, confidence: float) -> Band:
+def calibrate(margins: Floats, wrong: Flags, target: float, confidence: float) -> Band:
     """The narrowest band with at most so many errors outside that the bound keeps the target.
 
     Where the rows are too few for that, the narrowest without an error.

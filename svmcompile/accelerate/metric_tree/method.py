@@ -11,7 +11,7 @@ from svmcompile.accelerate.fitting.calibration import Band, fixed, refuse_rows_o
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import finite_rows, hold_out, margin_rule, spread
 from svmcompile.accelerate.metric_tree.build import Built, Part, Workbench
-from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, calibrated, enlarged, forms
+from svmcompile.accelerate.metric_tree.choose import Choice, Chooser, calibrate, enlarged, forms
 from svmcompile.accelerate.metric_tree.leaves import Judge, Sample
 from svmcompile.accelerate.metric_tree.options import MetricTreeOptions
 from svmcompile.accelerate.registry import Method
@@ -98,7 +98,7 @@ def _band(part: Part, bench: Workbench, points: Array, options: MetricTreeOption
     wrong = Judge(bench.field.svm, 0.0).wrong(found, bench.field.values(points))
     if options.guard == "tau":
         return fixed(options.tau, margin, wrong)
-    return calibrated(margin, wrong, options.target, options.confidence)
+    return calibrate(margin, wrong, options.target, options.confidence)
 
 
 def _details(built: Built, choice: Choice, band: Band | None, rows: int) -> dict[str, Any]:

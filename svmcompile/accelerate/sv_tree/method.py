@@ -126,7 +126,7 @@ def fit_linear(z: Array, targets: Array) -> Linear:
     return Linear(slopes.T, bias, centre)
 
 
-def calibrated(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
+def calibrate(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
     """The band whose width a share of the wrongly labelled rows stays below."""
     if svm.label_rule is LabelRule.NONE:
         raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
@@ -255,7 +255,7 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     best = _choose(tried, options.fallback)
     band = None
     if options.fallback:
-        band = calibrated(svm, rows.sums[held], best.sums, options.fallback_quantile)
+        band = calibrate(svm, rows.sums[held], best.sums, options.fallback_quantile)
     details = _details(best, tried, band, len(fitted))
     return _program(svm, best.model, band, details=details, notes=remarks(svm, best.evaluations, band))
 

@@ -166,7 +166,7 @@ def _lost(sizes: Sizes, d: int, rank: int, factor: Factor) -> float:
     return near * sizes.loose + far * sizes.far_loose if rank else 0.0
 
 
-def vanished(d: int, rank: int, gamma: float, gap: float, reach: float, fades: bool = True) -> float:
+def bound_underflow(d: int, rank: int, gamma: float, gap: float, reach: float, fades: bool = True) -> float:
     """What all numbers below the normal range may add up to: in scores, in u times gaps up to `gap`."""
     farthest = math.sqrt((1.0 if fades else reach) / gamma)
     scores = 4.0 * (d + (rank or d) + 4) ** 2 * math.pow(1 + farthest, 4 if rank else 3)

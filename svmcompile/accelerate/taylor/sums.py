@@ -24,11 +24,11 @@ from svmcompile.accelerate.taylor.rounding import (
     Apart,
     Sizes,
     apart,
+    bound_underflow,
     check_limits,
     check_reach,
     offline,
     order_margins,
-    vanished,
 )
 from svmcompile.accelerate.taylor.spectra import (
     FEW_PRODUCTS,
@@ -124,7 +124,7 @@ class Local(About):
         e0, e1 = whole.input_error
         farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
         moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
-        fixed = moved + offline(m, d, rank) * whole.mass + vanished(d, rank, gamma, gap, self.reach)
+        fixed = moved + offline(m, d, rank) * whole.mass + bound_underflow(d, rank, gamma, gap, self.reach)
         return order_margins(sizes, width, rank, fixed)
 
 
@@ -217,5 +217,5 @@ class PolyLocal(About):
         moved = gradient * (e0 + e1 * self.farthest)
         reach = widen(self.reach, d)
         fixed = moved + offline(m, d, rank) * whole.mass(self.farthest)
-        fixed += vanished(d, rank, self.gamma, gap, reach, fades=False)
+        fixed += bound_underflow(d, rank, self.gamma, gap, reach, fades=False)
         return order_margins(sizes, width, rank, fixed, reach)

@@ -12,7 +12,7 @@ from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Table, Type, Value
 from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, dims, need
-from svmcompile.ir.polynomials import jet_blocks, jet_flops, met_and_tried
+from svmcompile.ir.polynomials import count_met_and_tried, jet_blocks, jet_flops
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class JetSum(Node):
         met, tried = float(n), float(len(at.ends))
         if rows is not None:
             ends = np.append(at.ends.astype(np.int64), n)
-            found = met_and_tried(jet_blocks(at, rows.x), ends)
+            found = count_met_and_tried(jet_blocks(at, rows.x), ends)
             met, tried = (float(part.mean()) for part in found)
         start, jet = jet_flops(d)
         return Work(met, met * (2 * d + SHAPE_FLOPS["exp2"] + 4) + start + tried * jet)

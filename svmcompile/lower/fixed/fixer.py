@@ -65,7 +65,7 @@ def _alike(view: View, other: View) -> bool:
     return view.base == other.base and np.array_equal(view.slope, other.slope)
 
 
-def _placed(body: list[ir.Node]) -> list[ir.Node]:
+def _sort_by_reading(body: list[ir.Node]) -> list[ir.Node]:
     """Nodes in an order in which each comes after what it reads."""
     placed: list[ir.Node] = []
     waiting = list(body)
@@ -103,7 +103,7 @@ class Fixer:
             if node.out not in names or not self._add(node):
                 self._keep(node)
         outputs = tuple(Output(one.name, self._real(one.value)) for one in self.program.outputs)
-        body = leading_to(_placed(self.body), [output.value for output in outputs])
+        body = leading_to(_sort_by_reading(self.body), [output.value for output in outputs])
         used = {name for node in body for name in ir.table_names(node)}
         tables = {name: table for name, table in self.tables.items() if name in used}
         machine = self.program.replace(body=body, outputs=outputs, tables=tables, number=self.number)

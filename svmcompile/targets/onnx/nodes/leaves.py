@@ -33,7 +33,7 @@ def _(node: ir.LeafSums, values: Values) -> str:
     out = values.by(_constants(node, own, tables), values.names[node.leaf])
     if parts:
         work = _Work(values, node, _folded(values, node))
-        out = work.looped(parts, out) if len(parts) > MOST_UNROLLED else work.unrolled(parts, out)
+        out = work.build_loop(parts, out) if len(parts) > MOST_UNROLLED else work.unrolled(parts, out)
     return values.poisoned(values.names[node.x], values.types[node.x].width, out)
 
 
@@ -120,7 +120,7 @@ class _Work:
             scores = graph.op("Gemm", scores, spread, start)
         return values.put(out, places, scores)
 
-    def looped(self, parts: list[_Part], out: str) -> str:
+    def build_loop(self, parts: list[_Part], out: str) -> str:
         """The same in a loop over the parts that have rows."""
         values, graph = self.values, self.values.graph
         rank = np.full(values.types[self.node.leaf].width, len(parts), np.int64)

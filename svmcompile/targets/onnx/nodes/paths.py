@@ -35,7 +35,7 @@ def _(node: ir.PathSum, values: Values) -> str:
         value, place = walk.step(place)
         met.append(value)
     leaf = values.graph.op("Sub", place, values.index(len(tree.lower)))
-    sums, values_met, levels = walk.weighed(routes, met, leaf)
+    sums, values_met, levels = walk.weigh(routes, met, leaf)
     return poisoned(values, node, values_met, levels, sums)
 
 
@@ -97,7 +97,7 @@ class _Walk:
         filling = np.zeros(len(self.tree.next) - len(table), table.dtype)
         return self.values.graph.constant(np.concatenate([table, filling]))
 
-    def weighed(self, routes: list[list[int]], met: list[str], leaf: str) -> tuple[str, str, int]:
+    def weigh(self, routes: list[list[int]], met: list[str], leaf: str) -> tuple[str, str, int]:
         """bias + weights . values met, by leaf, those values, and how many they are.
 
         Upper values are found by column, lower ones by level.
