@@ -47,6 +47,7 @@ class Choice:
     record: Record
     decision: Decision
     parts: Parts
+    built: Program | None = None  # the winner's, as it was emitted
 
     @property
     def candidate(self) -> Candidate:
@@ -93,9 +94,10 @@ def choose(
         with cluster_workers(task, client) if client else processes(task, work, wishes.jobs) as workers:
             search.run(workers, deadline)
         search.race()
-    records = [search.records[number] for number in sorted(search.records)]
+        records = [search.records[number] for number in sorted(search.records)]
+        decision = decide(records, wishes, len(task.report.X))
+        built = search.stored_program(decision.winner["number"]) if decision.winner else None
     mark_dominated(records, wishes)
-    decision = decide(records, wishes, len(task.report.X))
     for one in records:
         one["model"] = Path(model.name).stem
         fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}")
@@ -119,7 +121,7 @@ def choose(
         if decision.winner
         else no_winner(record, wishes, nearest(records, wishes))
     )
-    return Choice(record, decision, parts)
+    return Choice(record, decision, parts, built)
 
 
 def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -> Program:

@@ -30,7 +30,7 @@ def explore(
         choose(model, rows, each, thorough=True, folder=folder, client=client) for model, rows in subjects
     ]
     record = overlay(choices)
-    page = explore_page(record, *_to_try(choices[0], *subjects[0]))
+    page = explore_page(record, *_to_try(choices[0], subjects[0][1]))
     text = json.dumps(record, indent=1, sort_keys=True) + "\n"
     return record, {"explore.json": text, "explore.html": page}
 
@@ -50,14 +50,13 @@ def overlay(choices: Sequence[Choice]) -> Record:
     return record
 
 
-def _to_try(choice: Choice, model: Opened, rows: Rows) -> tuple[Any, ...]:
+def _to_try(choice: Choice, rows: Rows) -> tuple[Any, ...]:
     """The program to take, its WebAssembly where the tools are there, and rows that tell its ranges."""
-    winner = choice.decision.winner
-    if winner is None or winner["precision"] not in ("f32", "f64"):
+    winner, program = choice.decision.winner, choice.built
+    if winner is None or program is None or winner["precision"] not in ("f32", "f64"):
         return ()
     number, X = winner["precision"], rows.data.X[choice.parts.fit]
     with suppress(SvmCompileError):  # WebAssembly needs tools that may be missing
-        program = choice.program(model, rows)
         module = emit_files(program, "wasm", "explore", number, "portable", X=X)["explore.wasm"]
         return lower(program, number), module, X
     return ()

@@ -25,6 +25,8 @@ from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.timing import race_folders
 from svmcompile.files import write_file
 from svmcompile.flow.emission import Files
+from svmcompile.flow.evaluation import find_program
+from svmcompile.ir.program import Program
 from svmcompile.progress import steps
 
 RACE_SECONDS = 0.3  # of each contender
@@ -106,6 +108,10 @@ class Search:
         candidate = next(one for group in self.groups for one in group if one.number == number)
         what = asdict(candidate) | {"number": 0, "task": self.task.key}
         return self.folder / hashlib.sha256(repr(sorted(what.items())).encode()).hexdigest()[:24]
+
+    def stored_program(self, number: int) -> Program:
+        """The program of a candidate that was built."""
+        return find_program(self._place(number), NAME)[1]
 
     def _to_build(self, group: Group) -> Group:
         """The candidates of a group that are not known yet and may win; the others are noted."""
