@@ -7,21 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
-from svmcompile.commands.options import CompileOptions, WishOptions
+from svmcompile.commands.options import WISHES, CompileOptions, WishOptions
 from svmcompile.data import Data, read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
 from svmcompile.targets.kits import default_profile
-
-WISHES = (
-    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
-    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
-    "energy",
-)  # fmt: skip
 
 
 def wishes_of(options: WishOptions, **more: Any) -> Wishes:
@@ -41,11 +33,9 @@ def read_rows(model: Opened, data: Path, report: Path | None, label: str | None)
 
 
 def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
-    """Options that name what auto, a replay or a picked candidate says; what to add to the report."""
+    """Options that name what auto, a replay or a picked candidate says; the choice, to be reported."""
     if options.replay or options.from_:
         return _recorded(options, model), {}
-    if options.method != "auto":
-        return _without_wishes(options), {}
     for name in ("set_", "tables", "rows", "measure", "profile", "ranges", "given"):
         if getattr(options, name):
             flag = {"set_": "set", "given": "input"}.get(name, name)
@@ -61,18 +51,6 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
     if choice.decision.winner is None:
         raise OptionError(choice.record["sentence"])
     return _named(options, choice.record, choice.decision.winner), {"choice": choice.record}
-
-
-def _without_wishes(options: CompileOptions) -> CompileOptions:
-    """The options, if none of them asks something of auto alone."""
-    usual = CompileOptions(model=options.model, output=options.output)
-    for name in (*WISHES[: WISHES.index("cpu")], "report_data"):
-        if getattr(options, name) != getattr(usual, name):
-            flag = "--" + name.replace("_", "-")
-            raise OptionError(f"{flag} is for --method auto, and the method is {options.method!r}")
-    if options.pick is not None:
-        raise OptionError("--pick needs --from explore.json")
-    return options
 
 
 def _named(options: CompileOptions, record: dict[str, Any], winner: dict[str, Any]) -> CompileOptions:
@@ -124,12 +102,3 @@ def choice_file(record: dict[str, Any]) -> str:
     winner = next(one for one in record["candidates"] if one["number"] == record["winner"])
     slim = {key: record[key] for key in ("format", "sentence", "winner", "models", "settings", "rows")}
     return json.dumps(slim | {"candidates": [winner]}, indent=2, sort_keys=True) + "\n"
-
-
-def hold_out(data: Data, text: str) -> tuple[Data, Data]:
-    """COUNT@SEED: so many rows, drawn with the seed, to fit to, and the others."""
-    count, at, seed = text.partition("@")
-    if not (at and count.isdecimal() and seed.isdecimal()) or not 0 < int(count) <= len(data.X):
-        raise OptionError(f"--rows {text!r} is not COUNT@SEED with a count from 1 to {len(data.X)}")
-    order = np.random.default_rng(int(seed)).permutation(len(data.X))
-    return data.take(order[: int(count)]), data.take(order[int(count) :])

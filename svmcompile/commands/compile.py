@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmcompile import api
 from svmcompile.accelerate.registry import tuned
-from svmcompile.commands.auto import choice_file, hold_out, resolve
 from svmcompile.commands.device_fit import Asked, refuse
-from svmcompile.commands.options import CompileOptions, settings
+from svmcompile.commands.options import WISHES, CompileOptions, settings
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
@@ -29,7 +30,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         options.model, trust_pickle=options.trust_pickle, n_features=options.features,
         most_probable=options.most_probable,
     )  # fmt: skip
-    options, figures = resolve(options, model)
+    options, figures = _resolve(options, model)
     profile = options.profile or ("device" if options.cpu else default_profile(options.kit or ()))
     device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
     chosen = settings(options.set_)
@@ -52,7 +53,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
     name = name_from(options.model.stem) if options.name is None else options.name
     files = api.emit(
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
-        watcher,  X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
+        watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
         held_out=held,
     )  # fmt: skip
@@ -62,6 +63,8 @@ def run(options: CompileOptions) -> dict[str, Any]:
             raise refuse(Asked(model, program, data, options, name), cost, device)
         files = with_cost(files, name, cost)
     if "choice" in figures:
+        from svmcompile.commands.auto import choice_file
+
         files["choice.json"] = choice_file(figures["choice"])
     api.write(files, options.output)
     if options.dump_ir:
@@ -72,6 +75,22 @@ def run(options: CompileOptions) -> dict[str, Any]:
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
 
 
+def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
+    """Options with a method named, and the choice, where one was to be made or repeated."""
+    if options.method == "auto" or options.replay or options.from_:
+        from svmcompile.commands.auto import resolve
+
+        return resolve(options, model)
+    usual = CompileOptions(model=options.model, output=options.output)
+    for name in (*WISHES[: WISHES.index("cpu")], "report_data"):
+        if getattr(options, name) != getattr(usual, name):
+            flag = "--" + name.replace("_", "-")
+            raise OptionError(f"{flag} is for --method auto, and the method is {options.method!r}")
+    if options.pick is not None:
+        raise OptionError("--pick needs --from explore.json")
+    return options, {}
+
+
 def _read(options: CompileOptions, model: Opened) -> tuple[Data | None, Data | None]:
     """Rows to fit to, and rows held out to report on, where they are told apart."""
     if options.data is None:
@@ -80,7 +99,16 @@ def _read(options: CompileOptions, model: Opened) -> tuple[Data | None, Data | N
     data = read_data(
         options.data, label=options.label, n_features=known.n_features, feature_names=known.feature_names
     )
-    return (data, None) if options.rows is None else hold_out(data, options.rows)
+    return (data, None) if options.rows is None else _hold_out(data, options.rows)
+
+
+def _hold_out(data: Data, text: str) -> tuple[Data, Data]:
+    """COUNT@SEED: so many rows, drawn with the seed, to fit to, and the others."""
+    count, at, seed = text.partition("@")
+    if not (at and count.isdecimal() and seed.isdecimal()) or not 0 < int(count) <= len(data.X):
+        raise OptionError(f"--rows {text!r} is not COUNT@SEED with a count from 1 to {len(data.X)}")
+    order = np.random.default_rng(int(seed)).permutation(len(data.X))
+    return data.take(order[: int(count)]), data.take(order[int(count) :])
 
 
 def _ranges(text: str | None, program: Program) -> tuple[Any, Any] | None:
