@@ -136,16 +136,10 @@ def table(page: Path, heading: str) -> list[list[str]]:
 
 
 def test_the_readme_tells_what_was_measured() -> None:
-    """Its two small tables are drawn from those of docs/measured.md."""
-    readme, measured = ROOT / "README.md", ROOT / "docs/measured.md"
-    digits = {
-        (row[0], *row[3:4], *row[5:]) for row in table(measured, "| method | target |") if row[1] != "ONNX"
-    }
-    assert {tuple(row) for row in table(readme, "| method | same labels |")} <= digits
-    titles, *models = table(measured, "| model | our C, us per row |")
-    (_, *peers), *lines = table(readme, "| | scikit-learn |")
-    for at, line in enumerate(lines):  # one row per call, then batches
-        for peer, cell in zip(peers, line[1:], strict=True):
-            ratios = [model[titles.index(peer)] for model in models]
-            ratios = sorted((one.split(" / ")[at] for one in ratios if one != "-"), key=float)
-            assert cell == f"{ratios[0]} to {ratios[-1]}", f"{peer}, {line[0]}"
+    """Its ratios are the least and the largest in the table of docs/measured.md."""
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    titles, *models = table(ROOT / "docs/measured.md", "| model | our C, us per row |")
+    for peer in ("scikit-learn", "skl2onnx in ONNX Runtime", "LIBSVM"):
+        cells = [model[titles.index(peer)].split(" / ") for model in models]
+        ratios = sorted((one for cell in cells for one in cell), key=float)
+        assert re.search(rf"{peer} (takes )?{ratios[0]} to {ratios[-1]} times", text), peer

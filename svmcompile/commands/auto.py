@@ -34,12 +34,16 @@ def read_rows(model: Opened, data: Path, report: Path | None, label: str | None)
 
 def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
     """Options that name what auto, a replay or a picked candidate says; the choice, to be reported."""
-    if options.replay or options.from_:
-        return _recorded(options, model), {}
+    recorded = options.replay or options.from_
+    if options.replay and options.from_:
+        raise OptionError("--replay and --from each name a candidate; leave one of them out")
     for name in ("set_", "tables", "rows", "measure", "profile", "ranges", "given"):
         if getattr(options, name):
             flag = {"set_": "set", "given": "input"}.get(name, name)
-            raise OptionError(f"--{flag} is what --method auto chooses; leave it out, or name a method")
+            chooser = f"{recorded} says" if recorded else "--method auto chooses"
+            raise OptionError(f"--{flag} is what {chooser}; leave it out, or name a method")
+    if recorded:
+        return _recorded(options, model), {}
     if options.cpu is None and default_profile(options.kit or ()) == "device":
         raise OptionError("the kit is for devices; add --cpu, on which --method auto measures")
     if options.data is None:

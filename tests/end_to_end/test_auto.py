@@ -155,6 +155,8 @@ def test_a_replay_wants_the_same_model_and_rows(run, moons, explored, tmp_path):
     skops.io.dump(other, tmp_path / "other.skops")
     done = run("compile", tmp_path / "other.skops", "-o", tmp_path / "out", "--from", explored.record)
     assert done.code == 2 and "another model" in done.err
+    assert "leave one of them out" in run(*words, "--replay", explored.record).err
+    assert "--rows is what" in run(*words, "--rows", "5@0").err
     broken = json.loads(explored.record.read_text())
     del broken["candidates"][0]["options"]
     (tmp_path / "broken.json").write_text(json.dumps(broken))
