@@ -5,7 +5,7 @@
 Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with,
 and some to report on; the rest are held back from everything and tell the agreement that was reached.
 Regret is the time of what auto took over that of the best candidate under the same limit when all of
-them are built. Without SVMCOMPILE_DATA the sets are those that scikit-learn brings or makes.
+them are built, for at most `--every` of time. Without SVMCOMPILE_DATA the sets are those that scikit-learn brings or makes.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ class Case:
         rows = Rows(Data(X[own], y[own]), Data(X[report], y[report]), name, f"{name}, second part")
         return cls(name, open_model(estimator), rows, Data(X[held], y[held]))
 
-    def lines(self, budget: str, methods: str | None, folder: Path) -> Iterator[Line]:
+    def lines(self, budget: str, every_budget: str, methods: str | None, folder: Path) -> Iterator[Line]:
         """What auto takes under each limit."""
-        all_wishes = read_wishes({"budget": "1h", "methods": methods})
+        all_wishes = read_wishes({"budget": every_budget, "methods": methods})
         every = choose(self.model, self.rows, all_wishes, thorough=True, folder=folder / self.name)
         for limit, given in LIMITS.items():
             wishes = read_wishes({**given, "budget": budget, "methods": methods})
@@ -177,6 +177,7 @@ def main() -> None:
     )
     words.add_argument("--sets", nargs="*", help="only these")
     words.add_argument("--budget", default="2m", help="of each search by auto")
+    words.add_argument("--every", default="5m", help="of the search that builds every candidate")
     words.add_argument("--methods", help="only these, with commas between them")
     words.add_argument("-o", "--output", type=Path, default=Path("out/auto"))
     given = words.parse_args()
@@ -184,7 +185,7 @@ def main() -> None:
     for name, read in sets().items():
         if given.sets and name not in given.sets:
             continue
-        for line in Case.of(name, read).lines(given.budget, given.methods, given.output):
+        for line in Case.of(name, read).lines(given.budget, given.every, given.methods, given.output):
             lines.append(line)
             print(f"{line.name}, {line.limit}: {line.taken}", file=sys.stderr, flush=True)
         (given.output / "auto.json").write_text(json.dumps([asdict(one) for one in lines], indent=1))
