@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
@@ -100,7 +101,13 @@ def targets_in(folder: Path, stem: str) -> list[str]:
 
 
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:
-    """The model of one target, ready to predict."""
+    """The model of one target, ready to predict; it knows which features may be missing."""
+    model = _load_target(folder, stem, program, target, n_jobs)
+    object.__setattr__(model, "may_miss", features_filled_in(program))
+    return model
+
+
+def _load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int) -> Any:
     labels, names = program.labels, program.input.feature_names
     if target == "onnx":
         from svmcompile.runtime.onnx import load_onnx

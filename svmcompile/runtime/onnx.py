@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.program import Labels
 
@@ -33,6 +33,7 @@ class OnnxModel:
     labels: Labels | None
     n_features: int
     feature_names: tuple[str, ...]
+    may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
 
     @property
     def precision(self) -> Literal["f32", "f64"]:
@@ -49,31 +50,42 @@ class OnnxModel:
         parts = [self._run(matrix[at : at + BLOCK_ROWS], wanted) for at in starts]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
 
-    def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor."""
+    def predict(self, rows: Any, allow_nan: bool = False) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor; NaN as `BatchModel` has it."""
+        rows = self._rows(rows, allow_nan)
         if "label" not in self.names:
             return self.outputs(rows, "value")["value"].astype(np.float64)
         label = self.outputs(rows, "label")["label"]
         return label.astype(self.labels.dtype) if self.labels else label
 
-    def decision_function(self, rows: Any) -> NDArray[np.float64]:
+    def decision_function(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Scores in the original's shape: [n] for one score, else [n, scores]."""
         use = "a regressor's value comes from predict" if "value" in self.names else "use predict"
-        scores = self._output(rows, "scores", f"decision function; {use}")
+        scores = self._output(rows, allow_nan, "scores", f"decision function; {use}")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+    def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
-        return self._output(rows, "probabilities", "probabilities; use predict or decision_function")
+        return self._output(
+            rows, allow_nan, "probabilities", "probabilities; use predict or decision_function"
+        )
 
-    def score_samples(self, rows: Any) -> NDArray[np.float64]:
+    def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
-        return self._output(rows, "score_samples", "raw scores; only one-class SVMs of scikit-learn do")
+        return self._output(
+            rows, allow_nan, "score_samples", "raw scores; only one-class SVMs of scikit-learn do"
+        )
 
-    def _output(self, rows: Any, name: str, lack: str) -> NDArray[np.float64]:
+    def _output(self, rows: Any, allow_nan: bool, name: str, lack: str) -> NDArray[np.float64]:
         if name not in self.names:
             raise UnsupportedError(f"this model has no {lack}")
-        return self.outputs(rows, name)[name].astype(np.float64)
+        return self.outputs(self._rows(rows, allow_nan), name)[name].astype(np.float64)
+
+    def _rows(self, data: Any, allow_nan: bool) -> NDArray[np.floating[Any]]:
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if not allow_nan:
+            check_complete(rows, self.feature_names, self.may_miss)
+        return rows
 
 
 def load_onnx(
