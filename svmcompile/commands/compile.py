@@ -12,11 +12,12 @@ import numpy as np
 from svmcompile import api
 from svmcompile.accelerate.registry import tuned
 from svmcompile.commands.device_fit import Asked, refuse
-from svmcompile.commands.options import WISHES, CompileOptions, settings
+from svmcompile.commands.options import WISHES, CompileOptions, reading, settings
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
+from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
@@ -26,6 +27,7 @@ from svmcompile.targets.templating import name_from
 
 def run(options: CompileOptions) -> dict[str, Any]:
     """The report of what was written, with the sizes of the files."""
+    check_output_folder(options.output)
     model = api.open_model(
         options.model, trust_pickle=options.trust_pickle, n_features=options.features,
         most_probable=options.most_probable,
@@ -95,10 +97,7 @@ def _read(options: CompileOptions, model: Opened) -> tuple[Data | None, Data | N
     """Rows to fit to, and rows held out to report on, where they are told apart."""
     if options.data is None:
         return None, None
-    known = model.model
-    data = read_data(
-        options.data, label=options.label, n_features=known.n_features, feature_names=known.feature_names
-    )
+    data = read_data(options.data, **reading(options, model.model))
     return (data, None) if options.rows is None else _hold_out(data, options.rows)
 
 
