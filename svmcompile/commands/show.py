@@ -85,6 +85,8 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     if "agreement" in report:
         fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
         table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
+    if fixed := report["details"].get("fixed"):
+        table.add_row("stated error", f"{fixed['error']:.3g} at worst, of decision values")
     worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
     for key, title in worst.items():
         if (error := report.get(f"max_{key}_error")) is not None:
@@ -204,27 +206,58 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
     if options.certificate:
         _certificates(report)
         return
-    right = ("differ", "near ties", "error", "of bound", "accuracy")
+    approximate = report["claim"] == "APPROXIMATE"
+    key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
+    promised = any(one["max_error_over_bound"] is not None for one in report["comparisons"])
+    right = (f"{first}, 95 %", "differ", "near\nties", "error", *(["of\nbound"] if promised else []))
     title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
-    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, "claim", right=right)
-    probabilities = []
+    last = "is the\nprogram" if approximate else "claim"
+    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right)
+    table.padding, table.pad_edge = (0, 1, 0, 0), False  # to fit into 80 columns
+    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": []}
     for one in report["comparisons"]:
         form = f"{one['backend']} {one['precision']}"
-        counts = (str(one[key]) for key in ("labels_differing", "rows_within_rounding"))
-        errors = (_figure(one[key]) for key in ("max_decision_error", "max_error_over_bound"))
-        accuracy = "" if one["accuracy"] is None else f"{one['accuracy']:.4f}"
-        table.add_row(form, *counts, *errors, accuracy, "; ".join(one["broken"]) or "holds")
+        counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
+        errors = [_figure(one["max_decision_error"])]
+        errors += [_figure(one["max_error_over_bound"])] if promised else []
+        fine = "yes" if approximate else "holds"
+        table.add_row(form, _share(one, key), *counts, *errors, "; ".join(one["broken"]) or fine)
+        if one["accuracy"] is not None and options.model is not None:
+            lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
-            probabilities.append(f"{form} {_figure(one['max_probability_error'])}")
+            lines["worst error of probabilities"].append(f"{form} {_figure(one['max_probability_error'])}")
     console.print(table)
-    if probabilities:
-        console.print(f"worst error of probabilities: {', '.join(probabilities)}")
-    if report["accuracy_of_reference"] is not None:
-        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.4f}")
+    for what, figures in lines.items():
+        if figures:
+            console.print(f"{what}: {', '.join(figures)}")
+    _remarks(report)
+
+
+def _share(one: Report, key: str) -> str:
+    """A share of rows in per cent, and the interval that holds that of rows to come."""
+    if one[f"{key}_interval"] is None:
+        return ""
+    low, high = (f"{100 * end:.4g}" for end in one[f"{key}_interval"])
+    return f"{one[key]:.2%} ({low}-{high})"
+
+
+def _remarks(report: Report) -> None:
+    """What stands below the table of `verify`."""
+    if report["stated_error"] is not None:
+        console.print(
+            f"stated error: {report['stated_error']:.3g} at worst; near ties by the error measured here"
+        )
+    if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
+        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
     if report["rows_not_finite"]:
         console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
     for form in report["left_out"]:
         console.print(f"left out: {escape(form)}")
+    _print_notes(report)
+    if "min_agreement" in report:
+        below = ", ".join(report["below"])
+        said = f"not kept by {below}" if below else "kept"
+        console.print(f"at least {report['min_agreement']:.2%} of the labels asked for: {said}")
 
 
 def _certificates(report: Report) -> None:
