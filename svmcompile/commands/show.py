@@ -321,29 +321,55 @@ def demo(result: Report, options: given.DemoOptions) -> None:
 
 
 def bench(result: Report, options: given.BenchOptions) -> None:
-    """Times and ratios; ratios are to ours, called from the same language."""
-    right = ("single", "batch", "x single", "x batch", "differ")
+    """Times and ratios; ratios are to ours, called from the same language with rows of the same kind."""
+    right = ("single", "batch", "x\nsingle", "x\nbatch", "same", "size")
     title = (
         f"{result['name']}: {result['n_support_vectors']:,} support vectors, "
         f"{result['n_features']:,} features, {result['precision']} {result['profile']}\n"
         f"us per row, one row per call and in batches of {result['batch']:,}; "
-        "times as long as ours; labels that differ"
+        "times as long as ours; same answers as the original"
     )
     table = _table(escape(title), "contender", "from", *right, right=right)
     for one in result["contenders"]:
         times = (f"{one[key]:.4g}" for key in ("us_single", "us_batch"))
         ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
-        figures = (*times, *ratios, str(one["labels_differing"]))
+        figures = (
+            *times,
+            *ratios,
+            f"{one['agreement']:.2%}",
+            "" if one["bytes"] is None else size(one["bytes"]),
+        )
         table.add_row(escape(one["name"]), one["via"], *figures, style="bold" * (one["key"] == "ours"))
     console.print(table)
+    _latencies(result)
     for line in _limits(result):
         console.print(line)
     for one in result["left_out"]:
         console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
     _print_notes(result)
     if options.output is not None:
-        paths = (escape(str(options.output / name)) for name in ("bench.json", "bench.svg"))
-        console.print(f"files: {', '.join(paths)}")
+        names = ("bench.json", "bench.svg", "bench.html")
+        console.print(f"files: {', '.join(escape(str(options.output / name)) for name in names)}")
+
+
+def _latencies(result: Report) -> None:
+    """Single calls one by one, and ours from several threads."""
+    right = ("p50", "p95", "p99", "max")
+    table = _table("us of single calls, wall clock", "contender", "from", *right, right=right)
+    for one in result["contenders"]:
+        if one["latency"]:
+            table.add_row(escape(one["name"]), one["via"], *_percentiles(one["latency"]))
+    console.print(table)
+    if len(result["threads"]) > 1:
+        columns = ("threads", "us a row in batches", *right)
+        table = _table("our C from several threads at once, wall clock", *columns, right=columns)
+        for one in result["threads"]:
+            table.add_row(str(one["threads"]), f"{one['us_batch']:.4g}", *_percentiles(one["latency"]))
+        console.print(table)
+
+
+def _percentiles(latency: Report) -> tuple[str, ...]:
+    return tuple(f"{latency[key]:.4g}" for key in ("p50", "p95", "p99", "longest"))
 
 
 def _limits(result: dict[str, Any]) -> list[str]:
