@@ -36,7 +36,7 @@ golden: $(VENV)/.dev
 api-page: $(VENV)/.dev
 	$(BIN)/python -m tests.api_page docs/api.md
 
-# The documentation as a site, in out/site; open out/site/index.html
+# The documentation as a site, in out/site; `python -m http.server -d out/site` shows it with its search
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 

@@ -19,7 +19,6 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Pages link the changes as GitHub shows them; other files of the repository become plain names."""
-    markdown = markdown.replace("](../CHANGES.md)", "](changes.md)").replace(
-        "](../README.md)", "](index.md)"
-    )
+    for page, there in (("CHANGES.md", "changes.md"), ("README.md", "index.md")):
+        markdown = markdown.replace(f"](../{page})", f"]({there})")
     return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", markdown)

@@ -22,9 +22,8 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     pages = {path.stem for path in DOCS.glob("*.md")}
     assert pages <= {path.stem for path in tmp_path.glob("*.html")}
     home = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert (
-        re.findall(r'(?:src|stylesheet" href)="(?:https?:)?//[^"]*', home) == []
-    )  # nothing from elsewhere
+    loaded_from_elsewhere = re.findall(r'(?:src|stylesheet" href)="(?:https?:)?//[^"]*', home)
+    assert loaded_from_elsewhere == []
     assert "exit code" in (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
 
 
