@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.calibration import Band, fixed
+from svmcompile.accelerate.fitting.linear import Linear, fit_linear
 from svmcompile.accelerate.fitting.rows import (
     BLOCK_VALUES,
     FittingRows,
@@ -31,7 +32,7 @@ from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.nodes.decisions import margins
@@ -45,7 +46,6 @@ CHOICES = {
     "multiclass": ("auto", "shared", "pairs"),
 }
 MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
-RIDGE = 1e-3  # of the rows' mean variance
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
 NO_CAP = 100  # depth of the published form, for safety
 # Nanoseconds on a processor with vector instructions, one row per call. The exact sum takes
@@ -101,29 +101,6 @@ def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
             K[at : at + step] = kernel.values(rows[at : at + step], vectors)
             advance(min(step, len(rows) - at))
     return K
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """weights (z - centre) + bias."""
-
-    weights: Array  # [outputs, features]
-    bias: Array  # [outputs]
-    centre: Array  # [features], float32 numbers
-
-    def values(self, z: Array) -> Array:
-        return np.asarray((z - self.centre) @ self.weights.T + self.bias)
-
-
-def fit_linear(z: Array, targets: Array) -> Linear:
-    """The least-squares fit of targets [rows, outputs], slopes kept small."""
-    centre = nearest_float32(z.mean(axis=0))
-    h = z - z.mean(axis=0)
-    gram = h.T @ h
-    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
-    slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), h.T @ (targets - targets.mean(axis=0)))
-    bias = targets.mean(axis=0) + (centre - z.mean(axis=0)) @ slopes
-    return Linear(slopes.T, bias, centre)
 
 
 def calibrate(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
