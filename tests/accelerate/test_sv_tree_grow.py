@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from balanced_reference import balanced_cost, exact_balanced_cost
 
+from svmcompile.accelerate.sv_tree.balanced import Balanced, highest
 from svmcompile.accelerate.sv_tree.grow import Growth, alternating_split, grow
 from svmcompile.accelerate.sv_tree.method import MOST_DOUBLES, kernel_matrix
 from svmcompile.accelerate.sv_tree.split import Split, best_column, best_split, fit_term, possible_cuts
@@ -79,6 +80,47 @@ def test_against_the_exact_balanced_tree(seed: int) -> None:
     assert found is not None
     assert cost(X, rest, column, found, False) <= balanced_cost(X, r, column, 2) + 1e-12
     assert exact_balanced_cost(X, r, 3) <= exact_balanced_cost(X, r, 2) + 1e-12
+
+
+@pytest.mark.parametrize("height", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_balanced_tree_is_the_best_of_all(seed: int, height: int) -> None:
+    """Algorithm 1, written down a second time without cuts or plans."""
+    X, targets = case(seed, rows=8, columns=4)
+    rows = np.arange(8)
+    for own in (np.ones((4, 1)), np.array([[1.0], [-2.0], [0.5], [3.0]])):
+        found = Balanced(X, affine=False, own=own, min_rows=1).plan(rows, targets, height)
+        assert found.cost == pytest.approx(exact_balanced_cost(X * own[:, 0], targets[:, 0], height))
+        growth = Growth(max_depth=height, min_rows=1, affine=False, refit=False, balanced=True, own=own)
+        tree = grow(X, targets, np.zeros(1), growth)
+        assert np.square(tree.values(X) - targets).sum() == pytest.approx(found.cost)
+
+
+def test_balanced_trees_are_searched_as_far_as_that_ends() -> None:
+    assert [highest(400, columns) for columns in (10, 95, 1000, 200_000)] == [5, 3, 2, 1]
+    assert highest(8, 2) == 4  # eight rows cannot be halved more often
+
+
+def test_unscaled_columns_are_split_only_where_that_helps() -> None:
+    X, targets = case(1, rows=40)
+    own, rows = np.full((5, 1), 100.0), np.arange(40)
+    assert best_split(X, rows, 0, targets, False, own=own) is None
+    assert alternating_split(X, rows, 0, targets, np.random.default_rng(0), own) is None
+    small = np.full((5, 1), 0.1)
+    split = best_split(X, rows, 0, targets, False, own=small)
+    every = [
+        sum(
+            float(np.square(targets[side] - 0.1 * X[side][:, [q]]).sum())
+            for side, q in ((X[:, 0] <= t, left), (X[:, 0] > t, right))
+        )
+        for t, left, right in product(np.sort(X[:, 0])[:-1], range(5), range(5))
+    ]
+    assert split is not None
+    right = X[:, 0] > split.threshold
+    left = np.square(targets[~right] - 0.1 * X[~right][:, [split.left]]).sum()
+    assert left + np.square(targets[right] - 0.1 * X[right][:, [split.right]]).sum() == pytest.approx(
+        min(every)
+    )
 
 
 def test_the_root_fits_best() -> None:
