@@ -101,26 +101,20 @@ def test_balanced_trees_are_searched_as_far_as_that_ends() -> None:
     assert highest(8, 2) == 4  # eight rows cannot be halved more often
 
 
-def test_unscaled_columns_are_split_only_where_that_helps() -> None:
+def test_the_split_of_unscaled_columns_is_the_best_of_all() -> None:
     X, targets = case(1, rows=40)
-    own, rows = np.full((5, 1), 100.0), np.arange(40)
-    assert best_split(X, rows, 0, targets, False, own=own) is None
-    assert alternating_split(X, rows, 0, targets, np.random.default_rng(0), own) is None
-    small = np.full((5, 1), 0.1)
-    split = best_split(X, rows, 0, targets, False, own=small)
-    every = [
-        sum(
-            float(np.square(targets[side] - 0.1 * X[side][:, [q]]).sum())
-            for side, q in ((X[:, 0] <= t, left), (X[:, 0] > t, right))
-        )
-        for t, left, right in product(np.sort(X[:, 0])[:-1], range(5), range(5))
-    ]
-    assert split is not None
-    right = X[:, 0] > split.threshold
-    left = np.square(targets[~right] - 0.1 * X[~right][:, [split.left]]).sum()
-    assert left + np.square(targets[right] - 0.1 * X[right][:, [split.right]]).sum() == pytest.approx(
-        min(every)
-    )
+    own, rows = np.array([[0.1], [-0.3], [0.2], [0.5], [-0.1]]), np.arange(40)
+
+    def left_over(t: float, left: int, right: int) -> float:
+        sides = (X[:, 0] <= t, left), (X[:, 0] > t, right)
+        return sum(float(np.square(targets[side] - own[q] * X[side][:, [q]]).sum()) for side, q in sides)
+
+    every = [left_over(*one) for one in product(np.sort(X[:, 0])[:-1], range(5), range(5))]
+    best = best_split(X, rows, 0, targets, False, own=own)
+    found = alternating_split(X, rows, 0, targets, np.random.default_rng(0), own)
+    assert best is not None and found is not None
+    assert left_over(best.threshold, best.left, best.right) == pytest.approx(min(every))
+    assert left_over(found.threshold, found.left, found.right) >= min(every) - 1e-12
 
 
 def test_the_root_fits_best() -> None:

@@ -81,7 +81,7 @@ def alternating_split(
 ) -> Split | None:
     """A split that neither other columns nor another threshold improves; None for equal values.
 
-    With coefficients of their `own` columns may do harm: then None where these do.
+    Columns with coefficients of their `own` keep them.
     """
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")
@@ -103,8 +103,6 @@ def alternating_split(
         if not costs[best] < cost:
             break
         cut, cost = int(cuts[best]), float(costs[best])
-    if own is not None and cost >= np.square(targets).sum():
-        return None
     # The paper's threshold is an element of the column; midway sends the same rows left.
     return Split(float(keys[cut - 1] + keys[cut]) / 2, left, right)
 

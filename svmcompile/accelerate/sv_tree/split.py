@@ -97,7 +97,7 @@ def best_split(
 ) -> Split | None:
     """The best split of rows by their values in a column; None where all values are equal.
 
-    With coefficients of their `own` [columns, outputs] columns may do harm: then None where all do.
+    Columns with coefficients of their `own` [columns, outputs] keep them.
     """
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")[:: _step(rows, K)]
@@ -107,8 +107,6 @@ def best_split(
         return None
     gains, left, right = _best(K, rows[order], targets[order], cuts, affine, ridge, own)
     at = int(np.argmax(gains))
-    if own is not None and gains[at] <= 0:
-        return None
     cut = cuts[at]
     return Split(float(keys[cut - 1] + keys[cut]) / 2, int(left[at]), int(right[at]))
 
