@@ -130,8 +130,8 @@ PAPER = Paper(
                 *_rows("cpsp, vectors anywhere", "cpsp", "cpsp", None),
                 *_rows("cpsp(tr), training rows", "cpsp_tr", "cpsp(tr)", None),
             ),
-            "`reduced-set` stands in for cpsp, with as many vectors as the published tree evaluates per row, "
-            "rounded up as in the paper: moved to where they fit best, or (tr) in the place of data rows.",
+            "`reduced-set` stands in for cpsp, with as many vectors as the published tree evaluates per "
+            "row, rounded up as in the paper: moved to where they fit best, or (tr) in the place of rows.",
         ),
         Grid(
             "table-1-same",
@@ -168,8 +168,8 @@ PAPER = Paper(
             "forms",
             "Forms of the published tree: unscaled columns, and Algorithm 1 beside the greedy tree",
             {name: tuple(_form_cell(name, at) for at in range(5)) for name in SMALL},
-            note="Accuracy, five splits. Algorithm 1 tries every support vector at every node, so it is for "
-            "small sets and few levels; the greedy tree of the same height stands beside it.",
+            note="Accuracy, five splits. Algorithm 1 tries every support vector at every node, so it is "
+            "for small sets and few levels; the greedy tree of the same height stands beside it.",
         ),
         Grid(
             "building",
