@@ -31,6 +31,7 @@ class MetricTreeOptions:
     min_leaf: int = 0  # rows below which nothing is split; 0: 16 for axis splits, else 8
     ridge: float = 0.1  # strength of the ridge correction
     tol: float = 0.0  # judge by |error| <= tol instead of the label; 0 for a regressor: 5 % of the spread
+    max_depth: int = 0  # tests on a way down at most; 0: no limit
     max_leaves: int = 0  # best-first growth stops there; 0: no limit
     max_bytes: int = 0  # the same for the bytes of the tables
     augment: int = 0  # rows made between neighbours, for each row given
@@ -45,7 +46,8 @@ class MetricTreeOptions:
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        least = ("min_leaf", "ridge", "tol", "max_leaves", "max_bytes", "augment", "tau", "reach", "seed")
+        limits = ("min_leaf", "max_depth", "max_leaves", "max_bytes")
+        least = (*limits, "ridge", "tol", "augment", "tau", "reach", "seed")
         shares, infinite = ("target", "confidence"), ("tol", "tau", "reach")
         check_options("metric-tree", self, KNOWN, dict.fromkeys(least, 0), shares=shares, infinite=infinite)
         if self.eps != -1 and not 0 <= self.eps < 1:
