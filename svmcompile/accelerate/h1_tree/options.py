@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
 from svmcompile.accelerate.registry import check_options
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir.kinds import Order
 from svmcompile.model.svm import SVM, LabelRule
 
 PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two classes, before an SVM
+NOISES = (0.0, 0.1)  # tried where none is given
 DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them
 KNOWN = {
     "labels": ("auto", "model", "given"),
-    "end": ("auto", "svm", "label"),
+    "end": ("auto", "svm", "label", "plane"),
     "multiclass": ("vote", "dag"),
     "planes": tuple(DTYPES),
     "scale": ("none", "std", "minmax"),
@@ -57,6 +59,10 @@ class ListOptions:
     planes: str = "f32"  # tables of planes: f32 | f16 | int8
     sample: int = 4000  # rows that directions are made from; thresholds heed all rows
     seed: int = 0
+
+    @property
+    def order(self) -> Order:
+        return "dag" if self.multiclass == "dag" else "all"
 
     def check_lists(self) -> None:
         known = {name: texts for name, texts in KNOWN.items() if hasattr(self, name)}
@@ -104,6 +110,10 @@ class H1TreeOptions(ListOptions):
         self.check_lists()
         if svm.label_rule is LabelRule.NONE:
             raise UnsupportedError("h1-tree: half-spaces answer with a class, and a regressor has none")
+        if self.end == "plane":
+            raise OptionError("h1-tree: end=plane is for training; use end=svm or end=label")
+        if self.noise and self.ends_in_svm:
+            raise OptionError("h1-tree: noise is for lists that stand alone; add end=label")
         if svm.n_sums > 1 and not svm.counts:
             raise UnsupportedError(
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
@@ -123,22 +133,41 @@ class H1TreeOptions(ListOptions):
 class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
+    end: str = "auto"  # label | plane | svm: who takes the rest; auto: rows held out choose (paper: label)
+    noise: float = -1.0  # share of the rows a node answers that may be of the other class; -1: 0 or 0.1
     scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for
-    end: str = "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
-    C: float = 1.0  # of that machine
-    gamma: float = 0.0  # of its kernel; 0: one over the number of features
+    C: float = 1.0  # of the machines at the end, linear or RBF
+    gamma: float = 0.0  # of the RBF machine's kernel; 0: one over the number of features
     svm_rows: int = 20_000  # it is trained on at most so many rows
-    target: float = 0.999  # agreement with it that exits keep
-    confidence: float = 0.8  # with which they do
+    validation: float = 0.0  # share of rows held out for good; 0: they choose, then all rows are trained on
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The ends to choose from."""
+        if self.end != "auto":
+            return (self.end,)
+        return ("label",) if self.paper else ("label", "plane", "svm")
+
+    @property
+    def noises(self) -> tuple[float, ...]:
+        """The noises to choose from."""
+        if self.noise != -1:
+            return (self.noise,)
+        return (0.0,) if self.paper else NOISES
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.ends == ("label",) and len(self.noises) == 1
 
     def check(self) -> None:
-        self.check_lists()
-        if self.end == "auto":
-            raise OptionError("h1-tree: end is svm or label in training")
-        if self.C <= 0 or self.gamma < 0 or self.svm_rows < 10:
-            raise OptionError("h1-tree: C must be above 0, gamma at least 0, svm_rows at least 10")
-
-    def before_svm(self) -> H1TreeOptions:
-        """The options for lists before a machine."""
-        own = {field.name: getattr(self, field.name) for field in fields(ListOptions)}
-        return H1TreeOptions(**own, end="svm", target=self.target, confidence=self.confidence)
+        replace(self, noise=self.noises[0]).check_lists()
+        check_options("h1-tree", self, least={"svm_rows": 10, "gamma": 0})
+        if self.C <= 0:
+            raise OptionError(f"h1-tree: C must be above 0, got {self.C}")
+        if not 0 <= self.validation < 0.9:
+            raise OptionError(f"h1-tree: validation must lie within 0 and 0.9, got {self.validation}")
+        if self.paper and (self.end == "plane" or self.noise > 0):
+            raise OptionError("h1-tree: paper=true has neither end=plane nor noise; leave it out, or them")
+        if self.gamma and "svm" not in self.ends:
+            raise OptionError("h1-tree: gamma is for an RBF machine at the end; use end=svm or end=auto")
