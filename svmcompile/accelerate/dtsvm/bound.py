@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.dtsvm.leaves import Leaf, LeafRule, Task, Theta, sums
+from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, in_blocks
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
@@ -34,8 +35,11 @@ def squared_norms(leaf: Leaf, theta: Theta) -> Array:
     """beta^2 = a' K a of every problem."""
     pairs = len(leaf.weights) == len(leaf.classes) - 1
     weights = pair_weights(leaf.weights, leaf.counts) if pairs else leaf.weights
-    gram = theta.kernel.values(leaf.vectors, leaf.vectors)
-    return np.asarray(np.einsum("ij,jk,ik->i", weights, gram, weights, optimize=True))
+    step = max(1, BLOCK_VALUES // max(1, len(leaf.vectors)))
+    products = in_blocks(
+        lambda rows: theta.kernel.values(rows, leaf.vectors) @ weights.T, leaf.vectors, step
+    )
+    return np.asarray((products * weights.T).sum(axis=0))
 
 
 def slacks(leaf: Leaf, rule: LeafRule, found: Array, y: Indices) -> list[Array]:
