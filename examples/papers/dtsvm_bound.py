@@ -2,7 +2,7 @@
 
     python examples/papers/dtsvm_bound.py shuttle       S, R, R over leaves, T1 and T2 of one set
 
-Both have the same parameters, as in the paper, which does not name them; of several, those that are best for
+Both have the same parameters, as in the paper, which does not name them; of several, those best for
 one SVM on SEARCH_ROWS rows. With several classes the paper takes "the average of the quantities over all
 classifiers": R has for each leaf the mean over the problems it has, R_all the mean over all problems, where
 those a leaf lacks count 0.

@@ -34,16 +34,14 @@ class OnlineSVM:
         self.gram = np.zeros((DEAD, DEAD))
         self.bias, self.gap, self.dropped = 0.0, np.inf, 0
 
-    def train(self, order: NDArray[np.intp]) -> None:
-        """All rows once, in this order, and the finish."""
+    def train(self, order: NDArray[np.intp], epochs: int = 1) -> None:
+        """All rows in this order, once unless more epochs are asked for, and the finish."""
         for sign in (1.0, -1.0):
             for row in order[self.y[order] == sign][:SEEDS]:
                 self.insert(row, *self.look_at(row))
-        begun = set(self.rows.tolist())
-        for row in order:
-            if row not in begun:
-                self.process(row)
-                self.reprocess()
+        for row in np.tile(order, epochs):
+            self.process(row)
+            self.reprocess()
         for _ in range(STEPS_PER_ROW * len(order)):
             if not self.reprocess():
                 break
@@ -54,7 +52,9 @@ class OnlineSVM:
         return values, float(self.y[row] - self.weights @ values)
 
     def process(self, row: int) -> None:
-        """Take a row in if it makes a violating pair with a vector of S."""
+        """Take a row in if it makes a violating pair with a vector of S, and is not there yet."""
+        if ((self.rows == row) & (self.up | self.down)).any():
+            return
         values, gradient = self.look_at(row)
         top, low = self.extremes()
         positive = self.y[row] > 0
@@ -143,12 +143,12 @@ class Machine:
         return np.asarray(kernel.values(rows, self.vectors) @ self.weights + self.bias)
 
 
-def online(X: Array, positive: NDArray[np.bool_], theta: Theta, seed: int = 0) -> Machine:
+def online(X: Array, positive: NDArray[np.bool_], theta: Theta, epochs: int = 1) -> Machine:
     """The machine of one problem; a constant where its rows are of one class."""
     if positive.all() or not positive.any():
         return Machine(X[:0], np.zeros(0), 1.0 if positive.any() else -1.0)
     svm = OnlineSVM(X, np.where(positive, 1.0, -1.0), theta.kernel, theta.C)
-    svm.train(np.random.default_rng(seed).permutation(len(X)))
+    svm.train(np.random.default_rng(0).permutation(len(X)), epochs)
     kept = svm.weights != 0
     return Machine(X[svm.rows[kept]], svm.weights[kept], svm.bias)
 
