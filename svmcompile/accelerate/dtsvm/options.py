@@ -74,7 +74,7 @@ class TrainOptions:
     scale: bool = True  # features to 0..1 before the kernel
     min_leaf: int = 20  # smaller mixed leaves join the leaf beside them
     iterations: int = 0  # of LIBSVM for each problem; 0: 100 times its rows, at least 100,000
-    risk: bool = False  # report the terms of the paper's error bound
+    risk: bool = False  # report the terms of the paper's error bound: R, T1, T2
     seed: int = 0  # of the holdout and of ties between splits
     jobs: int = field(default=0, metadata=HOW)  # processes; 0: joblib's own setting; -1: all cores
     checkpoint: str = field(default="", metadata=HOW)  # folder that keeps finished leaves
