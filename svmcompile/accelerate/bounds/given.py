@@ -93,8 +93,8 @@ def read_given(svm: SVM, data: Data | None, options: AnytimeOptions) -> Given:
     gram, queries = _matrix(svm, data)
     if options.needs_data and not len(queries):
         raise OptionError(
-            f"anytime: ordering {options.ordering} takes other training points into the basis, and its "
-            "cost must be predicted on rows that are not there: give queries after the matrix, or use min-wz"
+            f"anytime: ordering {options.ordering} takes other training points into the basis, so that "
+            "only other rows tell its cost: give queries after the matrix, or use min-wz"
         )
     _check_trained(svm, gram)
     diagonal, least = np.diag(gram), _least_eigenvalue(svm, gram)
