@@ -32,6 +32,8 @@ class AnytimeOptions:
     k_max: int = 0  # values after which the direct sum takes over; 0: chosen
     r_coords: str = "auto"  # coordinates that narrow the bound: a number, all, or auto: chosen
     pivot_tol: float = 1e-4  # a vector so nearly dependent on those before is left out of the basis
+    own: str = "auto"  # precomputed: k(x, x) at most; ask: the caller; auto: a number where it is one
+    shift: float = 0.0  # precomputed: added to k(x, x), for kernels that are not positive semidefinite
     tolerance: float = -1.0  # stop when a value is known so well; -1: when the label is certain
     sample: int = 500  # rows that the cost is predicted on: of the data, else made up between vectors
     tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
@@ -48,6 +50,10 @@ class AnytimeOptions:
                 raise OptionError(f"anytime: {name} {getattr(self, name)} is below {least}")
         if self.r_coords not in ("auto", "all") and not self.r_coords.isdecimal():
             raise OptionError(f"anytime: r_coords {self.r_coords!r} is not a number, all or auto")
+        if self.own not in ("auto", "ask") and not _is_above_zero(self.own):
+            raise OptionError(f"anytime: own {self.own!r} is not a number above 0, ask or auto")
+        if not 0 <= self.shift < math.inf:
+            raise OptionError(f"anytime: shift {self.shift} is not a number that is at least 0")
         if not 0 < self.pivot_tol < 1:
             raise OptionError(f"anytime: pivot_tol {self.pivot_tol} does not lie between 0 and 1")
         if self.tolerance != -1 and not 0 < self.tolerance < math.inf:
@@ -62,6 +68,13 @@ class AnytimeOptions:
         return self.ordering in NEED_DATA
 
 
+def _is_above_zero(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
+
+
 def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
     """An error for models whose bound would not hold, or that have nothing to decide."""
     if options.needs_data and data is None:
@@ -73,6 +86,10 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
     if reason:
         raise UnsupportedError(
             f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
+        )
+    if svm.kernel.kind != "precomputed" and (options.own != "auto" or options.shift):
+        raise OptionError(
+            f"anytime: own and shift are for precomputed kernels; this one is {svm.kernel.kind}"
         )
     refuse_comparisons(svm, "anytime")
     _refuse_tolerance(svm, options)
