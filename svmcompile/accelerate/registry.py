@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 from svmcompile.data import Data
@@ -53,6 +53,7 @@ class Method:
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
     variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
+    fits_with: Mapping[str, Any] = field(default_factory=dict)  # options that make it fit to rows
 
     @property
     def summary(self) -> str:
@@ -85,6 +86,13 @@ def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]
     known = {option.name for option in method(name).option_list}
     tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
     return {**tune, **options}
+
+
+def fits_rows(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether a method with these options is fitted to the rows given, so that they flatter it."""
+    chosen = method(name)
+    fitting = any(options.get(key) == value for key, value in chosen.fits_with.items())
+    return chosen.claim is Claim.APPROXIMATE or fitting
 
 
 def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
