@@ -15,7 +15,8 @@ import numpy as np
 from svmcompile.accelerate.builder import Builder, remarked
 from svmcompile.accelerate.fitting.linear import Linear, boundary_weights, ridge_path
 from svmcompile.accelerate.fitting.rows import kernel_sums, likeness
-from svmcompile.accelerate.registry import Method, check_options
+from svmcompile.accelerate.options import check_options, option
+from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -37,12 +38,19 @@ class LinearOptions:
     It is fitted to the SVM's decision values on the data, whose labels are not used.
     """
 
-    weights: str = "auto"  # of rows: "even", "boundary" (more near the border), or by cross-validation
-    ridge: float = 0.0  # share of the features' mean variance; 0: by cross-validation
-    seed: int = 0  # of the rows taken where there are very many, and of the folds
+    weights: str = option(
+        "auto", "How rows count: all the same, those near the boundary more, or as cross-validation says.",
+        among=("auto", *WEIGHTS),
+    )  # fmt: skip
+    ridge: float = option(
+        0.0,
+        "Ridge penalty as a share of the features' mean variance; 0 means by cross-validation.",
+        least=0,
+    )
+    seed: int = option(0, "Seed of the folds, and of the rows taken where there are very many.", least=0)
 
     def __post_init__(self) -> None:
-        check_options("linear", self, {"weights": ("auto", *WEIGHTS)}, {"ridge": 0, "seed": 0})
+        check_options("linear", self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,8 +101,13 @@ class WishOptions:
         float | None,
         Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
     ] = None
-    report_data: Annotated[
-        Path | None, Option(help="auto: rows to report on  [default: a part of --data]")
+    test: Annotated[
+        Path | None,
+        Option(
+            "--test",
+            "--report-data",
+            help="rows to report on, not to fit to  [default: a part of --data]",
+        ),
     ] = None
 
 
@@ -124,7 +129,8 @@ class CompileOptions(WishOptions):
         Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
     ] = None
     rows: Annotated[
-        str | None, Option(help="fit to COUNT@SEED rows of --data and report on the others")
+        str | None,
+        Option(help="COUNT@SEED: fit to so many rows of --data, report on the others"),
     ] = None
     replay: Annotated[
         Path | None, Option(help="build what a choice.json says, as --method auto wrote it")
@@ -206,6 +212,7 @@ class TrainOptions:
         None
     )
     label: Label = None
+    test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
     cluster: Cluster = None
     as_json: Json = False
 

@@ -14,6 +14,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
+from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
 TARGETS = ("c", "onnx", "wasm")
@@ -31,6 +32,9 @@ def evaluate(
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if program.labels is not None:
+        bounds = interval(report.rows - one.labels_differing, report.rows)
+        figures |= {"agreement_interval": list(bounds), "confidence": CONFIDENCE}
     if one.max_probability_error is not None:
         figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:

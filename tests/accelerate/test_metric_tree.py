@@ -198,7 +198,7 @@ def test_bad_rows_are_refused():
         ({"guard": "on"}, "guard='on' is unknown"),
         ({"dtype": "f64"}, "dtype='f64' is unknown"),
         ({"eps": 1.5}, "eps"),
-        ({"eps": float("nan")}, "eps is not a finite number"),
+        ({"eps": float("nan")}, "eps must be -1 or at least 0 and below 1, got nan"),
         ({"min_leaf": -1}, "min_leaf"),
         ({"max_leaves": "many"}, "not a int"),
         ({"max_depth": -1}, "max_depth must be at least 0"),

@@ -26,7 +26,8 @@ from svmcompile.accelerate.fitting.rows import (
     likeness,
     margin_rule,
 )
-from svmcompile.accelerate.registry import Method, check_options
+from svmcompile.accelerate.options import check_options, option
+from svmcompile.accelerate.registry import Method
 from svmcompile.accelerate.sv_tree.balanced import highest
 from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
 from svmcompile.accelerate.sv_tree.split import Matrix
@@ -41,11 +42,6 @@ from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.progress import steps
 
-CHOICES = {
-    "coef": ("plain", "scale", "affine", "refit"),
-    "linear": ("auto", "on", "off"),
-    "multiclass": ("auto", "shared", "pairs"),
-}
 MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
 DEPTH = 8  # kernel values on a path at most, unless told
@@ -61,39 +57,50 @@ CLEARLY = 2.0  # so many times better is clearly better
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvTreeOptions:
-    """A tree picks, row by row, the few support vectors whose kernel values are computed.
+    """A tree picks, row by row, the few support vectors whose kernel values are computed."""
 
-    `paper` gives the published form: random alternating search, scaled columns, no cap on depth, no
-    linear term, rows of the data alone. Of the other options it heeds `max_depth`, `coef=plain` (columns
-    are not scaled), `balanced`, `fallback`, `fallback_quantile` and `seed`.
-    """
-
-    paper: bool = False
-    max_depth: int = 0  # kernel values on a path at most; 0: 8, with paper=true no limit
-    balanced: bool = False  # the best tree whose nodes halve their rows, for few vectors and levels
-    min_rows: int = 15  # a node with so few rows is not split
-    coef: str = "refit"  # of a node: "plain" (as in the SVM), "scale", "affine", "refit" (all of its path)
-    ridge: float = 0.3  # of "refit"
-    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
-    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
-    purity_stop: bool = True  # a node whose rows all have their label is not split
-    cache: bool = True  # a vector met before on the path is not met again
-    multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
-    fallback: bool = False  # rows the tree is not sure of go through the exact sum
-    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
-    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
-    seed: int = 0
+    paper: bool = option(
+        False, "Build the tree as published: random alternating search, scaled columns, no cap on depth, "
+        "no linear term, data rows alone. Of the other options it heeds max_depth, coef=plain, balanced, "
+        "fallback, fallback_quantile and seed.",
+    )  # fmt: skip
+    max_depth: int = option(
+        0, f"The most kernel values on a path from root to leaf; 0 means {DEPTH}, if paper=true no "
+        "limit.", least=0,
+    )  # fmt: skip
+    balanced: bool = option(
+        False, "The best tree whose nodes halve their rows, for few support vectors and levels."
+    )
+    min_rows: int = option(15, "Do not split a node with this many rows or fewer.", least=1)
+    coef: str = option(
+        "refit", "Coefficients of a node: those of the SVM, scaled, scaled with a constant, or its whole "
+        "path refitted.", among=("plain", "scale", "affine", "refit"),
+    )  # fmt: skip
+    ridge: float = option(0.3, "Strength of the ridge penalty where coef=refit.", least=0)
+    linear: str = option(
+        "auto", "Put a linear term before the tree; auto does unless held-out rows speak against it.",
+        among=("auto", "on", "off"),
+    )  # fmt: skip
+    synthetic_rows: int = option(
+        3000, "How many rows to make up between data rows; a quarter of all rows is held out.", least=0
+    )
+    purity_stop: bool = option(True, "Do not split a node whose rows all have their label already.")
+    cache: bool = option(True, "Reuse kernel values computed earlier on the same path.")
+    multiclass: str = option(
+        "auto", "One tree for all pairs of classes, one for each pair, or whichever costs less.",
+        among=("auto", "shared", "pairs"),
+    )  # fmt: skip
+    fallback: bool = option(False, "Send rows that the tree is not sure of through the exact sum.")
+    fallback_quantile: float = option(
+        0.9, "The share of held-out errors that the fallback has to catch.", least=0, most=1
+    )
+    fallback_depth: int = option(
+        5, "The most kernel values on a path if fallback=true: deeper trees gain little then.", least=1
+    )
+    seed: int = option(0, "Seed of the rows that are made up, and of the search where paper=true.", least=0)
 
     def __post_init__(self) -> None:
-        least = {
-            "max_depth": 0,
-            "min_rows": 1,
-            "fallback_depth": 1,
-            "synthetic_rows": 0,
-            "seed": 0,
-            "ridge": 0,
-        }
-        check_options("sv-tree", self, CHOICES, least, within={"fallback_quantile": (0, 1)})
+        check_options("sv-tree", self)
         if self.coef == "plain" and self.linear == "on":
             raise OptionError(
                 "sv-tree: coef=plain keeps the SVM's own coefficients, which do not fit what a linear term "
