@@ -44,7 +44,7 @@ class LinearOptions:
     )  # fmt: skip
     ridge: float = option(
         0.0,
-        "Ridge penalty as a share of the features' mean variance; 0 means by cross-validation.",
+        "Ridge penalty, a share of the features' mean variance; 0 means by cross-validation.",
         least=0,
     )
     seed: int = option(0, "Seed of the folds, and of the rows taken where there are very many.", least=0)
