@@ -75,7 +75,7 @@ def doc(thing: Any) -> str:
 
 def function(thing: Any) -> str:
     """A function with its signature and docstring."""
-    return f"### {thing.__name__}\n\n```python\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
+    return f"### {thing.__name__}\n\n```python sketch\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
 
 
 def tree_of(thing: Any) -> Any:
@@ -110,7 +110,7 @@ def of_class(thing: Any) -> str:
     """A class: how to make one where users do, its fields and members."""
     lines = [f"### {thing.__name__}\n"]
     if thing is sc.DTSVMClassifier:
-        lines.append(f"```python\n{signature(thing.__init__, thing.__name__)}\n```\n")
+        lines.append(f"```python sketch\n{signature(thing.__init__, thing.__name__)}\n```\n")
     lines.append(f"{inspect.getdoc(thing)}\n")
     rows = [*fields(thing), *members(thing)]
     bare = ", ".join(name for name, text in rows if not text)
