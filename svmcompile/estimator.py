@@ -28,8 +28,8 @@ def _if_given(name: str) -> Callable[[Any], bool]:
 class Compiled(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator that fits an SVM, compiles it, and predicts with the compiled code.
 
-    Cross-validation of it scores what you will run: `cross_val_score(sc.Compiled(SVC(), method="reduced-set"),
-    X, y)`. `estimator` is an SVM, or a pipeline that ends in one; `options` are those of the `method`, as a
+    Cross-validate it to score what you will run: `cross_val_score(sc.Compiled(SVC(), method="reduced-set"), X,
+    y)`. `estimator` is an SVM, or a pipeline that ends in one; `options` are those of the `method`, as a
     dictionary. `fit` takes the rows it is given as those to come, where a method needs some. Then
     `estimator_` is the SVM, `model_` what `build` makes of it, `program_` the program, for `emit`.
     """
@@ -104,7 +104,7 @@ class Compiled(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().score(self._rows(X), y, sample_weight)
 
     def _rows(self, X: Any) -> Any:
-        """Rows by scikit-learn's own checks: features as in `fit`, no NaN that the estimator would refuse."""
+        """Rows by scikit-learn's own checks: features as in `fit`, no NaN that nothing fills in."""
         fills = any(node.fills and getattr(node, "nan", False) for node in self.program_.body)
         return _validated(self, X, accept_sparse="csr", finite="allow-nan" if fills else True)
 

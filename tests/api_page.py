@@ -77,7 +77,7 @@ def doc(thing: Any) -> str:
 
 def function(thing: Any) -> str:
     """A function with its signature and docstring."""
-    return f"### {thing.__name__}\n\n```python sketch\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
+    return f"### {thing.__name__}\n\n```py\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
 
 
 def tree_of(thing: Any) -> Any:
@@ -112,7 +112,7 @@ def of_class(thing: Any) -> str:
     """A class: how to make one where users do, its fields and members."""
     lines = [f"### {thing.__name__}\n"]
     if thing in (sc.Compiled, sc.DTSVMClassifier):
-        lines.append(f"```python sketch\n{signature(thing.__init__, thing.__name__)}\n```\n")
+        lines.append(f"```py\n{signature(thing.__init__, thing.__name__)}\n```\n")
     lines.append(f"{inspect.getdoc(thing)}\n")
     rows = [*fields(thing), *members(thing)]
     bare = ", ".join(name for name, text in rows if not text)

@@ -82,7 +82,7 @@ def test_what_is_gone_is_missed() -> None:
 
 def test_the_architecture_page_tells_what_the_code_says() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    example = re.search(r"```python sketch\n(.*?)```", page, re.DOTALL)
+    example = re.search(r"```py\n(.*?)```", page, re.DOTALL)
     assert example and example[1] in (ROOT / "svmcompile/ir/nodes/forms.py").read_text(encoding="utf-8")
     floors = [
         {*line.split()} for line in page.partition("every import:\n\n")[2].partition("\n\n")[0].splitlines()

@@ -1,8 +1,8 @@
 """The code blocks and commands of README and docs are run, in order, each page in a fresh folder.
 
-A block whose info string ends in `sketch` (as in "```python sketch") is a signature, a fragment or takes
-long, and is not run. A block of `text` is what the block before it prints. Commands that stand in the text
-are run if they take a moment; of all others the options are parsed.
+Blocks of `python` and `sh` are run, those of `c` saved, and built with warnings as errors. A block of
+`output` is what the block before it prints. Sketches are `text`, `py` or `js`: not run, but the options of
+every command are parsed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ from svmcompile.runtime.toolchain import find_compiler
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)( sketch)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^```.*$", re.MULTILINE)
+SAVED = re.compile(r"[Ss]ave (?:this|it) as `(\w+\.c)`")
 COMMAND = re.compile(r"^(?: {4})?(svmcompile [a-z].* -.*?|svmcompile \w+)(?: +#.*)?$", re.MULTILINE)
-RUN = {"c", "python", "sh", "text"}
-SLOW = ("--cluster", "--cpu", "--target wasm", "certified", "h1-tree")
+SKETCHES = {"text", "py", "js"}
+SLOW = ("pip install", 'method="auto"')  # of blocks
+SLOW_COMMANDS = ("--cluster", "--cpu", "--target wasm", "certified", "h1-tree")
 pytestmark = [
     pytest.mark.compile,
     pytest.mark.skipif(os.name != "posix", reason="the commands are for a shell"),
@@ -67,25 +69,31 @@ def run_blocks(page: Path, names: dict[str, Any] | None = None) -> str:
     """Run the blocks of a page; what they print. Python shares `names`, or without them nothing at all."""
     text, printed, last = page.read_text(encoding="utf-8"), "", ""
     for block in BLOCK.finditer(text):
-        language, sketch, code = block.groups()
-        if sketch:
+        language, code = block.groups()
+        if language in SKETCHES or any(word in code for word in SLOW):
             continue
-        assert language in RUN, f"{page.name}: mark a block of {language} as a sketch"
-        if language == "text":
+        if language == "output":
             assert last == code, f"{page.name}: the block before prints {last!r}"
         elif language == "c":
-            Path(re.findall(r"`(\w+\.c)`", text[: block.start()])[-1]).write_text(code)
-        elif language == "python" and names is not None:
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(code, names)
-            last = out.getvalue()
+            nearest = min(SAVED.finditer(text), key=lambda found: abs(found.start() - block.start()))
+            Path(nearest[1]).write_text(code)
         else:
-            shell = [sys.executable, "-c"] if language == "python" else ["sh", "-e", "-c"]
-            done = subprocess.run([*shell, code], capture_output=True, text=True)
-            assert done.returncode == 0, f"{page.name}:\n{code}\n{done.stderr}"
-            last = done.stdout
-        printed += last if language != "text" else ""
+            last = run(language, code, names, page.name)
+            printed += last
     return printed
+
+
+def run(language: str, code: str, names: dict[str, Any] | None, page: str) -> str:
+    """Run one block; what it prints."""
+    assert language in ("python", "sh"), f"{page}: is a block of {language} a sketch?"
+    if language == "python" and names is not None:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(code, names)
+        return out.getvalue()
+    shell = [sys.executable, "-c"] if language == "python" else ["sh", "-e", "-c"]
+    done = subprocess.run([*shell, code], capture_output=True, text=True)
+    assert done.returncode == 0, f"{page}:\n{code}\n{done.stderr}"
+    return done.stdout
 
 
 def test_the_readme_works_in_an_empty_folder(folder: Path) -> None:
@@ -117,7 +125,7 @@ def test_blocks_and_commands_of_the_docs_work(page: Path, names: dict[str, Any])
     run_blocks(page, names)
     for command in COMMAND.findall(FENCE.sub("", BLOCK.sub("", page.read_text(encoding="utf-8")))):
         parse(command)
-        if not any(word in command for word in SLOW):
+        if not any(word in command for word in SLOW_COMMANDS):
             with contextlib.redirect_stdout(io.StringIO()), pytest.raises(SystemExit) as end:
                 app(shlex.split(command)[1:])
             assert not end.value.code, command

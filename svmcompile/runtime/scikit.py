@@ -1,7 +1,7 @@
 """What scikit-learn expects of a fitted estimator, for models that are compiled.
 
-A compiled model is frozen, as in scikit-learn's FrozenEstimator: `fit` leaves it as it is and `clone` gives it
-back. Pickles and copies carry the program it was made of, never code.
+A compiled model is frozen, as in scikit-learn's FrozenEstimator: `fit` leaves it as it is and `clone` gives
+it back. Pickles and copies carry the program it was made of, never code.
 """
 
 from __future__ import annotations
