@@ -5,7 +5,8 @@
 Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with,
 and some to report on; the rest are held back from everything and tell the agreement that was reached.
 Regret is the time of what auto took over that of the best candidate under the same limit when all of
-them are built, for at most `--every` of time. Without SVMCOMPILE_DATA the sets are those that scikit-learn brings or makes.
+them are built, for at most `--every` of time. Without SVMCOMPILE_DATA the sets are those that
+scikit-learn brings or makes.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def made(features: int, classes: int, seed: int) -> Set:
 def stored(name: str) -> Callable[[], Set]:
     def read() -> Set:
         sys.path.insert(0, str(Path(__file__).parent / "papers"))
-        from common import dense, load
+        from common import dense
+        from sets import load
 
         data = load(name)
         parts = [(data["X"], data["y"])] + ([(data["X_test"], data["y_test"])] if "X_test" in data else [])

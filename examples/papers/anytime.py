@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from common import dense, load, table
+from common import dense, table
 from metric_tree import progress
+from sets import load
 from sklearn.svm import SVC
 
 import svmcompile as sc

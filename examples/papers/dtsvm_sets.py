@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import dense, load
+from common import dense
 from numpy.typing import NDArray
+from sets import load
 
 Indices = NDArray[np.intp]
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import OUTPUT, Rows, Split, dense, load, table, trained
+from common import OUTPUT, Rows, Split, dense, table, trained
 from metric_tree import progress
+from sets import load
 
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
