@@ -28,6 +28,7 @@ class AnytimeOptions:
     ordering: str = (
         "min-wz"  # original | sgma | min-wz | min-wzn | mean-lhn | hybrid; the last three need data
     )
+    free: int = 0  # points of the basis that come first and may lie anywhere in space
     block: int = 0  # kernel values between two looks at the bound; 0: chosen by the cost of sample rows
     k_max: int = 0  # values after which the direct sum takes over; 0: chosen
     r_coords: str = "auto"  # coordinates that narrow the bound: a number, all, or auto: chosen
@@ -45,7 +46,7 @@ class AnytimeOptions:
             value = getattr(self, name)
             if value not in known:
                 raise OptionError(f"anytime: unknown {name} {value!r}; known: {', '.join(known)}")
-        for name, least in (("block", 0), ("k_max", 0), ("sample", 1), ("seed", 0)):
+        for name, least in (("free", 0), ("block", 0), ("k_max", 0), ("sample", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise OptionError(f"anytime: {name} {getattr(self, name)} is below {least}")
         if self.r_coords not in ("auto", "all") and not self.r_coords.isdecimal():
@@ -91,6 +92,9 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
         raise OptionError(
             f"anytime: own and shift are for precomputed kernels; this one is {svm.kernel.kind}"
         )
+    if options.free and (svm.counts or svm.kernel.kind == "precomputed"):
+        what = "a precomputed kernel has no space" if not svm.counts else "pairs of classes share no basis"
+        raise OptionError(f"anytime: free is for models with one sum and vectors, and {what}; leave it out")
     refuse_comparisons(svm, "anytime")
     _refuse_tolerance(svm, options)
 
