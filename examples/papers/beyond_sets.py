@@ -19,7 +19,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 TEST_ROWS, TUNED, SEED = 4000, 3000, 0
-COSTS, WIDTHS = (1.0, 10.0, 100.0), (0.25, 0.5, 1.0, 2.0, 8.0, 32.0)  # gammas times one over features and variance
+COSTS, WIDTHS = (
+    (1.0, 10.0, 100.0),
+    (0.25, 0.5, 1.0, 2.0, 8.0, 32.0),
+)  # gammas times one over features and variance
 
 
 @dataclass(frozen=True)
