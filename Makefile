@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement golden api-page clean
+.PHONY: demo test replay race measure-house agreement golden api-page options-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -35,6 +35,9 @@ golden: $(VENV)/.dev
 
 api-page: $(VENV)/.dev
 	$(BIN)/python -m tests.api_page docs/api.md
+
+options-page: $(VENV)/.dev
+	$(BIN)/python -m tests.options_page docs/options.md
 
 clean:
 	rm -rf $(VENV)

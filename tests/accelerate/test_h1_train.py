@@ -108,7 +108,7 @@ def test_an_svm_at_the_end_is_trained_on_all_rows(classes):
     assert program.origin.n_support_vectors == len(machine[-1].support_)
     assert (program.predict(X) == machine.predict(X)).mean() > 0.97
     assert program.cost(X).mean_kernel_evaluations < 0.8 * len(machine[-1].support_)
-    with pytest.raises(sc.OptionError, match="end is svm or label"):
+    with pytest.raises(sc.OptionError, match="known: svm, label"):
         sc.train(X, y, method=METHOD, end="auto")
 
 
