@@ -34,7 +34,7 @@ def test_case_and_dashes_do_not_matter(model: SVC) -> None:
         ({"method": "auto", "X": [[0.0] * 4] * 30, "agrement": 0.9}, "(did you mean 'agreement'?)"),
         (
             {"method": "anytime", "ordering": "minwz"},
-            "ordering='minwz' is unknown (did you mean 'min-wz'?)",
+            "is unknown (did you mean 'min-wz'?)",
         ),
         ({"method": "abacus"}, "unknown method 'abacus'; known: "),
     ],
