@@ -16,8 +16,8 @@ from svmcompile.ir.program import Program
 STEPS = 400  # points of the grid along each side
 
 
-def draw(model: Any, programs: Mapping[str, Program], data: Split, path: Path) -> Path:
-    """One panel for the SVM and one per program; the file's path."""
+def draw(kind: str, model: Any, programs: Mapping[str, Program], data: Split, path: Path) -> Path:
+    """One panel for the machine and one per program; the file's path."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -27,7 +27,7 @@ def draw(model: Any, programs: Mapping[str, Program], data: Split, path: Path) -
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     shape = (STEPS, STEPS)
     panels, axes = pyplot.subplots(1, 1 + len(programs), figsize=(5 * (1 + len(programs)), 5))
-    titles = [f"SVM, {len(model.support_)} support vectors", *programs]
+    titles = [f"{kind}, {len(model.support_)} support vectors", *programs]
     for axis, title, program in zip(axes, titles, (None, *programs.values()), strict=True):
         values = (model if program is None else program).decision_function(grid).reshape(shape)
         if program is not None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.field import derivative
+from svmcompile.accelerate.fitting.linear import boundary_weights
 from svmcompile.accelerate.fitting.rows import FittingRows, fitting_rows, kernel_sums, likeness
 from svmcompile.accelerate.options import check_options, option
 from svmcompile.accelerate.registry import Method
@@ -166,13 +167,6 @@ def feature_fit(gram: Array, targets: Array, intercepts: Array) -> Fit:
     size = float(np.abs(np.diag(gram)).mean())
     ridged = gram + TINY_RIDGE * size * np.eye(len(gram))
     return Fit(_solve(ridged, targets).T, intercepts.copy())
-
-
-def boundary_weights(targets: Array) -> Array:
-    """Row weights that fall with the distance from the boundary of the nearest output."""
-    near = np.abs(targets).min(axis=1)
-    scale = float(np.median(near)) or 1.0
-    return np.asarray(1.0 / (1.0 + np.square(near / scale)))
 
 
 def _solve(matrix: Array, right: Array) -> Array:

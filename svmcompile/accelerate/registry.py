@@ -24,6 +24,7 @@ METHODS: dict[str, str] = {
     "certified": "svmcompile.accelerate.certified",
     "dtsvm": "svmcompile.accelerate.dtsvm.method",
     "h1-tree": "svmcompile.accelerate.h1_tree.method",
+    "linear": "svmcompile.accelerate.linear",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",

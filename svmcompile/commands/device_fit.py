@@ -87,6 +87,8 @@ def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> It
     yield from (Change("reduced-set", precision, {"budget": budget}) for budget in budgets)
     if asked.data is not None and method != "metric-tree":
         yield Change("metric-tree", precision)
+    if asked.data is not None and method != "linear":
+        yield Change("linear", precision)
 
 
 def _room(svm: SVM, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:

@@ -183,7 +183,10 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         return
     table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
     met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
-    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    counts = [f"{details['nesv']:.1f} of {details['tnsv']:,} summed over problems"]
+    if "nesv_stored" in details:  # programs of earlier versions lack it
+        counts += [f"{details['nesv_stored']:.1f} of {details['tnsv_stored']:,} as LIBSVM stores them"]
+    table.add_row("vectors evaluated", f"{met} ({'; '.join(counts)})")
     if "held_out" in details:
         held = details["held_out"]
         proven = f"at least {held['proven_agreement']:.2%} proven"

@@ -209,6 +209,7 @@ def quantise(
     """
     from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
 
+    check_program(program, "quantise")
     number = checked_precision(precision)
     if program.number == number:
         return program
@@ -243,6 +244,15 @@ def _for_device(program: Program, tables: str | None) -> Program:
             "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
         )
     return check(uncentre(program))
+
+
+def check_program(thing: Any, function: str) -> None:
+    """Refuse a model that was not compiled, where a function takes a program."""
+    if not isinstance(thing, Program):
+        raise OptionError(
+            f"{function} takes a program, not {type(thing).__name__}: call sc.compile first, as in "
+            f"sc.{function}(sc.compile(model), ...); sc.build(model) does all the steps at once"
+        )
 
 
 def checked_precision(precision: str) -> Number:

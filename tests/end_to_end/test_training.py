@@ -92,7 +92,7 @@ def test_terms_of_the_bound_on_demand(digits):
     with np.load(digits / "train.npz") as data:
         program = sc.train(data["X"], data["y"], C=10, gamma=1, ceiling=120, max_ceiling=120, risk=True)
     details = program.origin.details
-    assert details["R"] > 0 and details["T1"] == pytest.approx(details["R"] * np.log(700) ** 2)
+    assert details["R"] > 0 and details["T1"] == pytest.approx(details["R"] * np.log10(700) ** 2)
 
 
 @pytest.mark.parametrize(

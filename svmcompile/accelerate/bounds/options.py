@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,13 @@ class AnytimeOptions:
         1e-4, "How independent a vector must be to join the basis: less keeps more, with larger margins.",
         above=0, below=1,
     )  # fmt: skip
+    own: str = option(
+        "auto", "For precomputed kernels: the largest k(x, x), or ask, where the caller gives it; auto "
+        "takes a number where all vectors have the same.", words="a number above 0, ask or auto",
+    )  # fmt: skip
+    shift: float = option(
+        0.0, "For precomputed kernels that are not positive semidefinite: added to k(x, x).", least=0
+    )
     tolerance: float = option(
         -1.0, "Stop when a value is known this well; -1 stops when the label is certain.",
         above=0, special=(-1,),
@@ -58,6 +66,8 @@ class AnytimeOptions:
         check_options("anytime", self)
         if self.r_coords not in ("auto", "all") and not self.r_coords.isdecimal():
             raise OptionError(f"anytime: r_coords {self.r_coords!r} is not a number, all or auto")
+        if self.own not in ("auto", "ask") and not _is_above_zero(self.own):
+            raise OptionError(f"anytime: own {self.own!r} is not a number above 0, ask or auto")
 
     @property
     def by_label(self) -> bool:
@@ -66,6 +76,13 @@ class AnytimeOptions:
     @property
     def needs_data(self) -> bool:
         return self.ordering in NEED_DATA
+
+
+def _is_above_zero(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
@@ -79,6 +96,10 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
     if reason:
         raise UnsupportedError(
             f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
+        )
+    if svm.kernel.kind != "precomputed" and (options.own != "auto" or options.shift):
+        raise OptionError(
+            f"anytime: own and shift are for precomputed kernels; this one is {svm.kernel.kind}"
         )
     refuse_comparisons(svm, "anytime")
     _refuse_tolerance(svm, options)

@@ -81,7 +81,7 @@ class TrainOptions:
         0, "Iterations of LIBSVM for each problem at most; 0 means 100 times its rows, at least 100,000.",
         least=0,
     )  # fmt: skip
-    risk: bool = option(False, "Report the terms of the paper's error bound.")
+    risk: bool = option(False, "Report the terms of the paper's error bound: R, T1, T2.")
     seed: int = option(0, "Seed of the holdout, and of ties between splits.", least=0)
     jobs: int = option(
         0, "Processes to train with; 0 leaves it to joblib, -1 takes all cores.", least=-1, recorded=False

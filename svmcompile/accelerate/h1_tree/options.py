@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
 from svmcompile.accelerate.options import check_options, option
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir.kinds import Order
 from svmcompile.model.svm import SVM, LabelRule
 
 PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two classes, before an SVM
+NOISES = (0.0, 0.1)  # tried where none is given
 DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them
-ENDS = ("svm", "label")
+ENDS = ("svm", "label", "plane")
 
 
 class ShareList:
@@ -77,6 +79,10 @@ class ListOptions:
     )
     seed: int = option(0, "Seed of the rows that are held out, sampled and made up.", least=0)
 
+    @property
+    def order(self) -> Order:
+        return "dag" if self.multiclass == "dag" else "all"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class H1TreeOptions(ListOptions):
@@ -122,6 +128,10 @@ class H1TreeOptions(ListOptions):
         check_options("h1-tree", self)
         if svm.label_rule is LabelRule.NONE:
             raise UnsupportedError("h1-tree: half-spaces answer with a class, and a regressor has none")
+        if self.end == "plane":
+            raise OptionError("h1-tree: end=plane is for training; use end=svm or end=label")
+        if self.noise and self.ends_in_svm:
+            raise OptionError("h1-tree: noise is for lists that stand alone; add end=label")
         if svm.n_sums > 1 and not svm.counts:
             raise UnsupportedError(
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
@@ -137,23 +147,49 @@ class H1TreeOptions(ListOptions):
 class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
+    end: str = option(
+        "auto", "Who answers rows that no half-space answers: a label, a plane or an RBF SVM; auto lets "
+        "held-out rows choose (with paper=true a label).", among=("auto", *ENDS),
+    )  # fmt: skip
+    noise: float = option(
+        -1.0, "Share of the rows a node answers that may be of the other class; -1 tries 0 and 0.1.",
+        least=0, below=0.5, special=(-1,),
+    )  # fmt: skip
     scale: str = option(
         "std", "How features are scaled while directions are looked for.", among=("none", "std", "minmax")
     )
-    end: str = option(
-        "label", "Who answers rows that no half-space answers: a label, or an RBF SVM trained for them.",
-        among=ENDS,
+    C: float = option(1.0, "C of the machine at the end, linear or RBF.", above=0)
+    gamma: float = option(
+        0.0, "Gamma of the RBF machine's kernel; 0 means one over the number of features.", least=0
+    )
+    svm_rows: int = option(20_000, "Rows to train the machine at the end on at most.", least=10)
+    validation: float = option(
+        0.0, "Share of the rows held out for good; 0 lets held-out rows choose, then trains on all rows.",
+        least=0, below=0.9,
     )  # fmt: skip
-    C: float = option(1.0, "C of that SVM.", above=0)
-    gamma: float = option(0.0, "Gamma of its kernel; 0 means one over the number of features.", least=0)
-    svm_rows: int = option(20_000, "Rows to train it on at most.", least=10)
-    target: float = option(0.999, "Agreement with it that exits keep.", above=0, below=1)
-    confidence: float = option(0.8, "Confidence with which they do.", above=0, below=1)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The ends to choose from."""
+        if self.end != "auto":
+            return (self.end,)
+        return ("label",) if self.paper else ("label", "plane", "svm")
+
+    @property
+    def noises(self) -> tuple[float, ...]:
+        """The noises to choose from."""
+        if self.noise != -1:
+            return (self.noise,)
+        return (0.0,) if self.paper else NOISES
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.ends == ("label",) and len(self.noises) == 1
 
     def check(self) -> None:
         check_options("h1-tree", self)
-
-    def before_svm(self) -> H1TreeOptions:
-        """The options for lists before a machine."""
-        own = {field.name: getattr(self, field.name) for field in fields(ListOptions)}
-        return H1TreeOptions(**own, end="svm", target=self.target, confidence=self.confidence)
+        if self.paper and (self.end == "plane" or self.noise > 0):
+            raise OptionError("h1-tree: paper=true has neither end=plane nor noise; leave it out, or them")
+        if self.gamma and "svm" not in self.ends:
+            raise OptionError("h1-tree: gamma is for an RBF machine at the end; use end=svm or end=auto")
