@@ -23,6 +23,10 @@ class OptionError(SvmCompileError):
     """An option or argument has a value that makes no sense."""
 
 
+class MissingValueError(OptionError, ValueError):
+    """A row holds NaN or an infinity; a `ValueError`, as scikit-learn raises."""
+
+
 class CheckError(SvmCompileError):
     """A program is not well formed."""
 

@@ -13,11 +13,12 @@ import numpy as np
 from svmcompile import api
 from svmcompile.accelerate.registry import fits_rows, tuned
 from svmcompile.commands.device_fit import Asked, refuse
-from svmcompile.commands.options import WISHES, CompileOptions, settings
+from svmcompile.commands.options import WISHES, CompileOptions, reading, settings
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
+from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
@@ -30,6 +31,7 @@ ROWS = re.compile(r"(\d+)@(\d+)(?:/(\d+))?")
 
 def run(options: CompileOptions) -> dict[str, Any]:
     """The report of what was written, with the sizes of the files."""
+    check_output_folder(options.output)
     model = api.open_model(
         options.model, trust_pickle=options.trust_pickle, n_features=options.features,
         most_probable=options.most_probable,
@@ -99,13 +101,9 @@ def _read(
     options: CompileOptions, model: Opened, chosen: dict[str, Any]
 ) -> tuple[Data | None, Data | None]:
     """Rows to fit to, and rows held out to report on: those of --test, else a part of those given."""
-    known = model.model
 
     def read(path: Path | None) -> Data | None:
-        if path is None:
-            return None
-        shape: Any = {"n_features": known.n_features, "feature_names": known.feature_names}
-        return read_data(path, label=options.label, **shape)
+        return None if path is None else read_data(path, **reading(options, model.model))
 
     data, test = read(options.data), read(options.test)
     if data is None:

@@ -292,7 +292,13 @@ def _figure(value: float | None) -> str:
 
 
 def predict(report: Report, options: given.PredictOptions) -> None:
-    console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
+    to_stdout = report["output"] == "-"
+    out = Console(stderr=True, highlight=False) if to_stdout else console
+    speed = f"{report['seconds']:.1f} s, {report['rows_per_second']:,.0f} rows a second"
+    where = "standard output" if to_stdout else escape(report["output"])
+    out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
+    if report["unscored"]:
+        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
 
 
 def methods(report: Report, options: given.MethodsOptions) -> None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from svmcompile import api
 from svmcompile.cluster import connected
 from svmcompile.commands.inspect import program_facts
-from svmcompile.commands.options import TrainOptions, settings
+from svmcompile.commands.options import TrainOptions, reading, settings
 from svmcompile.data import Data, read_data, read_partitions
 from svmcompile.errors import OptionError
+from svmcompile.files.atomic import check_output
 from svmcompile.flow.program import some_rows
 from svmcompile.ir.program import Program
 from svmcompile.statistics import CONFIDENCE, interval
@@ -24,11 +25,12 @@ def run(options: TrainOptions) -> dict[str, Any]:
     """Train a program on a data file, or on the files of a folder, and store it; the report."""
     if options.output.suffix != ".svmc":
         raise OptionError(f"{options.output}: a trained program is stored as .svmc; name it so")
+    check_output(options.output)
     chosen: dict[str, Any] = settings(options.set_)
     begin = time.perf_counter()
     with connected(options.cluster) if options.cluster else nullcontext():
         reader = read_partitions if options.data.is_dir() else read_data
-        rows = reader(options.data, label=options.label)
+        rows = reader(options.data, **reading(options))
         program = api.train(rows, rows.y, method=options.method, **chosen)
     report = _report(program, rows) | {"seconds": time.perf_counter() - begin}
     if options.test is not None:

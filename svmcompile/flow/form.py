@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
 
@@ -66,7 +67,7 @@ class Form:
 
             source, header = files[f"{self.name}.c"], files[f"{self.name}.h"]
             found = CModel(self.name, source, header, labels, names, n_jobs)
-        found.form = self
+        found.form, found.may_miss = self, features_filled_in(self.program)
         return found
 
 

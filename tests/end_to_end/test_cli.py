@@ -95,7 +95,7 @@ def test_predict_writes_the_originals_labels(run, iris, compiled, tmp_path):
     with output.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["label"] for row in rows] == iris.model.predict(iris.X).tolist()
-    scores = np.array([[float(row[f"score_{k}"]) for k in range(3)] for row in rows])
+    scores = np.array([[float(row[f"score_{name}"]) for name in iris.model.classes_] for row in rows])
     np.testing.assert_allclose(scores, iris.model.decision_function(iris.X), atol=1e-5)
 
 

@@ -98,8 +98,8 @@ TABLE_2 = Table(
             "{:.2f}", "gamma = 0.005 and C = 1 in place of 0.01 and 10: wide kernels gain more",
         ),
     ),
-    "As published: steps of the bounds in real numbers, queries are the training rows. By default: with the "
-    "margins of float32 code. The paper's Table 2 is an image in the copy at hand; its text has these.",
+    "As published: steps of the bounds in real numbers, queries are the training rows. By default: with "
+    "the margins of float32 code. The paper's Table 2 is an image in the copy at hand; its text has these.",
 )  # fmt: skip
 
 PAPER = Paper(
