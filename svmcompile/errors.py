@@ -65,8 +65,3 @@ def suggestion(given: str, known: Iterable[str]) -> str:
 
 def _plain(name: str) -> str:
     return str(name).lower().replace("_", "-")
-
-
-def install(*extras: str) -> str:
-    """The command that installs extras: svmcompile is installed from its folder, not from an index."""
-    return f"pip install '.[{','.join(extras)}]' in the folder of svmcompile"

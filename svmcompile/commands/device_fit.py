@@ -17,6 +17,7 @@ from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.extras import install
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
@@ -57,7 +58,7 @@ class Asked:
 def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> OptionError:
     """The error that says what is missing, and the first change that helps."""
     lack = " and ".join(shortfalls(cost, wanted))
-    how = "" if cost["measured"] else " (predicted; the extra device measures)"
+    how = "" if cost["measured"] else f" (predicted; to measure, run: {install('device')})"
     start = f"the model needs {lack}{how} on {wanted.cpu.name}"
     tried = []
     changes = list(_changes(asked, cost, wanted))

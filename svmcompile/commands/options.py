@@ -137,7 +137,10 @@ class WishOptions(DataOptions):
         None
     )
     cpu: Annotated[
-        str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
+        str | None,
+        Option(
+            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device"
+        ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
@@ -369,8 +372,9 @@ class BenchOptions(DataOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsOptions:
-    """List the methods with their claims, needs, options and defaults."""
+    """List the methods, or explain one and its options."""
 
+    name: Annotated[str | None, Argument(help="a method to explain  [default: list all]")] = None
     as_json: Json = False
 
 

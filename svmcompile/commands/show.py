@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from svmcompile.commands import options as given
+from svmcompile.commands.methods import text as default_text
 from svmcompile.progress import Advance
 
 Report = dict[str, Any]
@@ -301,20 +302,42 @@ def predict(report: Report, options: given.PredictOptions) -> None:
 
 
 def methods(report: Report, options: given.MethodsOptions) -> None:
-    """The methods, generated from the code."""
-    table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
+    """The methods, or one with its options, generated from the code."""
+    if options.name is not None:
+        _method(report["methods"][0])
+        return
+    table = _table("methods", "name", "claim", "needs data", "options", "what it does")
     for one in report["methods"]:
-        listed = _options(one["options"])
-        if one["trains"]:
-            listed += f"\ntraining: {_options(one['train_options'])}"
-        needs = "yes" if one["needs_data"] else "no"
-        table.add_row(one["name"], one["claim"], needs, one["summary"], listed)
+        needs, count = "yes" if one["needs_data"] else "no", str(len(one["options"]))
+        trains = "; can train on labelled rows" if one["trains"] else ""
+        table.add_row(one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}")
     console.print(table)
+    console.print("svmcompile methods NAME explains a method and its options")
     console.print("auto chooses among them under limits: svmcompile compile --help, docs/auto.md")
 
 
-def _options(found: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
+def _method(one: Report) -> None:
+    """One method, with a line or two for each option; nothing is cut, however narrow the terminal."""
+    console.print(f"[bold]{one['name']}[/bold], claim {one['claim']}", soft_wrap=True)
+    console.print(one["summary"], soft_wrap=True)
+    if one["needs_data"]:
+        console.print("It needs rows like those to come: --data FILE.", soft_wrap=True)
+    _options("options (--set KEY=VALUE)", one["options"])
+    if one["trains"]:
+        _options("options in training (svmcompile train --set KEY=VALUE)", one["train_options"])
+
+
+def _options(title: str, found: list[dict[str, Any]]) -> None:
+    if not found:
+        console.print("It has no options.")
+        return
+    console.print(f"\n[bold]{title}[/bold]")
+    for one in found:
+        value = default_text(one["default"]) or "none"
+        allowed = f"; {one['range']}" if one["range"] else ""
+        head = f"[bold]{one['name']}[/bold]={escape(value)}  ({one['type']}{escape(allowed)})"
+        console.print(f"  {head}", soft_wrap=True)
+        console.print(f"      {escape(one['text'])}", soft_wrap=True)
 
 
 def demo(result: Report, options: given.DemoOptions) -> None:

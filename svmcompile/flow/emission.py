@@ -10,7 +10,7 @@ from typing import Any
 
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
 from svmcompile.flow.evaluation import TARGETS, evaluate
@@ -32,6 +32,7 @@ Files = dict[str, str | bytes]
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
+TABLES = ("f16", *STORAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,10 @@ class Request:
         if name is None:
             name = name_from(program.origin.source.split()[-1].split("(")[0].lower())
         name, number = check_name(name), checked_precision(precision)
-        _choice(profile, PROFILES, "profile")
-        for one in targets:
-            _choice(one, TARGETS, "target")
+        profile = find_name(profile, PROFILES, "profile")
+        targets = tuple(find_name(one, TARGETS, "target") for one in targets)
         if tables is not None:
-            _choice(tables, ("f16", *STORAGES), "table type")
+            tables = find_name(tables, TABLES, "table type")
         return cls(name, targets, number, profile, tables, soft_double)
 
 
@@ -257,14 +257,9 @@ def check_program(thing: Any, function: str) -> None:
 
 def checked_precision(precision: str) -> Number:
     """The precision, if there is such a one."""
-    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
-    return number
-
-
-def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
-    if value not in known:
-        raise OptionError(f"unknown {what} {value!r}; known: {', '.join(known)}")
-    return value
+    number: Any = find_name(precision, (*PRECISIONS, *FIXED), "precision")
+    found: Number = number
+    return found
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError, ReadError
+from svmcompile.extras import install
 from svmcompile.flow.form import form_in
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import Number
@@ -49,7 +50,7 @@ def compare_forms(folder: Path, stem: str, program: Program, model: Opened, X: A
     left_out = []
     for target in targets_in(folder, stem):
         if target == "wasm" and not wasm.has_wasmtime():
-            left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
+            left_out.append(f"wasm (wasmtime runs it; run: {install('wasm')})")
             continue
         runner = load_target(folder, stem, program, target)
         backends.append(Backend(target, program.number or runner.precision, runner))
