@@ -60,7 +60,7 @@ def metric_tree(path: Path) -> Path:
         name: sc.compile(svm(), method="metric-tree", X=rows().X, **options)
         for name, options in made.items()
     }
-    return figure.draw(svm(), programs, rows(), path)
+    return figure.draw("SVM", svm(), programs, rows(), path)
 
 
 def h1_tree(path: Path) -> Path:

@@ -49,6 +49,7 @@ class Asked:
     model: Opened  # whose SVM is missing where only a program was given
     program: Program
     data: Data | None
+    held: Data | None  # rows to report on
     options: CompileOptions
     name: str
 
@@ -86,6 +87,8 @@ def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> It
     yield from (Change("reduced-set", precision, {"budget": budget}) for budget in budgets)
     if asked.data is not None and method != "metric-tree":
         yield Change("metric-tree", precision)
+    if asked.data is not None and method != "linear":
+        yield Change("linear", precision)
 
 
 def _room(svm: SVM, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
@@ -107,13 +110,16 @@ def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] 
             program = api.compile(model, method=change.method, X=X, **change.options)
         files = api.emit(
             program, "c", asked.name, change.precision, "device", X=X, model=model,
-            soft_double=asked.options.soft_double,
+            soft_double=asked.options.soft_double, held_out=asked.held,
         )  # fmt: skip
         cost = device_cost(files, asked.name, wanted.cpu, rows_for(program, X), wanted.picojoules)
     except SvmCompileError:
         return None
     report = json.loads(files[f"{asked.name}.json"])
-    return cost | ({"agreement": report["agreement"]} if "agreement" in report and program.labels else {})
+    if "agreement" not in report or not program.labels:
+        return cost
+    rows = "held-out rows" if asked.held else "rows given"
+    return cost | {"agreement": report["agreement"], "rows_are": rows}
 
 
 def _figures(cost: Mapping[str, Any]) -> str:
@@ -123,5 +129,5 @@ def _figures(cost: Mapping[str, Any]) -> str:
         f"{cost['mean']:,.0f} {cost['unit']} per prediction",
     ]
     if "agreement" in cost:
-        words.append(f"the model's label on {cost['agreement']:.2%} of the data")
+        words.append(f"the model's label on {cost['agreement']:.2%} of the {cost['rows_are']}")
     return ", ".join(words)

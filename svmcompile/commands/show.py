@@ -39,7 +39,12 @@ def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
 
 def _print_notes(report: Report) -> None:
     for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+        _print_note(note)
+
+
+def _print_note(note: str) -> None:
+    """A note, in one line of any length: where lines end is for the terminal to say."""
+    console.print(f"note: {escape(note)}", soft_wrap=True)
 
 
 def size(count: float) -> str:
@@ -82,30 +87,56 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     _leaves(table, report["details"])
     _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
-    if "agreement" in report:
-        fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
-        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
-    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
-    for key, title in worst.items():
-        if (error := report.get(f"max_{key}_error")) is not None:
-            table.add_row(title, f"{error:.3g}")
-    if both := report.get("accuracy"):
-        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
+    _agreement(table, report)
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
         table.add_row(escape(str(options.output / name)), size(count))
     console.print(table)
     _print_notes(report)
-    if report.get("fitted_to_these_rows"):
-        console.print("note: `svmcompile verify` with other rows tells how it does on those")
+    if told := _fitted(report):
+        _print_note(told)
+
+
+def _agreement(table: Table, report: Report) -> None:
+    """How it does on rows it was not fitted to."""
+    if "agreement" not in report:
+        return
+    if report["fitted_to_these_rows"]:
+        table.add_row("same label", "not measured on held-out rows")
+        return
+    rows = f"{report['rows']:,}{' held-out' if 'fitted' in report else ''} rows"
+    if report["n_classes"]:
+        told = f"{report['agreement']:.2%} of {rows}"
+        if report["claim"] == "APPROXIMATE":
+            low, high = report["agreement_interval"]
+            told += f"; of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+        table.add_row("same label", told)
+    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
+    for key, title in worst.items():
+        if (error := report.get(f"max_{key}_error")) is not None:
+            table.add_row(title, f"{error:.3g} on {rows}")
+    if both := report.get("accuracy"):
+        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f}) on {rows}")
+
+
+def _fitted(report: Report) -> str:
+    """The footnote on the rows it was fitted to, which flatter it."""
+    few = report.get("fitted_to_these_rows", False)
+    known = report if few else report.get("fitted")
+    if known is None:
+        return ""
+    same = f"errors reach {known['max_decision_error']:.3g}"
+    if report["n_classes"]:
+        same = f"{known['agreement']:.2%} keep their label"
+    more = "; these are too few to hold any out: measure it on others with --test FILE" if few else ""
+    return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
 
 
 def _choice(record: Report) -> None:
     """The sentence that says what to take."""
-    console.print(escape(record["sentence"]))
-    for note in record["notes"]:
-        console.print(f"note: {escape(note)}")
+    console.print(escape(record["sentence"]), soft_wrap=True)
+    _print_notes(record)
 
 
 def explore(report: Report, options: given.ExploreOptions) -> None:
@@ -151,19 +182,21 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         return
     table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
     met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
-    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    counts = [f"{details['nesv']:.1f} of {details['tnsv']:,} summed over problems"]
+    if "nesv_stored" in details:  # programs of earlier versions lack it
+        counts += [f"{details['nesv_stored']:.1f} of {details['tnsv_stored']:,} as LIBSVM stores them"]
+    table.add_row("vectors evaluated", f"{met} ({'; '.join(counts)})")
     if "held_out" in details:
         held = details["held_out"]
         proven = f"at least {held['proven_agreement']:.2%} proven"
-        table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
+        table.add_row("agreed when chosen", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
 def train(report: Report, options: given.TrainOptions) -> None:
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
     table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
-    rows = f"{report['accuracy_rows']:,} rows it was fitted to"
-    table.add_row("accuracy", f"{report['accuracy']:.4f} of {rows}")
+    table.add_row("accuracy", _accuracy(report))
     for key, value in details.items():
         if isinstance(value, (bool, int, float, str)):
             table.add_row(key.replace("_", " "), f"{value:.5g}" if isinstance(value, float) else str(value))
@@ -174,7 +207,20 @@ def train(report: Report, options: given.TrainOptions) -> None:
     table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
     _print_notes(report)
+    known = report.get("fitted", report)
+    _print_note(
+        f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
+    )
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
+
+
+def _accuracy(report: Report) -> str:
+    """Of a program trained on labels: how it does on rows it was not trained on."""
+    if report["fitted_to_these_rows"]:
+        return "not measured on held-out rows; add --test FILE"
+    low, high = report["accuracy_interval"]
+    sure = f"of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+    return f"{report['accuracy']:.2%} of {report['accuracy_rows']:,} held-out rows; {sure}"
 
 
 def inspect(report: Report, options: given.InspectOptions) -> None:
@@ -245,7 +291,13 @@ def _figure(value: float | None) -> str:
 
 
 def predict(report: Report, options: given.PredictOptions) -> None:
-    console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
+    to_stdout = report["output"] == "-"
+    out = Console(stderr=True, highlight=False) if to_stdout else console
+    speed = f"{report['seconds']:.1f} s, {report['rows_per_second']:,.0f} rows a second"
+    where = "standard output" if to_stdout else escape(report["output"])
+    out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
+    if report["unscored"]:
+        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
 
 
 def methods(report: Report, options: given.MethodsOptions) -> None:

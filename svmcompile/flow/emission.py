@@ -14,7 +14,7 @@ from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
 from svmcompile.flow.evaluation import TARGETS, evaluate
-from svmcompile.flow.program import Opened, Watcher
+from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Code, Program
@@ -88,16 +88,30 @@ def emit_files(
         ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
         number=request.number, profile=request.profile, tables=request.tables,
     )  # fmt: skip
-    if model is not None and X is not None:
-        test = (X, y) if held_out is None else (held_out.X, held_out.y)
-        report |= evaluate(ready, emitted.meaning, request.number, model, *test)
-        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
-        # Rows that a program was fitted to flatter it.
-        report["fitted_to_these_rows"] = held_out is None and fitted.claim is Claim.APPROXIMATE
+    fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
+    if model is not None and (X is not None or held_out is not None):
+        rows = None if X is None else Data(X, y)
+        report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files
+
+
+def _figures(
+    program: Program, meaning: Program, number: Number, model: Opened, data: Data | None,
+    held_out: Data | None, claim: Claim,
+) -> dict[str, Any]:  # fmt: skip
+    """How the code does on rows held out, else on the data, which flatter a program fitted to them."""
+    test, fitted = held_out or data, claim is Claim.APPROXIMATE
+    assert test
+    figures = evaluate(program, meaning, number, model, test.X, test.y)
+    figures["fitted_to_these_rows"] = held_out is None and fitted
+    if held_out is not None and data is not None and fitted:
+        known = some_rows(data)
+        on_known = evaluate(program, meaning, number, model, known.X, known.y)
+        figures["fitted"] = {key: on_known[key] for key in ("rows", "agreement", "max_decision_error")}
+    return figures
 
 
 def prepare(
@@ -195,6 +209,7 @@ def quantise(
     """
     from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
 
+    check_program(program, "quantise")
     number = checked_precision(precision)
     if program.number == number:
         return program
@@ -229,6 +244,15 @@ def _for_device(program: Program, tables: str | None) -> Program:
             "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
         )
     return check(uncentre(program))
+
+
+def check_program(thing: Any, function: str) -> None:
+    """Refuse a model that was not compiled, where a function takes a program."""
+    if not isinstance(thing, Program):
+        raise OptionError(
+            f"{function} takes a program, not {type(thing).__name__}: call sc.compile first, as in "
+            f"sc.{function}(sc.compile(model), ...); sc.build(model) does all the steps at once"
+        )
 
 
 def checked_precision(precision: str) -> Number:

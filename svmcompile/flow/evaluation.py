@@ -9,11 +9,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError, ReadError
+from svmcompile.flow.form import form_in
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
+from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
 TARGETS = ("c", "onnx", "wasm")
@@ -31,6 +33,9 @@ def evaluate(
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if program.labels is not None:
+        bounds = interval(report.rows - one.labels_differing, report.rows)
+        figures |= {"agreement_interval": list(bounds), "confidence": CONFIDENCE}
     if one.max_probability_error is not None:
         figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:
@@ -101,15 +106,9 @@ def targets_in(folder: Path, stem: str) -> list[str]:
 
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:
     """The model of one target, ready to predict."""
-    labels, names = program.labels, program.input.feature_names
-    if target == "onnx":
-        from svmcompile.runtime.onnx import load_onnx
-
-        return load_onnx(folder / f"{stem}.onnx", labels, program.n_features, names)
-    if target == "wasm":
-        from svmcompile.runtime.wasm import WasmModel
-
-        return WasmModel(folder / f"{stem}.wasm", labels, names)
-    from svmcompile.runtime.c import CModel
-
-    return CModel(stem, *read_c(folder, stem), labels, names, n_jobs)
+    if target == "c":
+        source, header = read_c(folder, stem)
+        files: dict[str, Any] = {f"{stem}.c": source, f"{stem}.h": header}
+    else:
+        files = {f"{stem}.{target}": read_file(folder / f"{stem}.{target}")}
+    return form_in(folder, stem, target, program).model(files, n_jobs)

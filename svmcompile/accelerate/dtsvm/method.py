@@ -14,19 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.dtsvm.bound import leaf_risk, slacks, squared_norms, terms
 from svmcompile.accelerate.dtsvm.leaves import Leaf
 from svmcompile.accelerate.dtsvm.options import Numbers, ReuseOptions, TrainOptions
 from svmcompile.accelerate.dtsvm.program import Decomposition, assembled, label_node, leaf_nodes, tables_of
 from svmcompile.accelerate.dtsvm.reuse import Choice, Cut, Given, Trainer, choose
-from svmcompile.accelerate.dtsvm.training import (
-    NEEDS_GAMMA,
-    Trained,
-    leaf_risk,
-    slacks,
-    squared_norms,
-    terms,
-    train_classifier,
-)
+from svmcompile.accelerate.dtsvm.training import NEEDS_GAMMA, Trained, train_classifier
 from svmcompile.accelerate.fitting.rows import finite_rows, spread
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
@@ -56,8 +49,8 @@ def train(data: Data, options: TrainOptions) -> Program:
     sha256 = digest({"X": X, "y": y, "classes": labels.values, "options": sorted(recorded.items())})
     details = details_of(trained, X)
     if options.risk:
-        R, n_rows = sum(leaf.risk for leaf in model.leaves), sum(leaf.size for leaf in model.leaves)
-        details |= terms(R, model.tree.n_leaves, n_rows, X.shape[1])
+        n_rows = sum(leaf.size for leaf in model.leaves)
+        details |= terms(model.leaves, model.rule, len(labels), n_rows, X.shape[1])
     notes = _unconverged(model.leaves)
     if model.tree.n_leaves == 1:
         notes = (*notes, "the tree has one leaf: the program is one SVM over all rows")
@@ -124,10 +117,13 @@ def _reused(given: Given, options: ReuseOptions) -> Program:
 def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:
     """Sizes, and the terms of the paper's error bound beside those of the given SVM."""
     model, (n_rows, n_features) = cut.model, given.X.shape
-    R = float(sum(leaf_risk(leaf, task) for leaf, task in zip(model.leaves, cut.tasks, strict=True)))
-    bound: dict[str, Any] = terms(R, model.tree.n_leaves, n_rows, n_features)
+    judged = [
+        replace(leaf, risk=leaf_risk(leaf, task))
+        for leaf, task in zip(model.leaves, cut.tasks, strict=True)
+    ]
+    bound: dict[str, Any] = terms(judged, model.rule, given.n_classes, n_rows, n_features)
     whole = _risk_of_given(given, y)
-    bound["R_over_S"] = R / whole if whole else None
+    bound["R_over_S"] = bound["R"] / whole if whole else None
     tables = tables_of(model.tree, model.leaves)
     size = sum(4 * t.size if t.dtype == np.float64 else t.nbytes for t in tables.values())
     pure = np.array([leaf.is_pure for leaf in model.leaves])[model.tree.leaves(given.X)]

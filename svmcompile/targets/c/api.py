@@ -174,9 +174,15 @@ def body(
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
     for node in needed(program, goal, set(buffer)):
-        arguments = ", ".join(buffer[name] for name in _eager(node))
+        if node.widens and takes_kernel(
+            program
+        ):  # what the caller is asked for is widened where it is used
+            buffer[node.out] = row_argument(program)
+            continue
+        read = [buffer[name] for name in _eager(node)]
         if lazy_operands(node):  # what is computed when needed starts from the row
-            arguments = ", ".join([buffer[program.input.name], arguments])
+            read.insert(0, buffer[program.input.name])
+        arguments = ", ".join(dict.fromkeys(read) if takes_kernel(program) else read)
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
             calls.append(f"return {function}({arguments})")

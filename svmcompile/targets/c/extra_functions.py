@@ -111,6 +111,12 @@ def points(program: Program) -> list[int]:
     return sorted({int(point) for table in tables for point in table.ravel()})
 
 
+def asks_itself(program: Program) -> bool:
+    """Whether the caller is asked for the kernel of a query with itself."""
+    given: list[Any] = [node for node in program.body if getattr(node, "shape", "") == "given"]
+    return any(getattr(node, "reach", 1.0) == 0 for node in given)
+
+
 def kernel_functions(program: Program, types: Types, name: str) -> list[Function]:
     """What the header declares for callers with a kernel of their own."""
     query, found = "a query that only the caller's kernel knows", []

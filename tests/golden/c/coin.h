@@ -30,6 +30,9 @@ enum {
 /** The classes, in the original's order. */
 extern const int32_t coin_labels[2];
 
+/** The label at an index as text; "" for an index out of range. */
+const char *coin_label_name(int index);
+
 /** Index into coin_labels for one row of 3 features. */
 int coin_predict(const double x[3]);
 

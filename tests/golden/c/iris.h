@@ -36,6 +36,9 @@ enum {
 /** The classes, in the original's order. */
 extern const char *const iris_labels[3];
 
+/** The label at an index as text; "" for an index out of range. */
+const char *iris_label_name(int index);
+
 /** Index into iris_labels for one row of 4 features. */
 int iris_predict(const float x[4]);
 
