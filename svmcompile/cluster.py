@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data import PredictionWriter, iter_data
 from svmcompile.errors import OptionError, ToolchainError
+from svmcompile.extras import install
 from svmcompile.flow.evaluation import find_program, read_c
 from svmcompile.flow.scoring import Scored, Scoring, score, score_names
 from svmcompile.ir.interpret import features_filled_in
@@ -43,7 +44,7 @@ def _client(where: str) -> Iterator[Any]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise ToolchainError("a cluster needs Dask; run: pip install svmcompile[dask]") from None
+        raise ToolchainError(f"a cluster needs Dask; run: {install('dask')}") from None
     if not where.startswith(LOCAL):
         try:
             client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from c_cost import c_costs
-from common import dense, load, split, table
+from common import dense, split, table
 from metric_tree import progress
+from sets import load
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler

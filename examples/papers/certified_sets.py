@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import dense, load, split
+from common import dense, split
+from sets import load
 from sklearn.preprocessing import StandardScaler
 
 HELD = 4000

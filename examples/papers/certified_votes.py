@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from anytime_attack import CHUNK, border, ordinary
 from c_cost import c_costs
-from common import dense, load, scaled, split, table
+from common import dense, scaled, split, table
 from metric_tree import progress
+from sets import load
 from sklearn.datasets import load_digits
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC

@@ -1,14 +1,10 @@
 """Sets and models for the papers' tables: real data, split and scaled as the papers had it.
 
-The folder that SVMCOMPILE_DATA names holds `load.py` with `load(name)`, which
-gives X, y and, where a set has them, X_test and y_test. Trained models are
-kept under out/papers.
+sets.py reads them from the folder that SVMCOMPILE_DATA names. Trained models are kept under out/papers.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +14,7 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from sets import load
 from sklearn.svm import SVC
 
 OUTPUT = Path("out/papers")
@@ -32,25 +29,6 @@ class Split:
     y: NDArray[Any]
     X_test: Rows
     y_test: NDArray[Any]
-
-
-def loader() -> Any:
-    """The module that reads the sets."""
-    folder = os.environ.get("SVMCOMPILE_DATA")
-    if not folder:
-        raise SystemExit("set SVMCOMPILE_DATA to a folder of data sets with load.py")
-    spec = importlib.util.spec_from_file_location("papers_load", Path(folder) / "load.py")
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{folder}: holds no load.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def load(name: str) -> dict[str, Any]:
-    """A set by its name."""
-    found: dict[str, Any] = loader().load(name)
-    return found
 
 
 def dense(rows: Any) -> Rows:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import OUTPUT, Rows, Split, dense, load, scaled, table, trained
+from common import OUTPUT, Rows, Split, dense, scaled, table, trained
 from metric_tree import progress, speed_gain
+from sets import load
 
 import svmcompile as sc
 from svmcompile.ir.program import Program

@@ -1,10 +1,9 @@
 """The eleven IDA benchmark sets with their splits, and an SVM tuned for each.
 
-The folder that SVMCOMPILE_DATA names holds `load.py`, whose `load("ida_banana")` gives X, y and the
-official splits as train_idx and test_idx. Where fewer splits are at hand than asked for, random ones of
-the same sizes make up the number. C and gamma are found by cross-validation on the first split
-and kept under out/papers; among settings that do equally well, the one is taken whose number of
-support vectors is nearest to that in Table 1 of "The support vector tree".
+A set such as `ida_banana` holds X, y and the official splits as train_idx and test_idx. Where fewer
+splits are at hand than asked for, random ones of the same sizes make up the number. C and gamma are found
+by cross-validation on the first split and kept under out/papers; among settings that do equally well, the
+one is taken whose number of support vectors is nearest to that in Table 1 of "The support vector tree".
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import loader
+from sets import load
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -49,10 +48,10 @@ class Split:
 
 def splits(name: str, count: int) -> Iterator[Split]:
     """The official splits of a set, then random ones of the same sizes."""
-    module = loader()
-    data = module.load(f"ida_{name}")
-    official = min(count, len(data["train_idx"]))
-    more_train, more_test = module.ida_resample(data, count - official, seed=1)
+    data = load(f"ida_{name}")
+    official, size = min(count, len(data["train_idx"])), data["train_idx"].shape[1]
+    orders = np.argsort(np.random.RandomState(1).rand(count - official, len(data["y"])), axis=1)
+    more_train, more_test = orders[:, :size], orders[:, size:]
     train = [*data["train_idx"][:official], *more_train]
     test = [*data["test_idx"][:official], *more_test]
     for at in range(count):

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import OptionError
-from svmcompile.verification.statistics import lower_bound as lower_bound
-from svmcompile.verification.statistics import upper_bound as upper_bound
+from svmcompile.statistics import lower_bound, upper_bound
 
 TESTS = 3
 REPORT, CHOOSE = 0.4, 0.2  # shares of the rows
@@ -92,5 +91,5 @@ def check_rows(rows: int, report_rows: int, agreement: float | None, confidence:
             f"an agreement of {agreement:g} at {confidence:.0%} confidence takes {needed:,} rows that build"
             f" and choose nothing, without a single difference; {where} has {rows:,} rows, of which "
             f"{report_rows:,} can be held back. Give {math.ceil(needed / MOST_REPORT):,} rows or more, or "
-            "rows to report on with --report-data, or ask for --same-labels, which needs none"
+            "rows to report on with --test, or ask for --same-labels, which needs none"
         )

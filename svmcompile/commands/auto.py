@@ -46,7 +46,7 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
         raise OptionError("--method auto needs rows like those to come; add --data FILE")
     target = "onnx" if set(options.target or ()) == {"onnx"} else "c"
     wishes = wishes_of(options, targets=target, precision=options.precision)
-    rows = read_rows(model, options.data, options.report_data, options)
+    rows = read_rows(model, options.data, options.test, options)
     choice = choose(model, rows, wishes)
     if choice.decision.winner is None:
         raise OptionError(choice.record["sentence"])
@@ -57,11 +57,12 @@ def _named(options: CompileOptions, record: dict[str, Any], winner: dict[str, An
     """The options that build a candidate."""
     one = from_record(winner)
     rows = record["rows"]
+    reported = "" if rows["report_file"] else f"/{rows['report']}"
     return replace(
         options, method=one.method, set_=[f"{key}={value}" for key, value in one.options.items()],
         precision=one.precision, tables=one.tables, profile=one.profile, soft_double=one.soft_double,
-        target=options.target or [one.target], rows=f"{rows['fit']}@{record['settings']['seed']}",
-        replay=None, from_=None,
+        target=options.target or [one.target],
+        rows=f"{rows['fit']}@{record['settings']['seed']}{reported}", replay=None, from_=None,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def run(options: ExploreOptions) -> dict[str, Any]:
     subjects = []
     for path in (options.model, *(options.others or ())):
         model = api.open_model(path, trust_pickle=options.trust_pickle, n_features=options.features)
-        subjects.append((model, read_rows(model, options.data, options.report_data, options)))
+        subjects.append((model, read_rows(model, options.data, options.test, options)))
     with _cluster(options.cluster) as client:
         record, files = explore(subjects, wishes, options.checkpoint, client)
     api.write(files, options.output)

@@ -137,7 +137,10 @@ class WishOptions(DataOptions):
         None
     )
     cpu: Annotated[
-        str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
+        str | None,
+        Option(
+            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device"
+        ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
@@ -145,8 +148,13 @@ class WishOptions(DataOptions):
         float | None,
         Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
     ] = None
-    report_data: Annotated[
-        Path | None, Option(help="auto: rows to report on  [default: a part of --data]")
+    test: Annotated[
+        Path | None,
+        Option(
+            "--test",
+            "--report-data",
+            help="rows to report on, not to fit to  [default: a part of --data]",
+        ),
     ] = None
 
 
@@ -167,7 +175,8 @@ class CompileOptions(WishOptions):
         Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
     ] = None
     rows: Annotated[
-        str | None, Option(help="fit to COUNT@SEED rows of --data and report on the others")
+        str | None,
+        Option(help="COUNT@SEED: fit to so many rows of --data, report on the others"),
     ] = None
     replay: Annotated[
         Path | None, Option(help="build what a choice.json says, as --method auto wrote it")
@@ -247,6 +256,7 @@ class TrainOptions(DataOptions):
     set_: Annotated[list[str] | None, Option("--set", help="a training option, KEY=VALUE (repeatable)")] = (
         None
     )
+    test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
     cluster: Cluster = None
     as_json: Json = False
 
@@ -362,8 +372,9 @@ class BenchOptions(DataOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsOptions:
-    """List the methods with their claims, needs, options and defaults."""
+    """List the methods, or explain one and its options."""
 
+    name: Annotated[str | None, Argument(help="a method to explain  [default: list all]")] = None
     as_json: Json = False
 
 

@@ -11,11 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from svmcompile.commands import options as given
+from svmcompile.commands.methods import text as default_text
 from svmcompile.commands.show_runs import bench as bench
 from svmcompile.commands.show_runs import predict as predict
 from svmcompile.commands.show_runs import verify as verify
 from svmcompile.commands.tables import Report, console, size
 from svmcompile.commands.tables import figure as _figure
+from svmcompile.commands.tables import print_note as _print_note
 from svmcompile.commands.tables import print_notes as _print_notes
 from svmcompile.commands.tables import titled as _table
 from svmcompile.progress import Advance
@@ -65,32 +67,58 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     _leaves(table, report["details"])
     _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
-    if "agreement" in report:
-        fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
-        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
+    _agreement(table, report)
     if fixed := report["details"].get("fixed"):
         table.add_row("stated error", f"{fixed['error']:.3g} at worst, of decision values")
-    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
-    for key, title in worst.items():
-        if (error := report.get(f"max_{key}_error")) is not None:
-            table.add_row(title, f"{error:.3g}")
-    if both := report.get("accuracy"):
-        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
         table.add_row(escape(str(options.output / name)), size(count))
     console.print(table)
     _print_notes(report)
-    if report.get("fitted_to_these_rows"):
-        console.print("note: `svmcompile verify` with other rows tells how it does on those")
+    if told := _fitted(report):
+        _print_note(told)
+
+
+def _agreement(table: Table, report: Report) -> None:
+    """How it does on rows it was not fitted to."""
+    if "agreement" not in report:
+        return
+    if report["fitted_to_these_rows"]:
+        table.add_row("same label", "not measured on held-out rows")
+        return
+    rows = f"{report['rows']:,}{' held-out' if 'fitted' in report else ''} rows"
+    if report["n_classes"]:
+        told = f"{report['agreement']:.2%} of {rows}"
+        if report["claim"] == "APPROXIMATE":
+            low, high = report["agreement_interval"]
+            told += f"; of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+        table.add_row("same label", told)
+    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
+    for key, title in worst.items():
+        if (error := report.get(f"max_{key}_error")) is not None:
+            table.add_row(title, f"{error:.3g} on {rows}")
+    if both := report.get("accuracy"):
+        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f}) on {rows}")
+
+
+def _fitted(report: Report) -> str:
+    """The footnote on the rows it was fitted to, which flatter it."""
+    few = report.get("fitted_to_these_rows", False)
+    known = report if few else report.get("fitted")
+    if known is None:
+        return ""
+    same = f"errors reach {known['max_decision_error']:.3g}"
+    if report["n_classes"]:
+        same = f"{known['agreement']:.2%} keep their label"
+    more = "; these are too few to hold any out: measure it on others with --test FILE" if few else ""
+    return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
 
 
 def _choice(record: Report) -> None:
     """The sentence that says what to take."""
-    console.print(escape(record["sentence"]))
-    for note in record["notes"]:
-        console.print(f"note: {escape(note)}")
+    console.print(escape(record["sentence"]), soft_wrap=True)
+    _print_notes(record)
 
 
 def explore(report: Report, options: given.ExploreOptions) -> None:
@@ -136,19 +164,21 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         return
     table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
     met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
-    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    counts = [f"{details['nesv']:.1f} of {details['tnsv']:,} summed over problems"]
+    if "nesv_stored" in details:  # programs of earlier versions lack it
+        counts += [f"{details['nesv_stored']:.1f} of {details['tnsv_stored']:,} as LIBSVM stores them"]
+    table.add_row("vectors evaluated", f"{met} ({'; '.join(counts)})")
     if "held_out" in details:
         held = details["held_out"]
         proven = f"at least {held['proven_agreement']:.2%} proven"
-        table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
+        table.add_row("agreed when chosen", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
 def train(report: Report, options: given.TrainOptions) -> None:
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
     table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
-    rows = f"{report['accuracy_rows']:,} rows it was fitted to"
-    table.add_row("accuracy", f"{report['accuracy']:.4f} of {rows}")
+    table.add_row("accuracy", _accuracy(report))
     for key, value in details.items():
         if isinstance(value, (bool, int, float, str)):
             table.add_row(key.replace("_", " "), f"{value:.5g}" if isinstance(value, float) else str(value))
@@ -159,7 +189,20 @@ def train(report: Report, options: given.TrainOptions) -> None:
     table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
     _print_notes(report)
+    known = report.get("fitted", report)
+    _print_note(
+        f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
+    )
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
+
+
+def _accuracy(report: Report) -> str:
+    """Of a program trained on labels: how it does on rows it was not trained on."""
+    if report["fitted_to_these_rows"]:
+        return "not measured on held-out rows; add --test FILE"
+    low, high = report["accuracy_interval"]
+    sure = f"of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+    return f"{report['accuracy']:.2%} of {report['accuracy_rows']:,} held-out rows; {sure}"
 
 
 def inspect(report: Report, options: given.InspectOptions) -> None:
@@ -185,20 +228,42 @@ def _short(value: Any) -> str:
 
 
 def methods(report: Report, options: given.MethodsOptions) -> None:
-    """The methods, generated from the code."""
-    table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
+    """The methods, or one with its options, generated from the code."""
+    if options.name is not None:
+        _method(report["methods"][0])
+        return
+    table = _table("methods", "name", "claim", "needs data", "options", "what it does")
     for one in report["methods"]:
-        listed = _options(one["options"])
-        if one["trains"]:
-            listed += f"\ntraining: {_options(one['train_options'])}"
-        needs = "yes" if one["needs_data"] else "no"
-        table.add_row(one["name"], one["claim"], needs, one["summary"], listed)
+        needs, count = "yes" if one["needs_data"] else "no", str(len(one["options"]))
+        trains = "; can train on labelled rows" if one["trains"] else ""
+        table.add_row(one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}")
     console.print(table)
+    console.print("svmcompile methods NAME explains a method and its options")
     console.print("auto chooses among them under limits: svmcompile compile --help, docs/auto.md")
 
 
-def _options(found: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
+def _method(one: Report) -> None:
+    """One method, with a line or two for each option; nothing is cut, however narrow the terminal."""
+    console.print(f"[bold]{one['name']}[/bold], claim {one['claim']}", soft_wrap=True)
+    console.print(one["summary"], soft_wrap=True)
+    if one["needs_data"]:
+        console.print("It needs rows like those to come: --data FILE.", soft_wrap=True)
+    _options("options (--set KEY=VALUE)", one["options"])
+    if one["trains"]:
+        _options("options in training (svmcompile train --set KEY=VALUE)", one["train_options"])
+
+
+def _options(title: str, found: list[dict[str, Any]]) -> None:
+    if not found:
+        console.print("It has no options.")
+        return
+    console.print(f"\n[bold]{title}[/bold]")
+    for one in found:
+        value = default_text(one["default"]) or "none"
+        allowed = f"; {one['range']}" if one["range"] else ""
+        head = f"[bold]{one['name']}[/bold]={escape(value)}  ({one['type']}{escape(allowed)})"
+        console.print(f"  {head}", soft_wrap=True)
+        console.print(f"      {escape(one['text'])}", soft_wrap=True)
 
 
 def demo(result: Report, options: given.DemoOptions) -> None:

@@ -28,7 +28,12 @@ def narrow(table: Table) -> Table:
 
 def print_notes(report: Report) -> None:
     for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+        print_note(note)
+
+
+def print_note(note: str) -> None:
+    """A note, in one line of any length: where lines end is for the terminal to say."""
+    console.print(f"note: {escape(note)}", soft_wrap=True)
 
 
 def size(count: float) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data import table
 from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.extras import install
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, not a feature
 
@@ -49,7 +50,7 @@ def import_arrow(path: Path) -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ToolchainError(f"{path}: Parquet needs pyarrow; run: pip install svmcompile[arrow]") from None
+        raise ToolchainError(f"{path}: Parquet needs pyarrow; run: {install('arrow')}") from None
     return pyarrow, pyarrow.parquet
 
 

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
+from svmcompile.extras import install
+from svmcompile.flow.form import form_in
 from svmcompile.flow.program import Opened, labels_for
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
+from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
 TARGETS = ("c", "onnx", "wasm")
@@ -37,6 +39,9 @@ def evaluate(
         "agreement": one.agreement,
         "max_decision_error": one.max_decision_error,
     }
+    if program.labels is not None:
+        bounds = interval(report.rows - one.labels_differing, report.rows)
+        figures |= {"agreement_interval": list(bounds), "confidence": CONFIDENCE}
     if one.max_probability_error is not None:
         figures["max_probability_error"] = one.max_probability_error
     if one.accuracy is not None:
@@ -52,7 +57,7 @@ def compare_forms(
     left_out = []
     for target in targets_in(folder, stem):
         if target == "wasm" and not wasm.has_wasmtime():
-            left_out.append("wasm (pip install svmcompile[wasm] brings wasmtime, which runs it)")
+            left_out.append(f"wasm (wasmtime runs it; run: {install('wasm')})")
             continue
         runner = load_target(folder, stem, program, target)
         backends.append(Backend(target, program.number or runner.precision, runner))
@@ -123,22 +128,10 @@ def targets_in(folder: Path, stem: str) -> list[str]:
 
 
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:
-    """The model of one target, ready to predict; it knows which features may be missing."""
-    model = _load_target(folder, stem, program, target, n_jobs)
-    object.__setattr__(model, "may_miss", features_filled_in(program))
-    return model
-
-
-def _load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int) -> Any:
-    labels, names = program.labels, program.input.feature_names
-    if target == "onnx":
-        from svmcompile.runtime.onnx import load_onnx
-
-        return load_onnx(folder / f"{stem}.onnx", labels, program.n_features, names)
-    if target == "wasm":
-        from svmcompile.runtime.wasm import WasmModel
-
-        return WasmModel(folder / f"{stem}.wasm", labels, names)
-    from svmcompile.runtime.c import CModel
-
-    return CModel(stem, *read_c(folder, stem), labels, names, n_jobs)
+    """The model of one target, ready to predict."""
+    if target == "c":
+        source, header = read_c(folder, stem)
+        files: dict[str, Any] = {f"{stem}.c": source, f"{stem}.h": header}
+    else:
+        files = {f"{stem}.{target}": read_file(folder / f"{stem}.{target}")}
+    return form_in(folder, stem, target, program).model(files, n_jobs)

@@ -119,8 +119,11 @@ class CModel(BatchModel):
         label: NDArray[Any] = self._classes[answer : answer + 1].copy()
         return label
 
-    def _has(self, function: str) -> bool:
+    def _holds(self, function: str) -> bool:
         return f"{self.name}_{function}_batch(" in self._declarations
+
+    def _set_jobs(self, n_jobs: int) -> None:
+        self.n_jobs = check_jobs(n_jobs)
 
     def self_test(self) -> int:
         """How many of the rows stored in the code fail."""

@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows, check_complete
-from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
+from svmcompile.runtime.scikit import FrozenModel, given
 
 BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
 
 Run = Callable[[NDArray[Any], Sequence[str]], dict[str, NDArray[Any]]]  # rows and names of outputs
 
 
-@dataclass(frozen=True, eq=False)
-class OnnxModel:
+@dataclass(eq=False, repr=False)
+class OnnxModel(FrozenModel):
     """Runs an emitted model under scikit-learn's names.
 
     `backend` says what runs it, `number` the type it computes in.
     """
 
+    name: str
     _run: Run
     names: tuple[str, ...]
     backend: str
@@ -58,27 +60,27 @@ class OnnxModel:
         label = self.outputs(rows, "label")["label"]
         return label.astype(self.labels.dtype) if self.labels else label
 
+    @given
     def decision_function(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Scores in the original's shape: [n] for one score, else [n, scores]."""
-        use = "a regressor's value comes from predict" if "value" in self.names else "use predict"
-        scores = self._output(rows, allow_nan, "scores", f"decision function; {use}")
+        scores = self._output(rows, allow_nan, "scores")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @given
     def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
-        return self._output(
-            rows, allow_nan, "probabilities", "probabilities; use predict or decision_function"
-        )
+        return self._output(rows, allow_nan, "probabilities")
 
+    @given
     def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
-        return self._output(
-            rows, allow_nan, "score_samples", "raw scores; only one-class SVMs of scikit-learn do"
-        )
+        return self._output(rows, allow_nan, "score_samples")
 
-    def _output(self, rows: Any, allow_nan: bool, name: str, lack: str) -> NDArray[np.float64]:
-        if name not in self.names:
-            raise UnsupportedError(f"this model has no {lack}")
+    def _has(self, function: str) -> bool:
+        known = {"decision_function": "scores", "score_samples": "score_samples"}
+        return known.get(function, "probabilities") in self.names
+
+    def _output(self, rows: Any, allow_nan: bool, name: str) -> NDArray[np.float64]:
         return self.outputs(self._rows(rows, allow_nan), name)[name].astype(np.float64)
 
     def _rows(self, data: Any, allow_nan: bool) -> NDArray[np.floating[Any]]:
@@ -89,8 +91,9 @@ class OnnxModel:
 
 
 def load_onnx(
-    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = ()
-) -> OnnxModel:
+    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = (),
+    name: str = "model",
+) -> OnnxModel:  # fmt: skip
     """The model in ONNX Runtime where it is installed, else in the slow reference of `onnx`."""
     content, where = _content(source)
     try:
@@ -103,7 +106,7 @@ def load_onnx(
         run, names, number = start(content)
     except Exception as error:  # each run time has its own errors, with no common root
         raise ReadError(f"{where}: {backend} cannot load the model: {error}") from error
-    return OnnxModel(run, names, backend, number, labels, n_features, feature_names)
+    return OnnxModel(name, run, names, backend, number, labels, n_features, feature_names)
 
 
 def _content(source: bytes | str | Path) -> tuple[bytes, str]:

@@ -20,7 +20,7 @@ from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
 from svmcompile.progress import Advance, steps
-from svmcompile.verification.statistics import interval
+from svmcompile.statistics import interval
 
 # Figures of a comparison that are None where there is nothing to compare.
 ERRORS = (

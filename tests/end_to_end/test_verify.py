@@ -14,7 +14,7 @@ import svmcompile as sc
 from svmcompile.commands import verify as command
 from svmcompile.commands.options import VerifyOptions
 from svmcompile.progress import showing
-from svmcompile.verification.statistics import interval
+from svmcompile.statistics import interval
 
 pytestmark = pytest.mark.compile
 

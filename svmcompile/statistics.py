@@ -1,4 +1,4 @@
-"""What a count on some rows says about the share among rows to come (Clopper and Pearson)."""
+"""What a count on some rows says about rows to come (Clopper and Pearson)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def upper_bound(same: int, rows: int, level: float) -> float:
 
 
 def interval(same: int, rows: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The share is between these two with the confidence given."""
+    """The two-sided confidence interval of a share: each side may err by half of what is left."""
     level = (1 - confidence) / 2
     return lower_bound(same, rows, level), upper_bound(same, rows, level)

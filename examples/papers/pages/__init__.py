@@ -1,0 +1,1 @@
+"""One module per paper: its tables as cells, beside the published figures."""
