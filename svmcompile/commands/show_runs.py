@@ -58,6 +58,8 @@ def _remarks(report: Report) -> None:
         )
     if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
         console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
+    if report["labels_unknown"]:
+        console.print(f"{report['labels_unknown']} labels of the data are no class of the model")
     if report["rows_not_finite"]:
         console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
     for form in report["left_out"]:
