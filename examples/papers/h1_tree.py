@@ -99,9 +99,9 @@ DRAWN = {  # rows to train on and to test with
     "dna": (665, 1446),
     "diabetes": (512, 256),
     "german.numer": (700, 300),
-    "ida_banana": (1500, 3800),
-    "ida_waveform": (1500, 3500),
-    "svmguide1": (3000, 4089),
+    "ida_banana": (800, 4500),
+    "ida_waveform": (800, 4200),
+    "svmguide1": (2000, 4000),
 }
 
 
