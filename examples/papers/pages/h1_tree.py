@@ -73,8 +73,8 @@ def extension() -> Grid:
     note = (
         "The report has one set, cell nuclei, which cannot be had: RBF 97.69 % with 980 vectors, linear "
         "tree 95.43 % at depth 7.3, with an RBF machine at its end 97.5 % at depth 8.6; training took "
-        "about 1, 3 and 5 s. Here *lists* are for the labels as they are; the published form has an RBF machine "
-        "behind them, which is moved up; the default takes what held-out rows prefer. Random draws of "
+        "about 1, 3 and 5 s. Here *lists* are for the labels as they are; the published form has an RBF "
+        "machine behind them, which is moved up; the default takes what held-out rows prefer. Random draws of "
         "287 to 2,007 rows; mean and deviation."
     )
     return Grid("table-5.13", "Table 5.13: lists, and who stands at their end", head, tuple(body), note)
