@@ -182,9 +182,9 @@ def test_a_list_that_would_never_end_is_given_up():
         ({"end": "tree"}, "end='tree' is unknown"),
         ({"end": "plane", "paper": True}, "neither end=plane nor noise"),
         ({"noise": 0.1, "paper": True}, "neither end=plane nor noise"),
-        ({"noise": 0.5}, "noise must lie within"),
+        ({"noise": 0.5}, "noise must be -1 or at least 0 and below 0.5"),
         ({"gamma": 0.5, "end": "plane"}, "gamma is for an RBF machine"),
-        ({"validation": 0.95}, "validation must lie within"),
+        ({"validation": 0.95}, "validation must be"),
         ({"C": 0.0}, "C must be above 0"),
         ({"svm_rows": 3}, "svm_rows must be at least 10"),
         ({"target": 0.99}, "has no option 'target'"),
@@ -202,6 +202,16 @@ def test_one_row_per_class_makes_lists_and_nothing_else():
     assert program.predict([[0.1, 1.0], [1.9, 1.0]]).tolist() == ["left", "right"]
     with pytest.raises(sc.OptionError, match="too few to hold some out"):
         sc.train([[0.0, 1.0], [2.0, 1.0]], [0, 1], method=METHOD, end="svm")
+
+
+@pytest.mark.parametrize("end", ["auto", "plane", "svm"])
+def test_rows_that_no_plane_parts_and_rows_that_one_does(end):
+    y = np.arange(40) % 2
+    same = sc.train(np.ones((40, 2)), y, method=METHOD, end=end)
+    assert accuracy(same, np.ones((40, 2)), y) == 0.5
+    apart = sc.train(np.eye(2)[y] + 0.1 * np.arange(40)[:, None], y, method=METHOD, end=end, noise=0.1)
+    assert accuracy(apart, np.eye(2)[y] + 0.1 * np.arange(40)[:, None], y) == 1.0
+    assert {one["noise"] for one in apart.origin.details["choice"]["tried"]} == {0.1}
 
 
 def test_what_training_alone_knows_is_refused_for_a_given_svm():

@@ -158,23 +158,24 @@ def _trials(
     for noise in options.noises:
         growth = growth_for(options, noise, ends[-1], several)
         lists = grown(kept, pairs, growth, options, 0.0, None).lists()
-        if noise and lists.longest == 1:  # a plane parts every two classes: there is no noise
-            return
+        longest = lists.whole().longest
         if "label" in ends:
             yield Form("label", noise, LAST), _trial(lists.whole(), held)
-        for place in places(lists.whole().longest, bool(noise)):
+        for place in places(longest, machines_alone=noise == options.noises[0]):
             if planes:
                 yield Form("plane", noise, place), _trial(ended(lists.first(place), planes), held)
             if machine:
                 yield Form("svm", noise, place), _trial(lists.first(place), held, machine)
         if machine and growth.closing:
             yield Form("svm", noise), _trial(lists.first(ALL), held, machine)
+        if longest <= 1:  # a plane parts every two classes: there is no noise
+            return
 
 
-def places(longest: int, listed: bool) -> list[int]:
+def places(longest: int, machines_alone: bool) -> list[int]:
     """Where an end may stand: after the last node and up from there, after the first ones and down."""
-    up = [-steps or LAST for steps in UP if steps < longest]
-    return [*(count for count in FIRST[listed:] if count < longest), *up]
+    first = [count for count in FIRST if 0 < count < longest]
+    return [*([0] if machines_alone else []), *first, *(-steps or LAST for steps in UP if steps < longest)]
 
 
 @dataclass(frozen=True, eq=False)
