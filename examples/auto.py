@@ -6,7 +6,7 @@ Rows of each set are shared out four ways: some train the SVM; `auto` gets some 
 and some to report on; the rest are held back from everything and tell the agreement that was reached.
 Regret is the time of what auto took over that of the best candidate under the same limit when all of
 them are built, for at most `--every` of time. Without SVMCOMPILE_DATA the sets are those that
-scikit-learn brings or makes.
+scikit-learn brings or makes. Finished sets are kept in OUTPUT/auto.json: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -181,16 +181,18 @@ def main() -> None:
     words.add_argument("--budget", default="2m", help="of each search by auto")
     words.add_argument("--every", default="5m", help="of the search that builds every candidate")
     words.add_argument("--methods", help="only these, with commas between them")
-    words.add_argument("-o", "--output", type=Path, default=Path("out/auto"))
+    words.add_argument("-o", "--output", type=Path, default=Path("out/auto"), metavar="OUTPUT")
     given = words.parse_args()
-    lines: list[Line] = []
+    kept = given.output / "auto.json"
+    lines = [Line(**one) for one in json.loads(kept.read_text())] if kept.exists() else []
+    done = {line.name for line in lines}
     for name, read in sets().items():
-        if given.sets and name not in given.sets:
+        if name in done or (given.sets and name not in given.sets):
             continue
         for line in Case.of(name, read).lines(given.budget, given.every, given.methods, given.output):
             lines.append(line)
             print(f"{line.name}, {line.limit}: {line.taken}", file=sys.stderr, flush=True)
-        (given.output / "auto.json").write_text(json.dumps([asdict(one) for one in lines], indent=1))
+        kept.write_text(json.dumps([asdict(one) for one in lines], indent=1))
     print(table(lines))
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pickle
+import shutil
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -212,7 +213,10 @@ def processes(task: Task, folder: Path, jobs: int) -> Iterator[Workers]:
 
     path, count = folder / "task.pickle", jobs or os.cpu_count() or 1
     write_file(path, pickle.dumps(task))
+    scratch = folder / "scratch"  # what a process leaves behind that is ended in its work
+    scratch.mkdir(exist_ok=True)
     single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    single["TMPDIR"] = str(scratch.absolute())
     executor = ProcessPoolExecutor(max_workers=count, timeout=IDLE_SECONDS, env=single)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped")  # as it was told to
@@ -221,6 +225,7 @@ def processes(task: Task, folder: Path, jobs: int) -> Iterator[Workers]:
         finally:
             executor.shutdown(wait=True, kill_workers=True)
             path.unlink(missing_ok=True)
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ const facts = JSON.parse(at("facts").textContent);
 const width = facts.n_features, side = facts.side, MOST_FIELDS = 256;
 const Numbers = facts.double ? Float64Array : Float32Array;
 const low = facts.low.reduce((a, b) => Math.min(a, b)), high = facts.high.reduce((a, b) => Math.max(a, b));
-let model = null, row = new Numbers(width), fields = [];
+let model = null, row = new Numbers(width), fields = [], sliders = [];
 
 function made(tag, name, text) {
   const element = document.createElement(tag);
@@ -37,12 +37,16 @@ function shown(number) {
   return Number.isFinite(number) ? String(Number(number.toPrecision(6))) : String(number);
 }
 
-function bars(place, title, names, values, best, full) {
+function per_cent(share) {
+  return Number.isFinite(share) ? (100 * share).toFixed(1) + "\u00a0%" : String(share);
+}
+
+function bars(place, title, names, values, best, chances) {
   place.replaceChildren();
   if (!values.length) return;
   place.append(made("div", "title", title));
   const sizes = values.map((value) => (Number.isFinite(value) ? Math.abs(value) : 0));
-  const most = full || Math.max(...sizes, 1e-30), split = values.some((value) => value < 0) ? 50 : 0;
+  const most = chances ? 1 : Math.max(...sizes, 1e-30), split = values.some((value) => value < 0) ? 50 : 0;
   values.forEach((value, index) => {
     const mark = index === best ? " best" : "", track = made("div", "track");
     const fill = made("div", "fill" + (value < 0 ? " minus" : "") + mark);
@@ -50,7 +54,7 @@ function bars(place, title, names, values, best, full) {
     fill.style.left = (value < 0 ? split - share : split) + "%";
     fill.style.width = share + "%";
     track.append(fill);
-    const number = made("div", "number" + mark, shown(value));
+    const number = made("div", "number" + mark, chances ? per_cent(value) : shown(value));
     number.dataset.value = String(value);
     const who = made("div", "who" + mark, names[index]);
     who.title = names[index];
@@ -69,13 +73,14 @@ function classify() {
     at("label").dataset.value = String(found.index);
     const best = facts.labels && facts.scores.length === facts.labels.length ? found.index : -1;
     bars(at("scores"), "decision values", facts.scores, found.scores, best);
-    bars(at("chances"), "probabilities", facts.labels || [], found.chances, found.index, 1);
+    bars(at("chances"), "probabilities", facts.labels || [], found.chances, found.index, true);
   } catch (error) {
     at("problem").textContent = "The model stopped: " + error.message;
   }
 }
 
-/* Typing: a field per feature, or all numbers in one where they are many. */
+/* Typing: a field per feature with a slider over the range of the data, or all numbers in one where they are
+ * many. */
 function make_fields() {
   const single = width > MOST_FIELDS;
   at("many").hidden = !single;
@@ -91,13 +96,37 @@ function make_fields() {
     field.step = "any";
     field.title = name + ": " + shown(facts.low[j]) + " to " + shown(facts.high[j]) + " in the data";
     field.setAttribute("aria-label", name);
-    field.addEventListener("input", () => { row[j] = field.value === "" ? NaN : Number(field.value); after_typing(); });
+    field.addEventListener("input", () => {
+      row[j] = field.value === "" ? NaN : Number(field.value);
+      show_on_slider(j);
+      after_typing();
+    });
     fields.push(field);
     if (!side) holder.append(made("span", "", name));
     holder.append(field);
+    if (!side && facts.high[j] > facts.low[j]) holder.append(make_slider(j, name));
     at("grid").append(holder);
   }
 }
+
+function make_slider(j, name) {
+  const slider = made("input");
+  slider.type = "range";
+  slider.min = String(facts.low[j]);
+  slider.max = String(facts.high[j]);
+  slider.step = String((facts.high[j] - facts.low[j]) / 200);
+  slider.setAttribute("aria-label", name + ", from " + shown(facts.low[j]) + " to " + shown(facts.high[j]));
+  slider.addEventListener("input", () => {
+    row[j] = Number(slider.value);
+    show_in_field(j);
+    after_typing();
+  });
+  sliders[j] = slider;
+  return slider;
+}
+
+function show_in_field(j) { fields[j].value = String(Number(row[j].toPrecision(7))); }
+function show_on_slider(j) { if (sliders[j] && Number.isFinite(row[j])) sliders[j].value = String(row[j]); }
 
 function after_typing() {
   const missing = row.findIndex((value) => !Number.isFinite(value));
@@ -118,7 +147,7 @@ function take_many(text) {
 /* A whole row, from an example, the address or the pad: shown everywhere, then classified. */
 function take(numbers, drawn) {
   row.set(numbers);
-  fields.forEach((field, j) => { field.value = String(Number(row[j].toPrecision(7))); });
+  fields.forEach((_, j) => { show_in_field(j); show_on_slider(j); });
   if (width > MOST_FIELDS && document.activeElement !== at("many"))
     at("many").value = Array.from(row, (value) => Number(value.toPrecision(7))).join(", ");
   if (side && !drawn) show_on_pad();
@@ -250,14 +279,22 @@ function from_address() {
   else take(facts.examples[0] || facts.low);
 }
 
+/* Stored rows, one after the other. */
 function make_examples() {
-  if (facts.examples.length) at("examples").append(made("span", "caption", "stored rows"));
-  facts.examples.forEach((example, index) => {
-    const button = made("button", "", String(index + 1));
+  const count = facts.examples.length, caption = made("span", "caption", "stored row 1 of " + count);
+  let current = 0;
+  const step = (text, name, by) => {
+    const button = made("button", "", text);
     button.type = "button";
-    button.addEventListener("click", () => take(example));
-    at("examples").append(button);
-  });
+    button.setAttribute("aria-label", name);
+    button.addEventListener("click", () => {
+      current = (current + by + count) % count;
+      caption.textContent = "stored row " + (current + 1) + " of " + count;
+      take(facts.examples[current]);
+    });
+    return button;
+  };
+  if (count) at("examples").append(step("\u2039", "previous stored row", -1), caption, step("\u203a", "next stored row", 1));
 }
 
 async function begin() {

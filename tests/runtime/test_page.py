@@ -76,6 +76,25 @@ def test_typed_rows(browser: Browser, tmp_path: Path) -> None:
     )
 
 
+def test_sliders_and_per_cent(browser: Browser, tmp_path: Path) -> None:
+    iris = load_iris(as_frame=True)
+    model = SVC(probability=True, random_state=0).fit(iris.data, iris.target)
+    page, _ = page_of(model, tmp_path, iris.data)
+    browser.open(page)
+    sliders = "[...document.querySelectorAll('#grid input[type=range]')]"
+    ranges = browser.ask(f"{sliders}.map((one) => [Number(one.min), Number(one.max)])")
+    assert np.allclose(ranges, iris.data.agg(["min", "max"]).to_numpy().T)
+    before = values(browser, "scores")
+    browser.ask(f"s = {sliders}[2]; s.value = s.min; s.dispatchEvent(new Event('input'))")
+    assert browser.ask("document.querySelectorAll('#grid input[type=number]')[2].value") == "1"
+    assert (values(browser, "scores") != before).any()
+    shares = browser.ask("[...document.querySelectorAll('#chances .number')].map((e) => e.textContent)")
+    found = [float(share.removesuffix("\u00a0%")) for share in shares]
+    assert np.allclose(found, 100 * values(browser, "chances"), atol=0.051)
+    browser.ask("document.querySelectorAll('#examples button')[0].click()")
+    assert browser.ask("document.querySelector('#examples span').textContent") == "stored row 8 of 8"
+
+
 def test_a_drawn_digit(browser: Browser, tmp_path: Path) -> None:
     X, y = load_digits(return_X_y=True)
     page, program = page_of(SVC(gamma=0.001, C=10).fit(X, y), tmp_path, X)

@@ -32,6 +32,11 @@ STACK_UNIT = 1 << 14
 MOST_NUMBERS = 1 << 16  # of stored rows; plain rows stand last among them, those near a boundary first
 LEAST_SIDE = 8  # a square of features smaller than this is no picture
 PIXEL = re.compile(r"(pixel|px|p|x|f|feature|column)?[ _-]?\d+([ _x,-]\d+)?", re.IGNORECASE)
+CLAIMS = {
+    "EXACT": "the decision values of the original, within rounding",
+    "SAME_LABEL": "every label of the original",
+    "APPROXIMATE": "most labels of the original",
+}
 # What could end a script element or, in old browsers, a line of JavaScript.
 UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -104,7 +109,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
             origin.source,
             f"{program.n_features} features",
             f"{program.n_classes} classes" if program.labels else "regression",
-            f"method {origin.method}, claim {origin.claim.value}",
+            f"method {origin.method}: {CLAIMS[origin.claim.value]}",
         ],
         "labels": [str(label) for label in program.labels.values] if program.labels else None,
         "features": list(program.feature_names),
