@@ -40,9 +40,7 @@ def main() -> None:
         folder = Path(name)
         frame, model = make(folder, given.rows, given.features)
         print(f"{given.rows:,} rows x {given.features}, {model.n_support_.sum()} support vectors\n")
-        print(
-            "| file | size | reader alone | svmcompile predict | pandas | pandas + scikit-learn | labels |"
-        )
+        print("| file | size | reader alone | svmcompile predict | pandas | pandas + scikit-learn | labels |")
         print("|---|---|---|---|---|---|---|")
         for kind in KINDS:
             print(row(folder / f"rows.{kind}", frame, model, given.sklearn_rows, given.jobs))
