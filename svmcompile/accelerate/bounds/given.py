@@ -11,8 +11,8 @@ be given a `shift`: f(x) does not read the diagonal, so K + shift I and k(x, x) 
 and the condition is that no matrix of support vectors and a query has an eigenvalue below -shift. It is
 tested on the training points and all rows of the data. For queries to come only the caller can know.
 
-Rounding. A kernel value may be off by NOISE, beside the largest of k(x, x) and 1, from the one that the
-matrix was made with: it is rounded to float32, and computed by another program.
+Rounding. A kernel value may be off by NOISE, beside the largest of k(x, x), all k(z, z) and 1, from the one
+that the matrix was made with: it is rounded to float32, and computed by another program.
 """
 
 from __future__ import annotations
@@ -109,18 +109,19 @@ def read_given(svm: SVM, data: Data | None, options: AnytimeOptions) -> Given:
     if len(room) and room.min() < -TINY * typical:
         what = f"k(x, x) - k' K^-1 k falls to {room.min():.3g} on a row"
         raise OptionError(_indefinite(what, shift - float(room.min())))
-    kernel = GramKernel("precomputed", coef0=shift, gram=held, typical=typical + shift)
+    largest = max(1.0, float(held.diagonal().max()))
+    kernel = GramKernel("precomputed", largest, shift, gram=held, typical=typical + shift)
     sample = next((rows for rows in (queries, gram[others]) if len(rows)), gram)
     picks = np.random.default_rng(options.seed).permutation(len(sample))[: options.sample]
     return Given(
         svm=replace(svm, kernel=kernel),
-        kernel=Kernel("precomputed", coef0=shift),
+        kernel=Kernel("precomputed", largest, shift),
         own=own,
         typical=typical,
         others=others[:, None].astype(np.float64),
         rows=np.concatenate([gram, queries]),
         sample=sample[np.sort(picks)],
-        error=KernelError(NOISE * max(1.0, float(diagonal.max()) + shift), NOISE, 0.0, 0.0),
+        error=KernelError(NOISE, NOISE, 0.0, 0.0),
         notes=_notes(own, options.shift, least, room, len(gram)),
         details={"least_eigenvalue": least, "shift": shift, "k_of_x_and_x": own or "asked"},
     )
