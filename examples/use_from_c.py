@@ -25,7 +25,7 @@ int main(void)
     float scores[IRIS_N_SCORES];
     iris_decision_function(flower, scores);
     printf("%s (scores %.3f %.3f %.3f), self-test failures: %d\n",
-           iris_labels[iris_predict(flower)], scores[0], scores[1], scores[2], iris_self_test());
+           iris_label_name(iris_predict(flower)), scores[0], scores[1], scores[2], iris_self_test());
     return 0;
 }
 """

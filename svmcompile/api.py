@@ -10,15 +10,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import OptionError, ReadError
-from svmcompile.flow.emission import Files, emit_files
+from svmcompile.errors import OptionError, ReadError, find_name
+from svmcompile.flow.emission import Files, check_program, emit_files
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
 from svmcompile.flow.emission import write as write
 from svmcompile.flow.evaluation import find_program, load_target, targets_in
+from svmcompile.flow.form import Form
 from svmcompile.flow.program import Watcher, compile_svm, finish, labelled_data, some_rows
 from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.program import Claim as Claim
@@ -49,6 +51,7 @@ def compile(  # the name users know; the builtin is not needed here
     and of the exact sum, and keeps the quickest on rows of X. A `DTSVMClassifier` and a stored program
     (.svmc) are compiled already.
     """
+    method = find_name(method, ("auto", *METHODS), "method")
     model = open_model(
         source, trust_pickle=trust_pickle, n_features=n_features, most_probable=most_probable
     )
@@ -131,13 +134,53 @@ def emit(
     of that system, under KIT/NAME/.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     """
-    auto = program.origin.details.get("auto", {}) if precision is profile is tables is None else {}
+    check_program(program, "emit")
+    chosen = _form_chosen(program, precision, profile, tables)
     return emit_files(
-        program, target, name, precision or auto.get("precision", "f32"),
-        profile or auto.get("profile", "host"), tables or auto.get("tables"), figures, watch, X, kit, y=y,
-        model=None if model is None else open_model(model), ranges=ranges, given=given,
-        soft_double=soft_double or auto.get("soft_double", False), held_out=held_out,
+        program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
+        kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
+        soft_double=soft_double or chosen["soft_double"], held_out=held_out,
     )  # fmt: skip
+
+
+def build(
+    source: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    method: str = "exact",
+    target: str = "c",
+    name: str | None = None,
+    precision: str | None = None,
+    profile: str | None = None,
+    tables: str | None = None,
+    n_jobs: int = 1,
+    **options: Any,
+) -> Any:
+    """Compile a trained SVM, emit it and load it: a model that predicts, in one call.
+
+    What `compile` takes goes there: `X` and `y`, the method and its `options` (for "auto" your limits),
+    `trust_pickle`, `n_features`, `most_probable`, `measure`. The rest is as in `emit` and `load`. The model
+    has scikit-learn's names (`predict`, `score`, `classes_`), works in pipelines, and can be pickled: the
+    pickle holds the program, and the library is built, or found in the cache, where it is loaded.
+    """
+    program = compile(source, X=X, y=y, method=method, **options)
+    chosen = _form_chosen(program, precision, profile, tables)
+    form = Form(program, name or "", target, chosen["precision"], chosen["profile"], chosen["tables"])
+    return form.build(n_jobs, X)
+
+
+def _form_chosen(
+    program: Program, precision: str | None, profile: str | None, tables: str | None
+) -> dict[str, Any]:
+    """How to emit a program: as the caller says, else as method "auto" chose, else as usual."""
+    auto = program.origin.details.get("auto", {}) if precision is profile is tables is None else {}
+    return {
+        "precision": precision or auto.get("precision", "f32"),
+        "profile": profile or auto.get("profile", "host"),
+        "tables": tables or auto.get("tables"),
+        "soft_double": auto.get("soft_double", False),
+    }
 
 
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
@@ -166,16 +209,23 @@ def verify(
     name: str | None = None,
     trust_pickle: bool = False,
 ) -> Any:
-    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`."""
-    from svmcompile.flow.evaluation import compare_forms
+    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`.
+
+    A program that `train` made has no original: pass None for the model, and labels `y`.
+    """
+    from svmcompile.flow.evaluation import TRAINED, compare_forms, needs_original
 
     stem, program = find_program(folder, name)
-    opened = open_model(
-        model,
-        trust_pickle=trust_pickle,
-        n_features=program.n_features,
-        most_probable=bool(program.origin.details.get("most_probable")),
-    )
+    opened = None
+    if model is not None:
+        opened = open_model(
+            model,
+            trust_pickle=trust_pickle,
+            n_features=program.n_features,
+            most_probable=bool(program.origin.details.get("most_probable")),
+        )
+    elif program.origin.source not in TRAINED or y is None:
+        raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y)
 
 

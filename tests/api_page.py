@@ -20,6 +20,7 @@ import svmcompile as sc
 from svmcompile.cli import app
 from svmcompile.runtime.c import CModel
 from svmcompile.runtime.onnx import OnnxModel
+from svmcompile.runtime.scikit import Given
 from svmcompile.runtime.wasm import WasmModel
 from svmcompile.verification.certificate import CertificateReport
 from svmcompile.verification.differential import Comparison, Report
@@ -30,6 +31,7 @@ HEAD = """# API and commands
 In Python, `import svmcompile as sc`.
 """
 FUNCTIONS = (
+    "build",
     "compile",
     "explore",
     "train",
@@ -41,10 +43,10 @@ FUNCTIONS = (
     "check_certificate",
     "device_cost",
 )
-CLASSES = ("Program", "Claim", "DTSVMClassifier")
+CLASSES = ("Program", "Claim", "Compiled", "DTSVMClassifier")
 LOADED = {"C": CModel, "WebAssembly": WasmModel, "ONNX": OnnxModel}
 REPORTS = (Report, Comparison, CertificateReport)
-MEMBERS = (FunctionType, classmethod, property)
+MEMBERS = (FunctionType, Given, classmethod, property)
 WIDTH = 100
 
 
@@ -75,7 +77,7 @@ def doc(thing: Any) -> str:
 
 def function(thing: Any) -> str:
     """A function with its signature and docstring."""
-    return f"### {thing.__name__}\n\n```python\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
+    return f"### {thing.__name__}\n\n```py\n{signature(thing)}\n```\n\n{inspect.getdoc(thing)}\n"
 
 
 def tree_of(thing: Any) -> Any:
@@ -109,8 +111,8 @@ def signature(thing: Any, name: str | None = None, width: int = WIDTH) -> str:
 def of_class(thing: Any) -> str:
     """A class: how to make one where users do, its fields and members."""
     lines = [f"### {thing.__name__}\n"]
-    if thing is sc.DTSVMClassifier:
-        lines.append(f"```python\n{signature(thing.__init__, thing.__name__)}\n```\n")
+    if thing in (sc.Compiled, sc.DTSVMClassifier):
+        lines.append(f"```py\n{signature(thing.__init__, thing.__name__)}\n```\n")
     lines.append(f"{inspect.getdoc(thing)}\n")
     rows = [*fields(thing), *members(thing)]
     bare = ", ".join(name for name, text in rows if not text)

@@ -10,22 +10,24 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
-from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.data.rows import as_rows, check_complete
+from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
+from svmcompile.runtime.scikit import FrozenModel, given
 
 BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
 
 Run = Callable[[NDArray[Any], Sequence[str]], dict[str, NDArray[Any]]]  # rows and names of outputs
 
 
-@dataclass(frozen=True, eq=False)
-class OnnxModel:
+@dataclass(eq=False, repr=False)
+class OnnxModel(FrozenModel):
     """Runs an emitted model under scikit-learn's names.
 
     `backend` says what runs it, `number` the type it computes in.
     """
 
+    name: str
     _run: Run
     names: tuple[str, ...]
     backend: str
@@ -33,6 +35,7 @@ class OnnxModel:
     labels: Labels | None
     n_features: int
     feature_names: tuple[str, ...]
+    may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
 
     @property
     def precision(self) -> Literal["f32", "f64"]:
@@ -49,36 +52,48 @@ class OnnxModel:
         parts = [self._run(matrix[at : at + BLOCK_ROWS], wanted) for at in starts]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
 
-    def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor."""
+    def predict(self, rows: Any, allow_nan: bool = False) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor; NaN as `BatchModel` has it."""
+        rows = self._rows(rows, allow_nan)
         if "label" not in self.names:
             return self.outputs(rows, "value")["value"].astype(np.float64)
         label = self.outputs(rows, "label")["label"]
         return label.astype(self.labels.dtype) if self.labels else label
 
-    def decision_function(self, rows: Any) -> NDArray[np.float64]:
+    @given
+    def decision_function(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Scores in the original's shape: [n] for one score, else [n, scores]."""
-        use = "a regressor's value comes from predict" if "value" in self.names else "use predict"
-        scores = self._output(rows, "scores", f"decision function; {use}")
+        scores = self._output(rows, allow_nan, "scores")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+    @given
+    def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
-        return self._output(rows, "probabilities", "probabilities; use predict or decision_function")
+        return self._output(rows, allow_nan, "probabilities")
 
-    def score_samples(self, rows: Any) -> NDArray[np.float64]:
+    @given
+    def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
-        return self._output(rows, "score_samples", "raw scores; only one-class SVMs of scikit-learn do")
+        return self._output(rows, allow_nan, "score_samples")
 
-    def _output(self, rows: Any, name: str, lack: str) -> NDArray[np.float64]:
-        if name not in self.names:
-            raise UnsupportedError(f"this model has no {lack}")
-        return self.outputs(rows, name)[name].astype(np.float64)
+    def _has(self, function: str) -> bool:
+        known = {"decision_function": "scores", "score_samples": "score_samples"}
+        return known.get(function, "probabilities") in self.names
+
+    def _output(self, rows: Any, allow_nan: bool, name: str) -> NDArray[np.float64]:
+        return self.outputs(self._rows(rows, allow_nan), name)[name].astype(np.float64)
+
+    def _rows(self, data: Any, allow_nan: bool) -> NDArray[np.floating[Any]]:
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if not allow_nan:
+            check_complete(rows, self.feature_names, self.may_miss)
+        return rows
 
 
 def load_onnx(
-    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = ()
-) -> OnnxModel:
+    source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = (),
+    name: str = "model",
+) -> OnnxModel:  # fmt: skip
     """The model in ONNX Runtime where it is installed, else in the slow reference of `onnx`."""
     content, where = _content(source)
     try:
@@ -91,7 +106,7 @@ def load_onnx(
         run, names, number = start(content)
     except Exception as error:  # each run time has its own errors, with no common root
         raise ReadError(f"{where}: {backend} cannot load the model: {error}") from error
-    return OnnxModel(run, names, backend, number, labels, n_features, feature_names)
+    return OnnxModel(name, run, names, backend, number, labels, n_features, feature_names)
 
 
 def _content(source: bytes | str | Path) -> tuple[bytes, str]:

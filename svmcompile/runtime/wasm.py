@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.extras import install
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
 from svmcompile.runtime.toolchain import build
@@ -31,29 +32,32 @@ def has_wasmtime() -> bool:
 class WasmModel(BatchModel):
     """A compiled model under scikit-learn's names; its rows are copied into the module's own memory."""
 
-    def __init__(self, path: Path, labels: Labels | None, feature_names: tuple[str, ...] = ()) -> None:
-        self._store, self._exports = _instance(path)
+    def __init__(
+        self, name: str, content: bytes, labels: Labels | None, feature_names: tuple[str, ...] = ()
+    ) -> None:
+        self.name = name
+        self._store, self._exports = _instance(name, content)
         numbers = {4: np.float32, 8: np.float64}
-        real = numbers.get(self._number("number_bytes", path), np.float64)
-        super().__init__(path.stem, labels, feature_names, np.dtype(real))
-        self.n_features = self._number("n_features", path)
-        self.n_scores = self._number("n_scores", path)
-        if self._number("n_classes", path) != len(labels or ()):
-            raise ReadError(f"{path}: is of another model than its .svmc; compile the model again")
+        real = numbers.get(self._number("number_bytes"), np.float64)
+        super().__init__(name, labels, feature_names, np.dtype(real))
+        self.n_features = self._number("n_features")
+        self.n_scores = self._number("n_scores")
+        if self._number("n_classes") != len(labels or ()):
+            raise ReadError(f"{name}.wasm: is of another model than its .svmc; compile the model again")
 
     def self_test(self) -> int:
         """How many of the rows stored in the module fail."""
         failed: int = self._exports["self_test"](self._store)
         return failed
 
-    def _number(self, name: str, path: Path) -> int:
+    def _number(self, name: str) -> int:
         function = self._exports.get(name)
         if function is None:
-            raise ReadError(f"{path}: is no module of svmcompile: it exports no {name}")
+            raise ReadError(f"{self.name}.wasm: is no module of svmcompile: it exports no {name}")
         value: int = function(self._store)
         return value
 
-    def _has(self, function: str) -> bool:
+    def _holds(self, function: str) -> bool:
         return f"{function}_batch" in self._exports
 
     def _call(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
@@ -74,26 +78,24 @@ class WasmModel(BatchModel):
         out[...] = np.frombuffer(bytes(found), out.dtype).reshape(out.shape)
 
 
-def _instance(path: Path) -> tuple[Any, Any]:
+def _instance(name: str, content: bytes) -> tuple[Any, Any]:
     """A store and the exports of a module in it."""
     if not has_wasmtime():
-        raise ToolchainError("running .wasm files needs wasmtime; run: pip install svmcompile[wasm]")
+        raise ToolchainError(f"running .wasm files needs wasmtime; run: {install('wasm')}")
     import wasmtime
 
     store = wasmtime.Store()
     try:
-        module = wasmtime.Module(store.engine, path.read_bytes())
+        module = wasmtime.Module(store.engine, content)
         return store, wasmtime.Instance(store, module, []).exports(store)
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read: {error.strerror}") from None
     except (wasmtime.WasmtimeError, wasmtime.Trap) as error:
-        raise ReadError(f"{path}: wasmtime cannot load the module: {error}") from None
+        raise ReadError(f"{name}.wasm: wasmtime cannot load the module: {error}") from None
 
 
 def wasm_compiler() -> tuple[str, ...]:
     """The command of ziglang, the only compiler for WebAssembly that PyPI brings whole."""
     if not importlib.util.find_spec("ziglang"):
-        raise ToolchainError("target wasm is built with ziglang; run: pip install svmcompile[cc]")
+        raise ToolchainError(f"target wasm is built with ziglang; run: {install('wasm')}")
     return (sys.executable, "-m", "ziglang", "cc")
 
 

@@ -1,7 +1,7 @@
 """Kits: NAME.h and NAME.c laid out as other build systems expect them, with an example that runs.
 
 A kit is one line of the table and a folder of templates; every template there becomes a file of the kit.
-No text of a model goes into them but its name, which is a C identifier, and its labels as C literals.
+No text of a model goes into them but its name, which is a C identifier.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from svmcompile import __version__
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, find_name
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Labels, Program
+from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest
@@ -52,8 +52,7 @@ KITS = {
 
 def check_kit(kit: str, profile: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
-    if kit not in KITS:
-        raise OptionError(f"unknown kit {kit!r}; known: {', '.join(KITS)}")
+    kit = find_name(kit, KITS, "kit")
     if profile == "host" and not KITS[kit].host:
         raise OptionError(
             f"kit {kit} is for devices, profile host is not; add --profile {PROFILE} (profile={PROFILE!r})"
@@ -95,26 +94,11 @@ def _context(
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "real": c_real(number),
         "answer": "label" if program.labels else "value",
-        "labels": label_format(program.labels),
+        "labels": program.labels is not None,
         "rows": _rows(program, number, test),
         "functions": FUNCTION.findall(header),
         "constants": CONSTANT.findall(header),
     }
-
-
-def label_format(labels: Labels | None) -> dict[str, Any] | None:
-    """How a label is printed: by printf and its cast, and by Arduino's print."""
-    if labels is None:
-        return None
-    if labels.kind == "str":
-        return {"format": "%s", "cast": "", "arduino": "", "real": False}
-    if labels.kind == "float":
-        return {"format": "%g", "cast": "(double)", "arduino": "(double)", "real": True}
-    if all(-(1 << 31) <= int(value) < 1 << 31 for value in labels.values):
-        return {"format": "%ld", "cast": "(long)", "arduino": "(long)", "real": False}
-    sign = "%lld" if all(int(value) < 1 << 63 for value in labels.values) else "%llu"
-    cast = "(long long)" if sign == "%lld" else "(unsigned long long)"
-    return {"format": sign, "cast": cast, "arduino": "(double)", "real": False}
 
 
 def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:

@@ -81,6 +81,10 @@ def test_files_hold_the_labels_themselves(tmp_path, name):
     table = model._library.m_labels
     stored = [model._ffi.string(one).decode() if text else one for one in table]
     assert stored == [plain(one) for one in classes]
+    names = [model._ffi.string(model._library.m_label_name(at)).decode() for at in range(len(classes))]
+    assert names == [str(plain(one)) for one in classes]
+    for beyond in (-1, len(classes), 1 << 30, -(1 << 31)):
+        assert model._ffi.string(model._library.m_label_name(beyond)) == b""
     (entry,) = (e for e in onnx.load(tmp_path / "m.onnx").metadata_props if e.key == "labels")
     assert json.loads(entry.value) == [plain(one) for one in classes]
 

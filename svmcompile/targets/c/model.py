@@ -53,9 +53,9 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
 
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
-    "labels predict decision_function predict_batch decision_function_batch predict_proba self_test "
-    "predict_proba_batch score_samples score_samples_batch quantise predict_q decision_function_q "
-    "exp2 tanh power root cosine dot kernel "
+    "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
+    "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
+    "decision_function_q exp2 tanh power root cosine dot kernel "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
 )
 ASKING = frozenset(
@@ -191,7 +191,7 @@ def _banner(program: Program) -> list[str]:
     origin = program.origin
     options = "".join(f", {key}={value}" for key, value in origin.options)
     noise = origin.details.get("noise_scale")
-    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
+    told = f"Errors follow a Laplace distribution of scale {noise!r}." if noise is not None else ""
     return [
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
@@ -231,11 +231,14 @@ def _labels(labels: Labels | None) -> dict[str, Any] | None:
         items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
     else:
         raise EmitError("the labels do not fit any integer type of C")
+    names = [] if labels.kind == "str" else [str(value) for value in values]
     return {
         "type": c_type,
         "count": len(items),
         "text": literals.wrap(items),
         "long": any(len(item) > MAX_STRING for item in items),
+        "names": literals.wrap([literals.string(text) for text in names], " " * 8),
+        "longest": max(map(len, names), default=0),
     }
 
 

@@ -20,6 +20,14 @@ const int32_t coin_labels[2] = {
     -1, 1
 };
 
+const char *coin_label_name(int index)
+{
+    static const char names[2][3] = {
+        "-1", "1"
+    };
+    return index >= 0 && index < 2 ? names[index] : "";
+}
+
 static const double coin_sums_slopes[3] = {
     0.9375, -2.4375, 2.71875
 };

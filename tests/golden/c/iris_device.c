@@ -40,6 +40,11 @@ const char *const iris_labels[3] = {
     "setosa", "versicolor", "virginica"
 };
 
+const char *iris_label_name(int index)
+{
+    return index >= 0 && index < 3 ? iris_labels[index] : "";
+}
+
 static const IRIS_FLASH float iris_sums_shift[4] IRIS_TABLE = {
     5.9f, 2.8625f, 4.0f, 1.2625f
 };
