@@ -13,7 +13,7 @@ from pages.beyond import CELLS, COLUMNS, SIZED
 from style import GREY, SEQUENCE, legend, pyplot, save, stroke
 
 MARKERS = "osD^vP"
-AXES = {"kB": ("parameters, kB", "log"), "time": ("time, our exact C = 1", "log")}
+TITLES = {"kB": "parameters, kB", "time": "time, our exact C = 1"}
 
 
 def figures_of(task: str) -> Figures:
@@ -40,9 +40,8 @@ def draw(path: Path) -> Path:
         2, len(sets), figsize=(2.35 * len(sets), 4.9), sharey="col", squeeze=False
     )
     for column, (task, figures) in zip(axes.T, sets.items(), strict=True):
-        for axis, (what, (title, scale)) in zip(column, AXES.items(), strict=True):
+        for axis, (what, title) in zip(column, TITLES.items(), strict=True):
             _panel(axis, figures, what)
-            axis.set_xscale(scale)
             axis.set_xlabel(title)
         column[0].set_title(task)
     for axis in axes[:, 0]:
@@ -61,8 +60,13 @@ def _panel(axis: Any, figures: Figures, what: str) -> None:
         axis.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4, linewidth=1.1)
     svm = figures["exact accuracy any"]
     axis.axhline(svm, color=GREY, linestyle=":", linewidth=1)
-    lowest = min(value for name, value in figures.items() if name.split()[1] == "accuracy")
-    axis.set_ylim(max(lowest, svm - 12) - 0.5, None)  # what is far below is of no use to anybody
+    found = [accuracy for family in SIZED for _, accuracy in _points(figures, family, what)]
+    lowest = min(max(min(found), svm - 12), svm - 3)  # far below, nobody wants it
+    axis.set_ylim(lowest - 0.3, max(found) + 0.3)
+    axis.set_xscale("log")
+    ticks = BUDGETS if what == "kB" else (0.01, 0.1, 1, 10)
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
 
 
 def _points(figures: Figures, family: str, what: str) -> Sequence[tuple[float, float]]:

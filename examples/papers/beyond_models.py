@@ -130,7 +130,7 @@ def features(kind: type[Any]) -> Callable[[str, int], Contender | None]:
                 break
             found = pipeline(kind, task, count)
             if found.size > budget:  # tables have a little more than features
-                count -= 1
+                count = min(count - 1, int(count * budget / found.size))
                 continue
             made = found
             if 2 * found.size > budget or count == most:
