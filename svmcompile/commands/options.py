@@ -43,7 +43,7 @@ class DataOptions:
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: the first index is 0, or 1  [default: decide, refuse in doubt]",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: decide, or refuse]",
             show_default=False,
         ),
     ] = None
