@@ -115,9 +115,12 @@ def emit(
     given: str | None = None,
     soft_double: bool = False,
     held_out: Data | None = None,
+    platform: str | None = None,
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
+    Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
+    takes without a compiler), "onnx" and "wasm".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
     C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
@@ -129,7 +132,8 @@ def emit(
     its accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are
     rows like those to come: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout
-    of that system, under KIT/NAME/.
+    of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
+    `platform`: it needs numpy, but neither svmcompile nor a compiler.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     """
     check_program(program, "emit")
@@ -137,7 +141,7 @@ def emit(
     return emit_files(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
-        soft_double=soft_double or chosen["soft_double"], held_out=held_out,
+        soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
     )  # fmt: skip
 
 
@@ -184,9 +188,9 @@ def _form_chosen(
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
     """Load a compiled model from an output folder, ready to predict.
 
-    C is built with the C compiler at hand (once: the result is cached by content)
-    and runs in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the
-    slow reference of onnx), WebAssembly in wasmtime, each in one thread.
+    A shared library is loaded as it is. C is built with the C compiler at hand (once: the result is cached
+    by content). Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow reference
+    of onnx), WebAssembly in wasmtime, each in one thread.
     """
     stem, program = find_program(folder, name)
     here = targets_in(Path(folder), stem)

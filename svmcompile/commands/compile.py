@@ -55,7 +55,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
         watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
-        held_out=held,
+        held_out=held, platform=options.platform,
     )  # fmt: skip
     if device:
         cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)

@@ -118,10 +118,20 @@ class CompileOptions(WishOptions):
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     label: Label = None
-    target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
+    target: Annotated[
+        list[str] | None, Option(help="c, shared, onnx or wasm (repeatable)  [default: c]")
+    ] = None
     kit: Annotated[
         list[str] | None,
-        Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+        Option(
+            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)"
+        ),
+    ] = None
+    platform: Annotated[
+        str | None,
+        Option(
+            help="shared, wheel: linux-x86_64, macos-arm64, windows-x86_64, ...  [default: this machine]"
+        ),
     ] = None
     rows: Annotated[
         str | None, Option(help="fit to COUNT@SEED rows of --data and report on the others")
@@ -257,7 +267,7 @@ class PredictOptions:
     output: Annotated[Path, Option("-o", "--output", help=".csv, .npy, .npz or .parquet")]
     label: Label = None
     name: Name = None
-    target: Annotated[str | None, Option(help="c, onnx or wasm  [default: what is there]")] = None
+    target: Annotated[str | None, Option(help="shared, c, onnx or wasm  [default: what is there]")] = None
     scores: Annotated[bool, Option("--scores", help="write decision values as well")] = False
     jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
     cluster: Cluster = None
