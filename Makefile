@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement golden api-page docs clean
+.PHONY: demo test replay race measure-house agreement golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -35,6 +35,9 @@ golden: $(VENV)/.dev
 
 api-page: $(VENV)/.dev
 	$(BIN)/python -m tests.api_page docs/api.md
+
+options-page: $(VENV)/.dev
+	$(BIN)/python -m tests.options_page docs/options.md
 
 # The documentation as a site, in out/site; `python -m http.server -d out/site` shows it with its search
 docs: $(VENV)/.dev

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import OptionError, ReadError
+from svmcompile.errors import OptionError, ReadError, find_name
 from svmcompile.flow.emission import Files, check_program, emit_files
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
@@ -50,6 +51,7 @@ def compile(  # the name users know; the builtin is not needed here
     and of the exact sum, and keeps the quickest on rows of X. A `DTSVMClassifier` and a stored program
     (.svmc) are compiled already.
     """
+    method = find_name(method, ("auto", *METHODS), "method")
     model = open_model(
         source, trust_pickle=trust_pickle, n_features=n_features, most_probable=most_probable
     )
@@ -211,16 +213,23 @@ def verify(
     name: str | None = None,
     trust_pickle: bool = False,
 ) -> Any:
-    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`."""
-    from svmcompile.flow.evaluation import compare_forms
+    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`.
+
+    A program that `train` made has no original: pass None for the model, and labels `y`.
+    """
+    from svmcompile.flow.evaluation import TRAINED, compare_forms, needs_original
 
     stem, program = find_program(folder, name)
-    opened = open_model(
-        model,
-        trust_pickle=trust_pickle,
-        n_features=program.n_features,
-        most_probable=bool(program.origin.details.get("most_probable")),
-    )
+    opened = None
+    if model is not None:
+        opened = open_model(
+            model,
+            trust_pickle=trust_pickle,
+            n_features=program.n_features,
+            most_probable=bool(program.origin.details.get("most_probable")),
+        )
+    elif program.origin.source not in TRAINED or y is None:
+        raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y)
 
 

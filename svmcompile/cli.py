@@ -6,7 +6,7 @@ import importlib
 import inspect
 import json
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -42,13 +42,25 @@ app = typer.Typer(
 def main() -> None:
     """Entry point: errors made on purpose end in a message and their exit code, without a traceback."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except SvmCompileError as error:
         print(f"svmcompile: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(type(error).__name__, str(error), error.exit_code)
     except KeyboardInterrupt:
         print("svmcompile: stopped", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        error.show()  # type: ignore[attr-defined]  # of click, wherever typer has it from
+        _end("UsageError", error.format_message(), error.exit_code)  # type: ignore[attr-defined]
+
+
+def _end(kind: str, message: str, code: int) -> NoReturn:
+    """Leave with an error that is on standard error already; with --json it is the one JSON object too."""
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"error": kind, "message": message, "exit_code": code, "ok": False}, indent=2))
+    sys.exit(code)
 
 
 def _version(wanted: bool) -> None:

@@ -15,9 +15,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data import PredictionWriter, iter_data, partition_files
+from svmcompile.data import PredictionWriter, iter_data
 from svmcompile.errors import OptionError, ToolchainError
+from svmcompile.extras import install
 from svmcompile.flow.evaluation import find_program, read_c
+from svmcompile.flow.scoring import Scored, Scoring, score, score_names
+from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Labels
 from svmcompile.progress import steps
 
@@ -41,7 +44,7 @@ def _client(where: str) -> Iterator[Any]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise ToolchainError("a cluster needs Dask; run: pip install svmcompile[dask]") from None
+        raise ToolchainError(f"a cluster needs Dask; run: {install('dask')}") from None
     if not where.startswith(LOCAL):
         try:
             client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -71,45 +74,53 @@ class Shipped:
     """A compiled model as its C source, which every worker builds once, and a file to score with it."""
 
     path: Path
-    label: str | None
+    read: dict[str, Any]  # how to read it, as `iter_data` takes it
     model: tuple[str, str, str, Labels | None, tuple[str, ...]]  # name, source, header, labels, features
-    n_features: int
-    with_scores: bool
+    may_miss: NDArray[np.bool_] | None
+    wanted: Scoring
 
 
 def predict_partitions(
-    where: str, folder: Path, data: Path, output: Path, label: str | None, name: str | None, scores: bool
-) -> dict[str, Any]:
-    """Score the files of a folder on a cluster, one task each; predictions come in the files' order."""
+    where: str,
+    folder: Path,
+    stem: str,
+    files: list[Path],
+    output: Path,
+    wanted: Scoring,
+    read: dict[str, Any],
+) -> dict[str, int]:
+    """Score files on a cluster, one task each; predictions come in the files' order."""
     from joblib import Parallel, delayed
 
-    stem, program = find_program(folder, name)
-    if scores and program.output("scores") is None:
-        raise OptionError("--scores: this model has no decision function")
+    _, program = find_program(folder, stem)
     model = (stem, *read_c(folder, stem), program.labels, program.input.feature_names)
-    files = [file.resolve() for file in partition_files(data)]
-    tasks = [Shipped(file, label, model, program.n_features, scores) for file in files]
+    may_miss = features_filled_in(program)
+    tasks = [Shipped(file.resolve(), read, model, may_miss, wanted) for file in files]
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
-    done = 0
-    with connected(where), steps("scoring", len(files)) as advance, PredictionWriter(output, kind) as sink:
-        for values, found in Parallel(return_as="generator")(delayed(score)(task) for task in tasks):
-            sink.write(values, found)
-            done += len(values)
+    classes = program.labels.values if program.labels else ()
+    done = unscored = 0
+    with (
+        connected(where),
+        steps("scoring", len(files)) as advance,
+        PredictionWriter(output, kind, score_names(program), classes) as sink,
+    ):
+        for parts in Parallel(return_as="generator")(delayed(score_file)(task) for task in tasks):
+            for part in parts:
+                sink.write(part.values, part.scores, **part.as_keywords())
+                done += len(part.values)
+                unscored += 0 if part.unscored is None else int(part.unscored.sum())
             advance(1)
-    return {"model": stem, "rows": done, "output": str(output), "partitions": len(files)}
+    return {"rows": done, "unscored": unscored, "partitions": len(files)}
 
 
-def score(task: Shipped) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    """What a worker does: labels (or values) of one file, and scores where they are wanted."""
-    model, names = _build(*task.model), task.model[-1]
-    chunks = iter_data(task.path, label=task.label, n_features=task.n_features, feature_names=names)
-    found = [
-        (model.predict(chunk.X), model.decision_function(chunk.X) if task.with_scores else None)
-        for chunk in chunks
-    ]
-    values = np.concatenate([values for values, _ in found])
-    scores = [one for _, one in found if one is not None]
-    return values, np.concatenate(scores) if scores else None
+def score_file(task: Shipped) -> list[Scored]:
+    """What a worker does: one file, chunk by chunk."""
+    model, found, first = _build(*task.model), [], 1
+    model.may_miss = task.may_miss
+    for chunk in iter_data(task.path, **task.read):
+        found.append(score(model, chunk, task.wanted, str(task.path), first))
+        first += len(chunk.X)
+    return found
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,7 @@ import svmcompile as sc
 from svmcompile.accelerate.dtsvm.options import TrainOptions
 from svmcompile.accelerate.dtsvm.training import train_classifier
 from svmcompile.accelerate.registry import parse_options
-from svmcompile.cluster import connected, predict_partitions
+from svmcompile.cluster import connected
 from svmcompile.commands import predict, train
 from svmcompile.commands.options import PredictOptions
 from svmcompile.commands.options import TrainOptions as TrainFlags
@@ -97,14 +97,15 @@ def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet,
     program = sc.Program.load(stored)
     assert program.input.feature_names == tuple(f"f{k}" for k in range(6))
     sc.write(sc.emit(program, name="model"), folder)
-    figures = predict_partitions("local:2", folder, parquet, output, "kind", None, scores=True)
+    flags = {"folder": folder, "data": parquet, "label": "kind", "scores": True}
+    figures = predict.run(PredictOptions(output=output, cluster="local:2", **flags))
     assert figures["rows"] == len(X) and figures["partitions"] == 4
     with np.load(output) as found:
         local = sc.load(folder)
         np.testing.assert_array_equal(found["label"], local.predict(X))
         np.testing.assert_array_equal(found["scores"], local.decision_function(X))
     alone = tmp_path / "alone.npz"
-    predict.run(PredictOptions(folder=folder, data=parquet, output=alone, label="kind", scores=True))
+    predict.run(PredictOptions(output=alone, **flags))
     assert alone.read_bytes() == output.read_bytes()
 
 

@@ -117,7 +117,7 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
         (text_file(tmp_path, "a.npy", "hello"), "not a .npy file"),
         (text_file(tmp_path, "a.npz", "hello"), "not a .npz file"),
         (text_file(tmp_path, "a.parquet", "hello"), "not a .parquet file"),
-        (text_file(tmp_path, "notes", "some words"), "format cannot be told"),
+        (text_file(tmp_path, "notes", "some words"), "unknown file extension"),
     ]:
         for read in (read_data, count_rows, iter_data):
             with pytest.raises(ReadError) as caught:

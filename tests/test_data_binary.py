@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from programs.data_cases import X, npy_header, parquet_file
 
 from svmcompile.data import PredictionWriter, count_rows, iter_data, read_data
 from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.extras import install
 
 # npy and npz
 
@@ -179,10 +181,10 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = parquet_file(tmp_path / "a.parquet", a=[1.0])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     for call in (read_data, count_rows, lambda path: next(iter_data(path))):
-        with pytest.raises(ToolchainError, match=r"pip install svmcompile\[arrow\]"):
+        with pytest.raises(ToolchainError, match=re.escape(install("arrow"))):
             call(path)
     with (
-        pytest.raises(ToolchainError, match=r"svmcompile\[arrow\]"),
+        pytest.raises(ToolchainError, match=re.escape(install("arrow"))),
         PredictionWriter(tmp_path / "o.parquet"),
     ):
         pass

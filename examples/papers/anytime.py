@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ QUERIES = 1000  # of each kind, at most
 EVERY = 100_000  # no limit on the basis but the method's own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """Rows to train on, rows not seen, the machine's parameters and the paper's mean steps."""
 
@@ -66,7 +67,6 @@ def digits(first: int, second: int) -> tuple[Any, Any, Any]:
     return dense(small["X"])[chosen] / 255.0, small["y"][chosen], held
 
 
-SONAR = {"original": 47.7, "sgma": 26.2, "min-wz": 21.3}
 TASKS = (
     Task(
         "sonar",
@@ -87,6 +87,10 @@ HEAD = (
     "task", "ordering", "SVs", "paper", "steps, training", "of m", "with margins", "steps, held out",
     "of m", "with margins", "flops, held out", "labels changed",
 )  # fmt: skip
+COLUMNS = {
+    "m": "{:.0f}", "steps": "{:.1f}", "ratio": "{:.2f}x", "margins": "{:.1f}", "held_steps": "{:.1f}",
+    "held_ratio": "{:.2f}x", "held_margins": "{:.1f}", "flops": "{:.2f}x", "changed": "{:.0f}",
+}  # fmt: skip
 
 
 def without_margins(program: Program) -> Program:
@@ -110,40 +114,40 @@ def lines(words: list[str]) -> Iterator[list[str]]:
     for task in TASKS:
         if words and not any(word in task.name for word in words):
             continue
-        X, y, held = task.rows()
-        model = SVC(C=task.C, gamma=task.gamma).fit(X, y)
         for ordering in ORDERINGS:
-            yield line(task, ordering, model, X, held)
+            yield line(task, ordering, measure(task, ordering))
 
 
-def line(task: Task, ordering: str, model: Any, X: Any, held: Any) -> list[str]:
+@cache
+def trained(task: Task) -> tuple[Any, Any, Any]:
+    """Model, its training rows and rows not seen."""
+    X, y, held = task.rows()
+    return SVC(C=task.C, gamma=task.gamma).fit(X, y), X, held
+
+
+def measure(task: Task, ordering: str) -> dict[str, float]:
     """One ordering: a test after every value, all coordinates, then the form the cost model picks."""
+    model, X, held = trained(task)
     options = {"method": "anytime", "X": X, "ordering": ordering, "force": True, "tune": "flops"}
     every = sc.compile(model, block=1, r_coords="all", k_max=EVERY, **options)
     chosen = sc.compile(model, **options)
     rows, m = X[:: -(-len(X) // QUERIES)], len(model.support_)
-    wrong = sum(
-        int((p.predict(q) != model.predict(q)).sum())
-        for p in (every, chosen)
-        for q in (rows, held)
-        if len(q)
-    )
-    cells = [task.name, ordering, f"{m}", _paper(task, ordering), *_steps(every, rows, m)]
+    found, kinds = {"m": float(m)}, {"": rows, "held_": held}
+    for kind, queries in kinds.items():
+        if len(queries):
+            plain, own = steps(every, queries)
+            found |= {f"{kind}steps": plain, f"{kind}ratio": m / plain, f"{kind}margins": own}
     if len(held):
         cost = chosen.cost(held)
-        cells += [*_steps(every, held, m), f"{cost.exact_flops / cost.mean_flops:.2f}x"]
-    else:
-        cells += ["-"] * 4
-    return [*cells, f"{wrong}"]
+        found["flops"] = cost.exact_flops / cost.mean_flops
+    wrong = [p.predict(q) != model.predict(q) for p in (every, chosen) for q in kinds.values() if len(q)]
+    return found | {"changed": float(sum(part.sum() for part in wrong))}
 
 
-def _paper(task: Task, ordering: str) -> str:
-    return f"{task.paper[ordering]}" if ordering in task.paper else task.note
-
-
-def _steps(program: Program, rows: Any, m: int) -> list[str]:
-    plain, own = steps(program, rows)
-    return [f"{plain:.1f}", f"{m / plain:.2f}x", f"{own:.1f}"]
+def line(task: Task, ordering: str, found: dict[str, float]) -> list[str]:
+    paper = f"{task.paper[ordering]}" if ordering in task.paper else task.note
+    texts = [form.format(found[name]) if name in found else "-" for name, form in COLUMNS.items()]
+    return [task.name, ordering, texts[0], paper, *texts[1:]]
 
 
 def c_lines(words: list[str]) -> Iterator[list[str]]:
@@ -151,10 +155,11 @@ def c_lines(words: list[str]) -> Iterator[list[str]]:
     from c_cost import c_costs
 
     for task in TASKS:
-        X, y, held = task.rows()
-        if not len(held) or (words and not any(word in task.name for word in words)):
+        if words and not any(word in task.name for word in words):
             continue
-        model = SVC(C=task.C, gamma=task.gamma).fit(X, y)
+        model, X, held = trained(task)
+        if not len(held):
+            continue
         exact = sc.compile(model)
         for profile in ("portable", "host"):
             program = sc.compile(model, method="anytime", X=X, force=True, tune=profile)

@@ -1,34 +1,27 @@
-"""Chang, Guo, Lin and Lu's tables beside ours: accuracy, training time, vectors met, ceilings, pure share.
+"""DTSVM on one set of Chang, Guo, Lin and Lu's paper: search, accuracy, vectors, times, beside its rivals.
 
-    python examples/papers/dtsvm.py                     every set, as far as not measured yet
-    python examples/papers/dtsvm.py letter shuttle      some of them
-    python examples/papers/dtsvm.py --mode 1ao letter   one class against the others
-    python examples/papers/dtsvm.py --rivals adult      with CART, random groups and bagging
-    python examples/papers/dtsvm.py --print             the tables of what has been measured
+    python examples/papers/dtsvm.py shuttle                    figures of one set, 63 parameters
+    python examples/papers/dtsvm.py --mode 1ao letter          one class against the others
+    python examples/papers/dtsvm.py --most 12000 poker         of some of its rows
+    python examples/papers/dtsvm.py --rivals pendigits         and those of all rivals
 
-The full grid of the paper, 63 parameters, unless --C or --gamma say otherwise. LIBSVM is trained once, with
-the parameters chosen, for at most --limit seconds. Set SVMCOMPILE_DATA to a folder of real data (see
-common.py). Results are kept in out/papers/dtsvm. All times are processor time of one process, ours and
-those of others, whatever else the machine does; dtsvm_workers.py measures several processes.
+`python examples/papers --paper dtsvm` prints the paper's tables. Set SVMCOMPILE_DATA to a folder of real
+data (see sets.py); `digits` needs none. All times are processor time of one process, ours and those of
+others, whatever else the machine does; dtsvm_workers.py measures several processes.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
-from common import OUTPUT, table
-from dtsvm_rivals import Result, bagging, cart, libsvm, percent, random_groups, timed
-from dtsvm_sets import LETTER_ACCURACY, LETTER_SECONDS, PAPER, Sixths, sixths
+from dtsvm_rivals import RIVALS, cart, percent, timed
+from dtsvm_sets import PAPER, Sixths, sixths
 
-from svmcompile.accelerate.dtsvm.leaves import Theta
+from svmcompile.accelerate.dtsvm.leaves import Task, Theta, fit, predict
 from svmcompile.accelerate.dtsvm.options import MODES, Numbers, TrainOptions
 from svmcompile.accelerate.dtsvm.program import Decomposition
 from svmcompile.accelerate.dtsvm.training import (
@@ -43,246 +36,187 @@ from svmcompile.accelerate.dtsvm.training import (
     workers_of,
 )
 
-FOLDER = OUTPUT / "dtsvm"
-CHOSEN = ("ceiling", "C", "gamma")
+Figures = dict[str, float]
+TOPS = (1, 3, 5, 7, 9)  # Figure 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A set, how many of its rows (0: all), and what is searched."""
+
+    name: str
+    mode: str = "1a1"
+    C: str = "0.1..1e5"
+    gamma: str = "1e-4..1e4"
+    most: int = 0
+    max_ceiling: int = 0
+    ceiling: int = 1500
+    seed: int = 0
+
+    @property
+    def options(self) -> TrainOptions:
+        grid = {"C": Numbers(self.C), "gamma": Numbers(self.gamma)}
+        sizes = {"ceiling": self.ceiling, "max_ceiling": self.max_ceiling}
+        return TrainOptions(mode=self.mode, jobs=1, min_leaf=0, **grid, **sizes)  # type: ignore[arg-type]
+
+    def data(self) -> Sixths:
+        return sixths(self.name, self.seed, self.most)
 
 
 class TimedSearch(Search):
-    """A search that knows how long each ceiling took."""
+    """A search that tries nothing twice and knows how long each ceiling took."""
+
+    known: dict[tuple[int, Theta], Tried]
+    seconds: dict[int, float]
 
     def tried(self, ceiling: int, chosen: Sequence[Theta]) -> list[Tried]:
-        begin = time.process_time()
-        found = super().tried(ceiling, chosen)
-        seconds = time.process_time() - begin
-        print(f"  ceiling {ceiling}: {len(chosen)} parameters, {seconds:.1f} s", file=sys.stderr)
-        SECONDS[ceiling] = SECONDS.get(ceiling, 0.0) + seconds
-        return found
+        new = [theta for theta in chosen if (ceiling, theta) not in self.known]
+        found, took = timed(lambda: super(TimedSearch, self).tried(ceiling, new))
+        self.seconds[ceiling] = self.seconds.get(ceiling, 0.0) + took
+        self.known.update({(ceiling, one.theta): one for one in found})
+        return [self.known[ceiling, theta] for theta in chosen]
 
 
-SECONDS: dict[int, float] = {}  # by ceiling, of the set at hand
-
-
-def measure(name: str, options: TrainOptions, seed: int, limit: float) -> dict[str, Any]:
-    """Everything about one set, fit for JSON."""
-    data = sixths(name, seed)
-    SECONDS.clear()
+def search_of(data: Sixths, options: TrainOptions) -> TimedSearch:
     rows = Rows(data.X, data.y, data.held_X, data.held_y, scaling_of(data.X, options))
     begin = time.process_time()
     plain, _ = tree_search(rows, data.n_classes, options, workers_of(options))
     search = TimedSearch(**{key: getattr(plain, key) for key in plain.__dataclass_fields__})
-    grown = time.process_time() - begin
-    best, tried = search.best(thetas(options), options)
-    chosen = at_ceiling(data, best.theta, best.ceiling, options)
-    result: dict[str, Any] = {"name": name, "mode": options.mode, "rows": len(data.X)}
-    result |= {"C": best.theta.C, "gamma": best.theta.kernel.gamma, "ceiling": best.ceiling, **chosen}
-    result |= {"parameters": len(thetas(options)), "tree_seconds": grown}
-    result |= {"search_seconds": sum(SECONDS.values()), "seconds_by_ceiling": dict(SECONDS)}
-    result["by_ceiling"] = {
-        ceiling: at_ceiling(data, best_at(tried, ceiling).theta, ceiling, options)
-        for ceiling in sorted({one.ceiling for one in tried})
-    }
-    theta = best_at(tried, options.ceiling).theta
-    for key, parameters in (("libsvm", best.theta), ("libsvm_first", theta)):
-        known = result.get("libsvm") if parameters == best.theta else None
-        one = libsvm(data, parameters, options.mode, limit) if known is None else None
-        result[key] = known or (asdict(one) if one else None)
-    result["first"] = at_ceiling(data, theta, options.ceiling, options)
-    result["cart"] = asdict(cart(data))
-    return result
+    for name, value in (("known", {}), ("seconds", {0: time.process_time() - begin})):
+        object.__setattr__(search, name, value)  # 0: the tree
+    return search
 
 
-def measure_rivals(name: str, options: TrainOptions, seed: int) -> dict[str, Any]:
-    """Random groups and bagging, with the same grid."""
-    data = sixths(name, seed)
-    rule, grid = leaf_rule(options.mode, data.n_classes), thetas(options)
-    lots = random_groups(data, grid, rule, options, options.iterations)
-    return {"rdsvm": asdict(lots), "bagging": asdict(bagging(data, grid, rule, options.iterations))}
+def measure(plan: Plan, one_svm: bool = True) -> Figures:
+    """The search, its winner on the test rows, the best at every ceiling, one SVM with its parameters."""
+    data, options = plan.data(), plan.options
+    grid, search, known = thetas(options), search_of(data, options), dict[Tried, Figures]()
+
+    def tested(one: Tried) -> Figures:
+        if one not in known:
+            known[one] = at_ceiling(data, one, options)
+        return known[one]
+
+    best, tried = search.best(grid, options)
+    found: Figures = {"rows": len(data.X), "parameters": len(grid), "ceiling": best.ceiling}
+    found |= {"C": best.theta.C, "gamma": best.theta.kernel.gamma, "search_s": sum(search.seconds.values())}
+    found |= tested(best)
+    for ceiling in sorted({one.ceiling for one in tried}):
+        level = tested(best_at(tried, ceiling))
+        found |= {f"{key}_{ceiling}": level[key] for key in ("accuracy", "nesv_stored")}
+        found[f"search_s_{ceiling}"] = search.seconds[ceiling]
+    for top in TOPS if len(grid) >= max(TOPS) else ():  # what was tried already costs nothing
+        one, _ = search.best(grid, replace(options, top=top))
+        found |= {f"top_{top}": tested(one)["accuracy"], f"top_ceiling_{top}": one.ceiling}
+    plain = cart(data)
+    found |= {"cart": plain.accuracy, "cart_test_s": plain.test_s}
+    return found | (one_libsvm(data, best, options, found["train_s"]) if one_svm else {})
+
+
+def one_libsvm(data: Sixths, best: Tried, options: TrainOptions, ours: float) -> Figures:
+    """LIBSVM on all rows with the parameters found."""
+    scaling, rule = scaling_of(data.X, options), leaf_rule(options.mode, data.n_classes)
+    leaf, train = timed(lambda: fit(Task(scaling(data.X), data.y, best.theta, rule, options.iterations)))
+    labels, took = timed(lambda: predict(leaf, best.theta, rule, scaling(data.test_X)))
+    counts = {"stored": leaf.stored_vectors, "summed": leaf.summed_vectors, "unique": leaf.unique_vectors}
+    found = {f"libsvm_{name}": float(count) for name, count in counts.items()}
+    found |= {"libsvm": percent(labels, data.test_y), "libsvm_train_s": train, "libsvm_test_s": took}
+    return found | {"speedup": train / ours}
+
+
+def searches(plan: Plan, sizes: Sequence[int]) -> Figures:
+    """All parameters on both sides: DTSVM's search, and LIBSVM's on some rows, extrapolated to all.
+
+    LIBSVM's seconds grow with a power of the rows, which the first two sizes give; it stops where our
+    leaves stop (`iterations`). A third size tells how far off that is.
+    """
+    data, options = plan.data(), plan.options
+    search = search_of(data, options)
+    best, _ = search.best(thetas(options), options)
+    trained = at_ceiling(data, best, options)["train_s"]
+    found: Figures = {"search_rows": len(data.X), "search_parameters": len(thetas(options))}
+    found |= {f"search_s_{ceiling}": took for ceiling, took in search.seconds.items()}
+    found["dtsvm_s"] = sum(search.seconds.values()) + trained
+    for at, size in enumerate(sizes):
+        found |= {f"size_{at}": size, f"libsvm_s_{at}": libsvm_search_seconds(data, size, options)}
+    power = math.log(found["libsvm_s_1"] / found["libsvm_s_0"]) / math.log(sizes[1] / sizes[0])
+    for name, rows in (("libsvm_s", len(data.X)), *((("check_s", sizes[2]),) if len(sizes) > 2 else ())):
+        found[name] = found["libsvm_s_1"] * (rows / sizes[1]) ** power
+    return found | {"power": power, "search_speedup": found["libsvm_s"] / found["dtsvm_s"]}
+
+
+def libsvm_search_seconds(data: Sixths, size: int, options: TrainOptions) -> float:
+    """Every parameter on the first rows, judged by a quarter as many validation rows."""
+    scaling, rule = scaling_of(data.X, options), leaf_rule(options.mode, data.n_classes)
+    X, y, held = scaling(data.X[:size]), data.y[:size], scaling(data.held_X[: size // 4])
+    begin = time.process_time()
+    for theta in thetas(options):
+        predict(fit(Task(X, y, theta, rule, options.iterations)), theta, rule, held)
+    return time.process_time() - begin
+
+
+def first_ceiling(plan: Plan) -> Figures:
+    """Figure 3: test accuracy and ceiling found for one first ceiling."""
+    data, options = plan.data(), plan.options
+    best, _ = search_of(data, options).best(thetas(options), options)
+    accuracy = at_ceiling(data, best, options)["accuracy"]
+    return {f"accuracy_{plan.ceiling}": accuracy, f"ceiling_{plan.ceiling}": best.ceiling}
+
+
+def rival(plan: Plan, name: str) -> Figures:
+    """One rival, or DTSVM itself, with its search: accuracy, seconds, vectors in the paper's count."""
+    data, options = plan.data(), plan.options
+    if name == "dtsvm":
+        ours = measure(plan, one_svm=False)
+        seconds = ours["search_s"] + ours["train_s"]
+        figures = {"accuracy": ours["accuracy"], "train_s": seconds, "test_s": ours["test_s"]}
+        figures |= {"nesv": ours["nesv_stored"], "chosen": ours["ceiling"]}
+    else:
+        rule = leaf_rule(options.mode, data.n_classes)
+        figures = asdict(RIVALS[name](data, thetas(options), rule, options))
+    return {f"{name}_{key}": float(value) for key, value in figures.items()}
 
 
 def best_at(tried: list[Tried], ceiling: int) -> Tried:
     return max((one for one in tried if one.ceiling == ceiling), key=lambda one: one.accuracy)
 
 
-def at_ceiling(data: Sixths, theta: Theta, ceiling: int, options: TrainOptions) -> dict[str, Any]:
-    """A classifier trained anew in this process, tree and all, and what it does with the test rows."""
-    workers = workers_of(replace(options, jobs=1))
-    model, seconds = timed(lambda: fitted(data.X, data.y, data.n_classes, theta, ceiling, options, workers))
-    assert isinstance(model, Decomposition)
-    found, took = timed(lambda: model.predict(data.test_X))
-    figures = model.figures(data.test_X)
-    return {
-        "accuracy": percent(found, data.test_y),
-        "train_seconds": seconds,
-        "test_seconds": took,
-        **figures,
-    }
-
-
-ACCURACY = ("set, mode", "C, gamma", "DTSVM", "LIBSVM", "CART", "train s", "LIBSVM s", "speedup", "first")
-VECTORS = ("set, mode", "DTSVM (paper)", "LIBSVM (paper)", "NESV DTSVM", "NESV LIBSVM")
-TIMES = ("set, mode", "DTSVM (paper)", "LIBSVM (paper)", "CART (paper)")
-CEILINGS = ("set, mode", "ceiling (paper)", "pure % (paper)", "leaves", "search s, parameters")
-LETTER = ("mode", "ceiling", "search s (paper)", "test % (paper)", "NESV / different")
-RIVALS = ("set, mode", "DTSVM", "random groups", "bagging", "CART")
-
-
-def tables(results: list[dict[str, Any]]) -> Iterator[str]:
-    """The paper's tables, each figure beside the published one in brackets."""
-    title = (
-        "Test accuracy in percent, seconds of training with the parameters chosen, LIBSVM's over DTSVM's; "
+def at_ceiling(data: Sixths, one: Tried, options: TrainOptions) -> Figures:
+    """A classifier trained anew, tree and all, and what it does with the test rows."""
+    workers = workers_of(options)
+    model, seconds = timed(
+        lambda: fitted(data.X, data.y, data.n_classes, one.theta, one.ceiling, options, workers)
     )
-    title += "first: so for the first ceiling and the parameters best there"
-    yield table(title, ACCURACY, map(accuracy_line, results))
-    title = "Tables 3 and 5: vectors in all; NESV: vectors met, summed over problems / different ones"
-    yield table(title, VECTORS, map(vectors_line, results))
-    yield table("Tables 4 and 6: seconds for all test rows", TIMES, map(test_line, results))
-    title = "Tables 7 and 11: ceiling chosen, training rows in pure leaves, seconds of the search"
-    yield table(title, CEILINGS, map(ceiling_line, results))
-    letters = [line for one in results if one["name"] == "letter" for line in letter_lines(one)]
-    if letters:
-        yield table("Tables 9 and 10: letter by ceiling", LETTER, letters)
-    rivals = [one for one in results if "rdsvm" in one]
-    if rivals:
-        title = "Rivals: test percent, training seconds with all search, NESV"
-        yield table(title, RIVALS, map(rivals_line, rivals))
-
-
-def name_of(one: dict[str, Any]) -> str:
-    splits = f", mean of {one['splits']} splits" if one["splits"] > 1 else ""
-    return f"{one['name']} {one['mode']}{splits}"
-
-
-def accuracy_line(one: dict[str, Any]) -> list[str]:
-    theirs, first = one["libsvm"], one["libsvm_first"]
-    return [
-        name_of(one), f"{one['C']:g}, {one['gamma']:g}", f"{one['accuracy']:.2f}",
-        f"{theirs['accuracy']:.2f}" if theirs else "-", f"{one['cart']['accuracy']:.2f}",
-        f"{one['train_seconds']:.2f}", f"{theirs['train_seconds']:.1f}" if theirs else "not finished",
-        f"{theirs['train_seconds'] / one['train_seconds']:.1f}" if theirs else "-",
-        f"{first['train_seconds'] / one['first']['train_seconds']:.1f}" if first else "-",
-    ]  # fmt: skip
-
-
-def vectors_line(one: dict[str, Any]) -> list[str]:
-    paper, at, theirs = PAPER[one["name"]], int(one["mode"] == "1ao"), one["libsvm"]
-    published = f"{paper.vectors_libsvm[at]:,}" if paper.vectors_libsvm else "-"
-    return [
-        name_of(one), f"{one['tnsv']:,.0f} ({paper.vectors[at]:,})",
-        (f"{theirs['nesv']:,.0f}" if theirs else "-") + f" ({published})",
-        f"{one['nesv']:,.1f} / {one['nesv_unique']:,.1f}", f"{theirs['nesv']:,.0f}" if theirs else "-",
-    ]  # fmt: skip
-
-
-def test_line(one: dict[str, Any]) -> list[str]:
-    paper, at, theirs = PAPER[one["name"]], int(one["mode"] == "1ao"), one["libsvm"]
-    published = f"{paper.test_seconds_libsvm[at]:g}" if paper.test_seconds_libsvm else "-"
-    return [
-        name_of(one), f"{one['test_seconds']:.3f} ({paper.test_seconds[at]:g})",
-        (f"{theirs['test_seconds']:.2f}" if theirs else "-") + f" ({published})",
-        f"{one['cart']['test_seconds']:.3f} ({paper.test_seconds_cart:g})",
-    ]  # fmt: skip
-
-
-def ceiling_line(one: dict[str, Any]) -> list[str]:
-    paper = PAPER[one["name"]]
-    return [
-        name_of(one), f"{one['ceiling']:,} ({paper.ceiling:,})",
-        f"{100 * one['pure_share']:.2f} ({paper.pure:g})", f"{one['leaves']:.0f}",
-        f"{one['tree_seconds'] + one['search_seconds']:.0f}, {one['parameters']:.0f}",
-    ]  # fmt: skip
-
-
-def letter_lines(one: dict[str, Any]) -> Iterator[list[str]]:
-    mode = one["mode"]
-    for key, found in one["by_ceiling"].items():
-        if not key.isdecimal():
-            continue
-        ceiling = int(key)
-        yield [
-            mode, f"{ceiling:,}",
-            f"{one['seconds_by_ceiling'][key]:.0f} ({LETTER_SECONDS[mode].get(ceiling, '-')})",
-            f"{found['accuracy']:.2f} ({LETTER_ACCURACY[mode].get(ceiling, '-')})",
-            f"{found['nesv']:,.0f} / {found['nesv_unique']:,.0f}",
-        ]  # fmt: skip
-
-
-def rivals_line(one: dict[str, Any]) -> list[str]:
-    whole = one["tree_seconds"] + one["search_seconds"] + one["train_seconds"]
-    ours = Result(one["accuracy"], whole, one["test_seconds"], one["nesv"])
-    fields = Result.__dataclass_fields__
-    others = (Result(**{name: one[key][name] for name in fields}) for key in ("rdsvm", "bagging", "cart"))
-    return [name_of(one), *map(rival, (ours, *others))]
-
-
-def rival(found: Result) -> str:
-    note = f" ({found.note})" if found.note else ""
-    return f"{found.accuracy:.2f}, {found.train_seconds:.1f} s, {found.nesv:,.1f}{note}"
-
-
-def kept(path: Path, make: Callable[[], dict[str, Any]]) -> None:
-    """Measured now, unless that was done before."""
-    if not path.exists():
-        print(path, file=sys.stderr)
-        found = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found, indent=1))
-
-
-def measured() -> Iterator[list[Any]]:
-    """What has been measured, the splits of a set and mode together."""
-    for name in PAPER:
-        for mode in MODES:
-            paths = sorted(FOLDER.glob(f"{name}-{mode}-*.json"))
-            if paths:
-                yield [stored(path) for path in paths]
-
-
-def stored(path: Path) -> dict[str, Any]:
-    """A split's figures, with those of the rivals where they are there."""
-    rivals = path.parent / "rivals" / path.name
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found | (json.loads(rivals.read_text()) if rivals.exists() else {})
-
-
-def mean(splits: list[Any]) -> Any:
-    """Figures over several splits: means of numbers, of all else what the first split has."""
-    first = splits[0]
-    if isinstance(first, dict):
-        shared = [key for key in first if all(isinstance(one, dict) and key in one for one in splits)]
-        found = {key: mean([one[key] for one in splits]) for key in shared}
-        return found | {key: first[key] for key in CHOSEN if key in first} | {"splits": len(splits)}
-    if isinstance(first, (int, float)) and None not in splits:
-        return sum(splits) / len(splits)
-    return first
+    assert isinstance(model, Decomposition)
+    labels, took = timed(lambda: model.predict(data.test_X))
+    figures = model.figures(data.test_X)
+    counts = ("leaves", "nesv", "nesv_stored", "nesv_unique", "tnsv", "tnsv_stored", "tnsv_unique")
+    found = {key: float(figures[key]) for key in counts} | {"pure": 100 * figures["pure_share"]}
+    return found | {"accuracy": percent(labels, data.test_y), "train_s": seconds, "test_s": took}
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="the tables of DTSVM's paper")
-    parser.add_argument("sets", nargs="*", default=list(PAPER))
+    parser = argparse.ArgumentParser(description="DTSVM on a set of its paper")
+    parser.add_argument("set", choices=["digits", *PAPER])
     parser.add_argument("--mode", default="1a1", choices=MODES)
-    parser.add_argument("--C", default="0.1..1e5")
-    parser.add_argument("--gamma", default="1e-4..1e4")
+    parser.add_argument("--C", default=Plan.C)
+    parser.add_argument("--gamma", default=Plan.gamma)
+    parser.add_argument("--most", type=int, default=0, help="rows of the set, by lot; 0: all")
     parser.add_argument("--max-ceiling", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=300, help="seconds LIBSVM may take")
     parser.add_argument("--rivals", action="store_true")
-    parser.add_argument("--print", action="store_true", dest="only_print")
     return parser.parse_args()
 
 
 def main() -> None:
     given = arguments()
-    options = TrainOptions(
-        mode=given.mode, C=Numbers(given.C), gamma=Numbers(given.gamma), max_ceiling=given.max_ceiling,
-        jobs=1, min_leaf=0,
-    )  # fmt: skip
-    for name in () if given.only_print else given.sets:
-        file = f"{name}-{given.mode}-{given.seed}.json"
-        kept(FOLDER / file, partial(measure, name, options, given.seed, given.limit))
-        if given.rivals:
-            kept(FOLDER / "rivals" / file, partial(measure_rivals, name, options, given.seed))
-    for text in tables([mean(splits) for splits in measured()]):
-        print(text)
+    plan = Plan(given.set, given.mode, given.C, given.gamma, given.most, given.max_ceiling, seed=given.seed)
+    found = measure(plan, one_svm=not given.rivals)
+    if given.rivals:
+        for name in RIVALS:
+            found |= rival(plan, name)
+    for key, value in found.items():
+        print(f"{key}: {value:,.6g}")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,29 @@
-"""Pham and Smeulders' tables and figure, beside ours; and what the default form makes of it.
+"""Pham and Smeulders' tables and figure, set by set; and what the default form makes of it.
 
-    python examples/papers/metric_tree.py                 all parts
-    python examples/papers/metric_tree.py table1 heart    one part, or some of its sets
-    python examples/papers/metric_tree.py table1 --speed  with times beside LIBSVM, in C
+    python examples/papers --paper metric-tree            Tables 1 and 2 and Figure 2, beside the paper's
+    python examples/papers/metric_tree.py                 all parts of our own
+    python examples/papers/metric_tree.py sharp letter    one part, or some of its sets
 
-Parts: table1, table2, sharp, guard, figure. Set SVMCOMPILE_DATA to a folder of
-real data (see common.py). Files go to out/papers.
+Parts: sharp, guard, figure. Set SVMCOMPILE_DATA to a folder of real data (`python examples/papers --sets`
+says how). Files go to out/papers.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
+from cells import Figures
 from common import OUTPUT, Rows, Split, scaled, split, table, trained
+from ls_svm import plane, trained_ls_svm
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
 
 import svmcompile as sc
 from svmcompile.commands import bench
@@ -34,8 +39,8 @@ HALVES = 5  # random halves a row is averaged over
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of the paper's Table 1, and where its data comes from."""
+class Known:
+    """A row of the paper's Table 1 or 2, and where its data comes from."""
 
     name: str
     source: str
@@ -47,33 +52,47 @@ class Row:
     halves: int = 1
     train: int = 0
     scale: bool = False
+    times: tuple[int, float, float] | None = None  # test rows, and seconds of LIBSVM and of the tree
+    C: float = 1.0
+    gamma: float = 0.0  # 0: one over the number of features, LIBSVM's default
+
+    @property
+    def microseconds(self) -> tuple[float, float]:
+        """Per row, of LIBSVM and of the tree, on a Pentium 4 of 2.4 GHz."""
+        assert self.times
+        rows, svm, tree = self.times
+        return 1e6 * svm / rows, 1e6 * tree / rows
 
 
 TABLE1 = (
-    Row("fourclass", "fourclass_scale", 192, 76.8, 9.73, 77.0, 110, HALVES),
-    Row("svmguide1", "svmguide1", 630, 96.2, 14.04, 96.1, 290, scale=True),
-    Row("diabetes", "diabetes_scale", 237, 75.3, 11.33, 75.3, 230, HALVES),
-    Row("breast-cancer", "breast-cancer_scale", 46, 97.4, 12.41, 97.1, 40, HALVES),
-    Row("australian", "australian_scale", 137, 87.3, 10.48, 87.5, 120, HALVES),
-    Row("heart", "heart_scale", 72, 82.2, 8.86, 80.0, 40, HALVES),
-    Row("ijcnn1", "ijcnn1", 8971, 92.8, 23.19, 92.8, 1500),
-    Row("german", "german.numer_scale", 317, 75.4, 10.70, 74.2, 290, HALVES),
-    Row("ionosphere", "ionosphere_scale", 88, 92.1, 11.25, 85.8, 70, HALVES),
-    Row("covtype", "covtype.binary", 12410, 75.6, 18.25, 75.6, 3350, train=20_000, scale=True),
-    Row("sonar", "sonar_scale", 88, 77.9, 8.74, 71.2, 60, HALVES),
-    Row("mushrooms", "mushrooms", 487, 99.8, 15.30, 99.7, 140, HALVES),
-    Row("a1a", "a1a", 754, 83.6, 12.72, 83.6, 160),
-    Row("a2a", "a2a", 1067, 84.0, 13.46, 83.9, 240),
-    Row("a7a", "a7a", 6158, 84.6, 17.02, 84.5, 1310),
-    Row("a9a", "a9a", 11954, 84.8, 18.59, 84.8, 1670),
-    Row("w1a", "w1a", 208, 97.0, 22.53, 97.0, 50),
-    Row("w8a", "w8a", 2958, 97.4, 30.66, 97.4, 250),
-)
+    Known("fourclass", "fourclass_scale", 192, 76.8, 9.73, 77.0, 110, HALVES),
+    Known("svmguide1", "svmguide1", 630, 96.2, 14.04, 96.1, 290, scale=True, times=(4000, 3.14, 0.01)),
+    Known("diabetes", "diabetes_scale", 237, 75.3, 11.33, 75.3, 230, HALVES),
+    Known("breast-cancer", "breast-cancer_scale", 46, 97.4, 12.41, 97.1, 40, HALVES),
+    Known("australian", "australian_scale", 137, 87.3, 10.48, 87.5, 120, HALVES),
+    Known("heart", "heart_scale", 72, 82.2, 8.86, 80.0, 40, HALVES),
+    Known("ijcnn1", "ijcnn1", 8971, 92.8, 23.19, 92.8, 1500, times=(91_701, 1452.74, 0.97)),
+    Known("german", "german.numer_scale", 317, 75.4, 10.70, 74.2, 290, HALVES),
+    Known("ionosphere", "ionosphere_scale", 88, 92.1, 11.25, 85.8, 70, HALVES),
+    Known(
+        "covtype", "covtype.binary", 12410, 75.6, 18.25, 75.6, 3350, train=20_000, scale=True,
+        times=(561_012, 30776.0, 9.18),
+    ),
+    Known("sonar", "sonar_scale", 88, 77.9, 8.74, 71.2, 60, HALVES),
+    Known("mushrooms", "mushrooms", 487, 99.8, 15.30, 99.7, 140, HALVES, times=(4062, 7.0, 0.05)),
+    Known("a1a", "a1a", 754, 83.6, 12.72, 83.6, 160, times=(30_956, 55.49, 0.34)),
+    Known("a2a", "a2a", 1067, 84.0, 13.46, 83.9, 240, times=(30_296, 72.43, 0.30)),
+    Known("a7a", "a7a", 6158, 84.6, 17.02, 84.5, 1310, times=(16_461, 235.40, 0.18)),
+    Known("a9a", "a9a", 11954, 84.8, 18.59, 84.8, 1670, times=(16_281, 452.07, 0.27)),
+    Known("w1a", "w1a", 208, 97.0, 22.53, 97.0, 50, times=(47_272, 23.38, 0.45)),
+    Known("w8a", "w8a", 2958, 97.4, 30.66, 97.4, 250, times=(14_951, 105.50, 0.42)),
+)  # fmt: skip
 # Table 2 names no parameters; these give the paper's number of support vectors.
 TABLE2 = (
-    (Row("a1a", "a1a", 642, 84.2, 12.72, 84.2, 80), 16.0, 2.0**-6),
-    (Row("ijcnn1", "ijcnn1", 4555, 99.0, 23.19, 98.1, 70), 2.0, 2.0),
+    Known("a1a", "a1a", 642, 84.2, 12.72, 84.2, 80, C=16.0, gamma=2.0**-6),
+    Known("ijcnn1", "ijcnn1", 4555, 99.0, 23.19, 98.1, 70, C=2.0, gamma=2.0),
 )
+REDUCED = {"a1a": (160, "84.1, 84.2, 83.7, 84.2"), "ijcnn1": (200, "92.2, 97.1, 93.3, 96.5")}  # M1 to M4
 
 
 @dataclass(frozen=True)
@@ -87,8 +106,6 @@ class Measured:
     dots: float
     bytes: float
     copies: float = 0.0  # tests more per row, were rows that occur twice kept apart by halving
-    gain: float = float("nan")
-    spread: tuple[float, float] = (0.0, 0.0)  # least and most of `tree` over the halves
 
 
 def measure(model: Any, program: Program, data: Split) -> Measured:
@@ -128,8 +145,8 @@ def halvings(program: Program, data: Split) -> float:
     return float(np.log2(np.maximum(np.bincount(built, minlength=int(met.max()) + 1), 1))[met].mean())
 
 
-def speed_gain(model: Any, program: Program, rows: Rows, folder: Path) -> float:
-    """LIBSVM's time beside ours: both called from C, one row per call, in one run."""
+def speeds(model: Any, program: Program, rows: Rows, folder: Path) -> tuple[float, float]:
+    """Microseconds per row of LIBSVM and of ours: both called from C, one row per call, in one run."""
     sc.write(sc.emit(program, "c", "model"), folder)
     np.savez(folder / "rows.npz", X=rows[:2000])
     joblib.dump(model, folder / "model.joblib")
@@ -142,75 +159,73 @@ def speed_gain(model: Any, program: Program, rows: Rows, folder: Path) -> float:
         as_json=True,
     )
     found = {c["key"]: c for c in bench.run(options)["contenders"] if c["via"] == "C"}
-    return float(found["libsvm"]["us_single"] / found["ours"]["us_single"])
+    return float(found["libsvm"]["us_single"]), float(found["ours"]["us_single"])
+
+
+def speed_gain(model: Any, program: Program, rows: Rows, folder: Path) -> float:
+    """LIBSVM's time beside ours."""
+    libsvm, ours = speeds(model, program, rows, folder)
+    return libsvm / ours
 
 
 def compiled(model: Any, data: Split, **options: Any) -> Program:
     return sc.compile(model, method="metric-tree", X=data.X, **options)
 
 
-def reproduce(row: Row, speed: bool, C: float = 1.0, gamma: float = 0.0) -> Measured:
-    """The mean over a row's halves; LIBSVM's default parameters if none are given."""
-    found = []
-    for seed in range(row.halves):
-        data = split(row.source, row.train, TEST_ROWS, seed, row.scale)
-        model = trained(f"{row.name}-{seed}", data, C, gamma or 1 / data.X.shape[1])
-        program = compiled(model, data, paper=True)
-        one = measure(model, program, data)
-        gain = speed_gain(model, program, data.X_test, OUTPUT / "speed") if speed else float("nan")
-        found.append([one.vectors, one.svm, one.tree, one.agreement, one.dots, one.bytes, one.copies, gain])
-    trees = [values[2] for values in found]
-    return replace(Measured(*np.mean(found, axis=0).tolist()), spread=(min(trees), max(trees)))
+def machine_of(row: Known, seed: int = 0) -> tuple[Any, Split]:
+    """The SVM of a row, and the rows behind it."""
+    data = split(row.source, row.train, TEST_ROWS, seed, row.scale)
+    return trained(f"{row.name}-{seed}", data, row.C, row.gamma or 1 / data.X.shape[1]), data
 
 
-def remark(row: Row, one: Measured) -> str:
-    """Why a row differs by more than a point of accuracy or one dot product."""
-    reasons = []
-    if abs(one.tree - row.tree) > 1:
-        moved, lost = one.svm - row.svm, (one.tree - one.svm) - (row.tree - row.svm)
-        reasons.append(
-            f"SVM itself {moved:+.1f}, tree beside it {lost:+.1f}; "
-            f"halves spread from {one.spread[0]:.1f} to {one.spread[1]:.1f}, the paper's half is unknown"
-        )
-    if abs(one.dots - row.depth) > 1:
-        reasons.append(
-            f"depth {one.dots - row.depth:+.1f}: equal rows share a leaf here, halving them would add "
-            f"{one.copies:.1f}; the rest is not explained"
-        )
-    return "; ".join(reasons) or "within 1"
+def on_half(row: Known, seed: int) -> Figures:
+    """The published tree and the default one on one half (or the one split) of a set."""
+    model, data = machine_of(row, seed)
+    found: Figures = {}
+    for name, options in (("published", {"paper": True}), ("default", {})):
+        one = measure(model, compiled(model, data, **options), data)
+        found |= {
+            "vectors": one.vectors,
+            "svm": one.svm,
+            name: one.tree,
+            f"{name} same": one.agreement,
+            f"{name} dots": one.dots,
+            f"{name} kB": one.bytes / 1000,
+        }
+        found |= {"copies": one.copies} if name == "published" else {}
+    return found
 
 
-HEAD = (
-    "set", "SVs paper / ours", "SVM % paper / ours", "tree % paper / ours", "dots paper / ours",
-    "agreement %", "kB", "gain paper / ours", "remark",
-)  # fmt: skip
+def reduced_sets(row: Known) -> Figures:
+    """Table 2's rivals of the same size: ours, and vectors drawn at random, as M1 to M4 have them."""
+    model, data = machine_of(row)
+    count = REDUCED[row.name][0]
+    program = sc.compile(model, method="reduced-set", X=data.X, budget=count)
+    chosen = data.X[np.random.default_rng(0).permutation(len(data.X))[:count]]
+    K, K_test = (rbf_kernel(rows, chosen, row.gamma) for rows in (data.X, data.X_test))
+    rivals = {"hinge": LinearSVC(C=row.C, dual=False), "squares": RidgeClassifier(1 / row.C)}
+    found = {"reduced": 100 * float((program.predict(data.X_test) == data.y_test).mean())}
+    for name, rival in rivals.items():
+        found[name] = 100 * float((rival.fit(K, data.y).predict(K_test) == data.y_test).mean())
+    return found
 
 
-def line(row: Row, one: Measured) -> list[str]:
-    return [
-        row.name,
-        f"{row.vectors} / {one.vectors:.0f}",
-        f"{row.svm} / {one.svm:.1f}",
-        f"{row.tree} / {one.tree:.1f}",
-        f"{row.depth} / {one.dots:.2f}",
-        f"{one.agreement:.2f}",
-        f"{one.bytes / 1000:.0f}",
-        f"{row.gain} / " + ("-" if np.isnan(one.gain) else f"{one.gain:.0f}"),
-        remark(row, one),
-    ]
-
-
-def table1(names: list[str], speed: bool) -> None:
-    rows = [row for row in TABLE1 if not names or row.name in names]
-    print(
-        table("Table 1, published tree", HEAD, progress(rows, lambda row: line(row, reproduce(row, speed))))
-    )
-
-
-def table2(names: list[str], speed: bool) -> None:
-    rows = [row for row in TABLE2 if not names or row[0].name in names]
-    lines = progress(rows, lambda one: line(one[0], reproduce(one[0], speed, *one[1:])))
-    print(table("Table 2, parameters chosen to give the paper's number of support vectors", HEAD, lines))
+def figure_2(depth: int) -> Figures:
+    """The paper's Figure 2: an LS-SVM in the plane, its tree, and that tree cut at a level."""
+    data = plane()
+    model = trained_ls_svm(data.X, data.y, 100.0, 10.0)
+    path = model.write(OUTPUT / "figure-2.model")
+    program = compiled(path, data, paper=True, max_depth=depth)
+    same = program.predict(data.X_test) == model.predict(data.X_test)
+    tree = program.origin.details["tree"]
+    return {
+        "vectors": float(program.origin.n_support_vectors),
+        "svm": 100 * float((model.predict(data.X_test) == data.y_test).mean()),
+        "same": 100 * float(same.mean()),
+        "leaves": float(tree["leaves"]),
+        "deepest": tree["max_depth"] + 1.0,  # the paper counts the leaf's own dot product
+        "mean": mean_depth(program, data.X_test) + 1,
+    }
 
 
 def progress(items: Any, work: Callable[[Any], list[str]]) -> Iterator[list[str]]:
@@ -255,7 +270,7 @@ SHARP: dict[str, tuple[Callable[[int, int], Split], int, float, float]] = {
 }
 
 
-def sharp(names: list[str], speed: bool) -> None:
+def sharp(names: list[str]) -> None:
     """The default form beside the published tree, where models are far from linear."""
     head = (
         "set",
@@ -284,7 +299,7 @@ FALLBACKS = {"adult": (0.5, 2.9), "pendigits": (1.0, 12.0), "letter": (48.0, 74.
 GUARD_ROWS = {"adult": 12_000, "pendigits": 7494, "letter": 15_000}
 
 
-def guard(names: list[str], speed: bool) -> None:
+def guard(names: list[str]) -> None:
     """Five random holdouts: what the guard band reaches on new rows, and what it costs."""
     head = ("set", "target %", "reached % (five holdouts)", "fallback % (five holdouts)", "mean", "known")
     sets = [(n, t) for n in FALLBACKS if not names or n in names for t in (0, 1)]
@@ -308,29 +323,39 @@ def _guard(name: str, which: int) -> list[str]:
     return [name, f"{100 * target:g}", *spread, f"{np.mean(fallback):.1f}", f"{FALLBACKS[name][which]:g}"]
 
 
-def figure(names: list[str], speed: bool) -> None:
-    """The paper's Figure 2 on fourclass: border of the SVM, border of the tree, parts of the plane."""
+def figure(names: list[str]) -> None:
+    """The paper's Figure 2: border of an LS-SVM and of its tree, parts of the plane; and fourclass."""
     from figure import draw
 
+    data = plane()
+    machine = trained_ls_svm(data.X, data.y, 100.0, 10.0)
+    path = machine.write(OUTPUT / "figure-2.model")
+    programs = {
+        "published tree": compiled(path, data, paper=True),
+        "published tree, depth 6": compiled(path, data, paper=True, max_depth=6),
+        "default": compiled(path, data),
+    }
+    print(f"\nfigure: {draw('LS-SVM', machine, programs, data, OUTPUT / 'metric_tree_ls_svm.png')}")
     data = split("fourclass_scale")
     model = trained("fourclass-figure", data, 100.0, 8.0)
     programs = {
         "published tree": compiled(model, data, paper=True),
-        "published tree, limited": compiled(model, data, paper=True, max_leaves=64),
+        "published tree, depth 6": compiled(model, data, paper=True, max_depth=6),
         "default": compiled(model, data),
     }
-    print(f"\nfigure: {draw(model, programs, data, OUTPUT / 'metric_tree.png')}")
+    print(f"\nfigure: {draw('SVM', model, programs, data, OUTPUT / 'metric_tree.png')}")
 
 
-PARTS = {"table1": table1, "table2": table2, "sharp": sharp, "guard": guard, "figure": figure}
+PARTS = {"sharp": sharp, "guard": guard, "figure": figure}
 
 
 def main(words: list[str]) -> None:
-    speed = "--speed" in words
-    chosen = [word for word in words if word in PARTS] or list(PARTS)
-    names = [word for word in words if word not in PARTS and word != "--speed"]
-    for part in chosen:
-        PARTS[part](names, speed)
+    known = {*PARTS, *SHARP}
+    if unknown := sorted(set(words) - known):
+        raise SystemExit(f"{__doc__}\nunknown: {unknown[0]}; known: {', '.join(sorted(known))}")
+    names = [word for word in words if word not in PARTS]
+    for part in [word for word in words if word in PARTS] or list(PARTS):
+        PARTS[part](names)
 
 
 if __name__ == "__main__":

@@ -54,5 +54,7 @@ def line(name: str, model: Any, data: Any) -> list[str]:
 
 
 if __name__ == "__main__":
+    if unknown := sorted(set(sys.argv[1:]) - set(SETS)):
+        raise SystemExit(f"unknown set {unknown[0]!r}; known: {', '.join(SETS)}")
     found = progress(models(sys.argv[1:]), lambda one: line(*one))
     print(table("sv-tree in C", HEAD, found))

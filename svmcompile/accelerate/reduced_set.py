@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.field import derivative
+from svmcompile.accelerate.fitting.linear import boundary_weights
 from svmcompile.accelerate.fitting.rows import FittingRows, fitting_rows, kernel_sums, likeness
-from svmcompile.accelerate.registry import Method, check_options
+from svmcompile.accelerate.options import check_options, option
+from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
@@ -43,25 +45,31 @@ TINY_RIDGE = 1e-10  # where the fit is a projection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReducedSetOptions:
-    """A few vectors replace all support vectors, with refitted coefficients.
+    """A few vectors replace all support vectors, with refitted coefficients."""
 
-    `budget` is a number of vectors or, below 1, a share of the support vectors. With a `target` above 0
-    as few vectors are taken as give this agreement on held-out rows, whatever the budget.
-    """
-
-    budget: float = 0.1
-    target: float = 0.0
-    candidates: str = "rows"  # where data is given: "vectors" or "rows" (the data rows as well)
-    move: bool = True  # vectors may leave the candidates' places, where data is given
-    synthetic_rows: int = 4000
-    seed: int = 0
+    budget: float = option(
+        0.1, "How many vectors to keep: a number of them or, below 1, a share of the support vectors.",
+        words="a whole number, or a share between 0 and 1",
+    )  # fmt: skip
+    target: float = option(
+        0.0, "If above 0, ignore the budget and keep as few vectors as agree this much on held-out rows.",
+        least=0, most=1,
+    )  # fmt: skip
+    candidates: str = option(
+        "rows", "Where data is given: choose among the support vectors alone, or among data rows as well.",
+        among=POOLS,
+    )  # fmt: skip
+    move: bool = option(True, "Where data is given: move the chosen vectors to where they fit best.")
+    synthetic_rows: int = option(
+        4000, "How many fitting rows to make up between neighbouring data rows.", least=0
+    )
+    seed: int = option(0, "Seed of the rows that are made up and held out.", least=0)
 
     def __post_init__(self) -> None:
         whole = self.budget < 1 or float(self.budget).is_integer()
         if not (self.budget > 0 and whole and np.isfinite(self.budget)):
             raise OptionError(f"budget {self.budget} is neither a number of vectors nor a share below 1")
-        least = {"synthetic_rows": 0, "seed": 0}
-        check_options("reduced-set", self, {"candidates": POOLS}, least, within={"target": (0, 1)})
+        check_options("reduced-set", self)
 
 
 def select_by_rows(values: Array, targets: Array, count: int) -> Order:
@@ -159,13 +167,6 @@ def feature_fit(gram: Array, targets: Array, intercepts: Array) -> Fit:
     size = float(np.abs(np.diag(gram)).mean())
     ridged = gram + TINY_RIDGE * size * np.eye(len(gram))
     return Fit(_solve(ridged, targets).T, intercepts.copy())
-
-
-def boundary_weights(targets: Array) -> Array:
-    """Row weights that fall with the distance from the boundary of the nearest output."""
-    near = np.abs(targets).min(axis=1)
-    scale = float(np.median(near)) or 1.0
-    return np.asarray(1.0 / (1.0 + np.square(near / scale)))
 
 
 def _solve(matrix: Array, right: Array) -> Array:

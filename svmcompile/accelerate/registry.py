@@ -6,15 +6,16 @@ Methods that train make one of labelled data alone. A new method is one module h
 from __future__ import annotations
 
 import importlib
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from svmcompile.accelerate.options import Option, listed, parse_options, plain
+from svmcompile.accelerate.options import check_options as check_options
 from svmcompile.data import Data
-from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.errors import OptionError, UnsupportedError, find_name
 from svmcompile.ir.check import check
-from svmcompile.ir.program import Claim, Program, Scalar
+from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 
 METHODS: dict[str, str] = {
@@ -23,19 +24,11 @@ METHODS: dict[str, str] = {
     "certified": "svmcompile.accelerate.certified",
     "dtsvm": "svmcompile.accelerate.dtsvm.method",
     "h1-tree": "svmcompile.accelerate.h1_tree.method",
+    "linear": "svmcompile.accelerate.linear",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of a method, as its dataclass declares it."""
-
-    name: str
-    type: str
-    default: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +46,7 @@ class Method:
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
     variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
+    fits_with: Mapping[str, Any] = field(default_factory=dict)  # options that make it fit to rows
 
     @property
     def summary(self) -> str:
@@ -60,22 +54,21 @@ class Method:
 
     @property
     def option_list(self) -> list[Option]:
-        return _listed(self.options)
+        return listed(self.options)
 
     @property
     def train_option_list(self) -> list[Option]:
-        return _listed(self.train_options) if self.train_options else []
+        return listed(self.train_options) if self.train_options else []
 
 
-def _listed(options: type) -> list[Option]:
-    return [Option(f.name, str(f.type), _plain(f.default)) for f in fields(options)]
+def method_name(name: str) -> str:
+    """The name of a method as it is listed."""
+    return find_name(name, METHODS, "method")
 
 
 def method(name: str) -> Method:
     """The method of that name."""
-    if name not in METHODS:
-        raise OptionError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
-    found = importlib.import_module(METHODS[name]).METHOD
+    found = importlib.import_module(METHODS[method_name(name)]).METHOD
     assert isinstance(found, Method)
     return found
 
@@ -85,6 +78,13 @@ def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]
     known = {option.name for option in method(name).option_list}
     tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
     return {**tune, **options}
+
+
+def fits_rows(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether a method with these options is fitted to the rows given, so that they flatter it."""
+    chosen = method(name)
+    fitting = any(options.get(key) == value for key, value in chosen.fits_with.items())
+    return chosen.claim is Claim.APPROXIMATE or fitting
 
 
 def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
@@ -146,71 +146,6 @@ def _with_options(program: Any, parsed: Any) -> Program:
     """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
     recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
-    chosen_options = tuple((name, _plain(getattr(parsed, name))) for name in recorded)
+    chosen_options = tuple((name, plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))
-
-
-def _plain(value: Any) -> Scalar:
-    """An option as reports and files hold it."""
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def parse_options(name: str, wanted: type, given: Mapping[str, Any]) -> Any:
-    """The option dataclass from names and values; strings are converted to the declared type."""
-    known = {field.name: field for field in fields(wanted)}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        listed = ", ".join(known) or "none"
-        raise OptionError(f"method {name!r} has no option {unknown[0]!r}; it has: {listed}")
-    values = {}
-    for key, value in given.items():
-        default = known[key].default
-        assert default is not MISSING, "every option has a default"
-        values[key] = _convert(name, key, value, type(default))
-    return wanted(**values)
-
-
-def check_options(
-    name: str,
-    options: Any,
-    known: Mapping[str, Sequence[str]] | None = None,
-    least: Mapping[str, float] | None = None,
-    within: Mapping[str, tuple[float, float]] | None = None,
-    shares: Sequence[str] = (),
-    infinite: Sequence[str] = (),
-) -> None:
-    """Refuse unknown texts, and numbers that are too small, out of range, no shares, or not finite.
-
-    Those named in `infinite` may be infinite, never NaN.
-    """
-    values = {field.name: getattr(options, field.name) for field in fields(options)}
-    for key, texts in (known or {}).items():
-        if values[key] not in texts:
-            raise OptionError(f"{name}: {key}={values[key]!r} is unknown; known: {', '.join(texts)}")
-    for key, low in (least or {}).items():
-        if not values[key] >= low:
-            raise OptionError(f"{name}: {key} must be at least {low}, got {values[key]}")
-    for key, (low, high) in (within or {}).items():
-        if not low <= values[key] <= high:
-            raise OptionError(f"{name}: {key} must lie within {low} and {high}, got {values[key]}")
-    for key in shares:
-        if not 0 < values[key] < 1:
-            raise OptionError(f"{name}: {key} must lie between 0 and 1, got {values[key]}")
-    for key, value in values.items():
-        refused = math.isnan if key in infinite else lambda number: not math.isfinite(number)
-        if isinstance(value, float) and refused(value):
-            raise OptionError(f"{name}: {key} is not a finite number")
-
-
-def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
-    try:
-        if wanted is bool and isinstance(value, str):
-            return {"true": True, "false": False}[value.lower()]
-        if wanted is int and isinstance(value, float) and not value.is_integer():
-            raise ValueError
-        return wanted(value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise OptionError(
-            f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
-        ) from None

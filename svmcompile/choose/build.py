@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.registry import method, tuned
 from svmcompile.choose.candidates import Candidate
-from svmcompile.choose.statistics import TESTS, expected, loss_bound, lower_bound, upper_bound
+from svmcompile.choose.statistics import TESTS, expected, loss_bound
 from svmcompile.choose.wishes import Wishes
 from svmcompile.data import Data
 from svmcompile.device.cost import device_cost
@@ -33,6 +33,7 @@ from svmcompile.flow.program import compile_svm
 from svmcompile.ir.cost import stages
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
+from svmcompile.statistics import lower_bound, upper_bound
 
 NAME = "candidate"
 STAGE_ROWS = 2_000

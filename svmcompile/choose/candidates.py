@@ -117,6 +117,8 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         room = min((size for size in (limits.max_bytes, limits.flash) if size), default=None)
         yield "certified", {"max_bytes": room} if room else {}, None
         yield "anytime", {}, None
+    if may_differ and svm.kernel.kind != "linear":  # exact is linear then
+        yield "linear", {}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []
     yield from reduced[:COARSE]
     if may_differ and classifies:

@@ -100,7 +100,8 @@ def choose(
     mark_dominated(records, wishes)
     for one in records:
         one["model"] = Path(model.name).stem
-        fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}")
+        told = "" if rows.report else f"/{len(parts.report)}"
+        fit = ("--rows", f"{len(parts.fit)}@{wishes.seed}{told}")
         one["command"] = from_record(one).command(model.name, rows.name, fit)
         if decision.reasons.get(one["number"]) and one["state"] == "measured":
             one["reason"] = decision.reasons[one["number"]]

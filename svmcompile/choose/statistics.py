@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from svmcompile.errors import OptionError
+from svmcompile.statistics import lower_bound, upper_bound
 
 TESTS = 3
 REPORT, CHOOSE = 0.4, 0.2  # shares of the rows
@@ -32,16 +32,6 @@ class Parts:
     fit: Indices
     choose: Indices
     report: Indices  # of the data, or of the file of reporting rows
-
-
-def lower_bound(same: int, rows: int, level: float) -> float:
-    """The share is above this with confidence 1 - level (Clopper and Pearson)."""
-    return float(beta.ppf(level, same, rows - same + 1)) if same else 0.0
-
-
-def upper_bound(same: int, rows: int, level: float) -> float:
-    """The share is below this with confidence 1 - level."""
-    return float(beta.ppf(1 - level, same + 1, rows - same)) if same < rows else 1.0
 
 
 def loss_bound(lost: int, won: int, rows: int, level: float) -> float:
@@ -101,5 +91,5 @@ def check_rows(rows: int, report_rows: int, agreement: float | None, confidence:
             f"an agreement of {agreement:g} at {confidence:.0%} confidence takes {needed:,} rows that build"
             f" and choose nothing, without a single difference; {where} has {rows:,} rows, of which "
             f"{report_rows:,} can be held back. Give {math.ceil(needed / MOST_REPORT):,} rows or more, or "
-            "rows to report on with --report-data, or ask for --same-labels, which needs none"
+            "rows to report on with --test, or ask for --same-labels, which needs none"
         )

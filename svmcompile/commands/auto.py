@@ -9,8 +9,8 @@ from typing import Any
 
 from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
-from svmcompile.commands.options import WISHES, CompileOptions, WishOptions
-from svmcompile.data import Data, read_data
+from svmcompile.commands.options import WISHES, CompileOptions, WishOptions, reading
+from svmcompile.data import read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
 from svmcompile.targets.kits import default_profile
@@ -21,15 +21,11 @@ def wishes_of(options: WishOptions, **more: Any) -> Wishes:
     return read_wishes({name: getattr(options, name) for name in WISHES} | more)
 
 
-def read_rows(model: Opened, data: Path, report: Path | None, label: str | None) -> Rows:
+def read_rows(model: Opened, data: Path, report: Path | None, options: WishOptions) -> Rows:
     """The rows of the files, checked against the model."""
-
-    def read(path: Path) -> Data:
-        known = model.model
-        return read_data(path, label=label, n_features=known.n_features, feature_names=known.feature_names)
-
-    last = None if report is None else read(report)
-    return Rows(read(data), last, str(data), None if report is None else str(report))
+    how = reading(options, model.model)
+    last = None if report is None else read_data(report, **how)
+    return Rows(read_data(data, **how), last, str(data), None if report is None else str(report))
 
 
 def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
@@ -50,7 +46,7 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
         raise OptionError("--method auto needs rows like those to come; add --data FILE")
     target = "onnx" if set(options.target or ()) == {"onnx"} else "c"
     wishes = wishes_of(options, targets=target, precision=options.precision)
-    rows = read_rows(model, options.data, options.report_data, options.label)
+    rows = read_rows(model, options.data, options.test, options)
     choice = choose(model, rows, wishes)
     if choice.decision.winner is None:
         raise OptionError(choice.record["sentence"])
@@ -61,11 +57,12 @@ def _named(options: CompileOptions, record: dict[str, Any], winner: dict[str, An
     """The options that build a candidate."""
     one = from_record(winner)
     rows = record["rows"]
+    reported = "" if rows["report_file"] else f"/{rows['report']}"
     return replace(
         options, method=one.method, set_=[f"{key}={value}" for key, value in one.options.items()],
         precision=one.precision, tables=one.tables, profile=one.profile, soft_double=one.soft_double,
-        target=options.target or [one.target], rows=f"{rows['fit']}@{record['settings']['seed']}",
-        replay=None, from_=None,
+        target=options.target or [one.target],
+        rows=f"{rows['fit']}@{record['settings']['seed']}{reported}", replay=None, from_=None,
     )  # fmt: skip
 
 
@@ -94,7 +91,7 @@ def _check_data(options: CompileOptions, model: Opened, rows: dict[str, Any]) ->
     """An error unless the data are those of the record, whose rows the candidate is fitted to."""
     if options.data is None:
         raise OptionError(f"the candidate was fitted to rows of {rows['file']}; give it with --data")
-    data = read_rows(model, options.data, None, options.label).data
+    data = read_rows(model, options.data, None, options).data
     if data_digest(data) != rows["sha256"]:
         raise OptionError(
             f"{options.data}: holds other rows than {rows['file']}, which the choice was made on"

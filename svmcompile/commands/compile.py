@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,27 @@ from typing import Any
 import numpy as np
 
 from svmcompile import api
-from svmcompile.accelerate.registry import tuned
+from svmcompile.accelerate.registry import fits_rows, tuned
 from svmcompile.commands.device_fit import Asked, refuse
-from svmcompile.commands.options import WISHES, CompileOptions, settings
+from svmcompile.commands.options import WISHES, CompileOptions, reading, settings
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
+from svmcompile.files.atomic import check_output_folder
+from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.targets.kits import default_profile
 from svmcompile.targets.templating import name_from
 
+ROWS = re.compile(r"(\d+)@(\d+)(?:/(\d+))?")
+
 
 def run(options: CompileOptions) -> dict[str, Any]:
     """The report of what was written, with the sizes of the files."""
+    check_output_folder(options.output)
     model = api.open_model(
         options.model, trust_pickle=options.trust_pickle, n_features=options.features,
         most_probable=options.most_probable,
@@ -41,7 +47,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
-    data, held = _read(options, model)
+    data, held = _read(options, model, chosen)
     X, y = (None, None) if data is None else (data.X, data.y)
     watcher = watch if options.dump_ir else None
     begin = time.perf_counter()
@@ -60,7 +66,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
     if device:
         cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)
         if shortfalls(cost, device):
-            raise refuse(Asked(model, program, data, options, name), cost, device)
+            raise refuse(Asked(model, program, data, held, options, name), cost, device)
         files = with_cost(files, name, cost)
     if "choice" in figures:
         from svmcompile.commands.auto import choice_file
@@ -82,7 +88,7 @@ def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, di
 
         return resolve(options, model)
     usual = CompileOptions(model=options.model, output=options.output)
-    for name in (*WISHES[: WISHES.index("cpu")], "report_data"):
+    for name in WISHES[: WISHES.index("cpu")]:
         if getattr(options, name) != getattr(usual, name):
             flag = "--" + name.replace("_", "-")
             raise OptionError(f"{flag} is for --method auto, and the method is {options.method!r}")
@@ -91,24 +97,32 @@ def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, di
     return options, {}
 
 
-def _read(options: CompileOptions, model: Opened) -> tuple[Data | None, Data | None]:
-    """Rows to fit to, and rows held out to report on, where they are told apart."""
-    if options.data is None:
-        return None, None
-    known = model.model
-    data = read_data(
-        options.data, label=options.label, n_features=known.n_features, feature_names=known.feature_names
-    )
-    return (data, None) if options.rows is None else _hold_out(data, options.rows)
+def _read(
+    options: CompileOptions, model: Opened, chosen: dict[str, Any]
+) -> tuple[Data | None, Data | None]:
+    """Rows to fit to, and rows held out to report on: those of --test, else a part of those given."""
+
+    def read(path: Path | None) -> Data | None:
+        return None if path is None else read_data(path, **reading(options, model.model))
+
+    data, test = read(options.data), read(options.test)
+    if data is None:
+        return None, test
+    if options.rows is not None:
+        fit, others = _drawn(data, options.rows)
+        return fit, test or others
+    fitted = fits_rows(options.method, chosen) or options.number in FIXED
+    return hold_out(data) if test is None and fitted and model.svm else (data, test)
 
 
-def _hold_out(data: Data, text: str) -> tuple[Data, Data]:
-    """COUNT@SEED: so many rows, drawn with the seed, to fit to, and the others."""
-    count, at, seed = text.partition("@")
-    if not (at and count.isdecimal() and seed.isdecimal()) or not 0 < int(count) <= len(data.X):
-        raise OptionError(f"--rows {text!r} is not COUNT@SEED with a count from 1 to {len(data.X)}")
-    order = np.random.default_rng(int(seed)).permutation(len(data.X))
-    return data.take(order[: int(count)]), data.take(order[int(count) :])
+def _drawn(data: Data, text: str) -> tuple[Data, Data]:
+    """COUNT@SEED or COUNT@SEED/LAST: rows drawn to fit to, and the others, or the last of them."""
+    match, total = ROWS.fullmatch(text), len(data.X)
+    fit, last = (int(match[1]), int(match[3] or total)) if match else (0, 0)
+    if not match or not 0 < fit <= total or not last:
+        raise OptionError(f"--rows {text!r} is not COUNT@SEED with a count from 1 to {total}")
+    order = np.random.default_rng(int(match[2])).permutation(total)
+    return data.take(order[:fit]), data.take(order[fit:][-last:])
 
 
 def _ranges(text: str | None, program: Program) -> tuple[Any, Any] | None:

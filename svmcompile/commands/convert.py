@@ -15,6 +15,7 @@ from svmcompile.convert.estimator import estimator_of
 from svmcompile.convert.libsvm import libsvm_files
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.files import write_file
+from svmcompile.files.atomic import check_output
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.model.svm import SVM
 
@@ -31,6 +32,7 @@ def run(options: ConvertOptions) -> dict[str, Any]:
         raise OptionError(
             f"{output}: say what to convert to with --to ({known}), or by {', '.join(FORMATS)}"
         )
+    check_output(output)
     model = open_model(options.model, trust_pickle=options.trust_pickle, n_features=options.features)
     svm = model.trained()
     files: dict[str, str | bytes] = {}

@@ -17,6 +17,7 @@ from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
 from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.extras import install
 from svmcompile.flow.program import Opened
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
@@ -49,6 +50,7 @@ class Asked:
     model: Opened  # whose SVM is missing where only a program was given
     program: Program
     data: Data | None
+    held: Data | None  # rows to report on
     options: CompileOptions
     name: str
 
@@ -56,7 +58,7 @@ class Asked:
 def refuse(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> OptionError:
     """The error that says what is missing, and the first change that helps."""
     lack = " and ".join(shortfalls(cost, wanted))
-    how = "" if cost["measured"] else " (predicted; the extra device measures)"
+    how = "" if cost["measured"] else f" (predicted; to measure, run: {install('device')})"
     start = f"the model needs {lack}{how} on {wanted.cpu.name}"
     tried = []
     changes = list(_changes(asked, cost, wanted))
@@ -86,6 +88,8 @@ def _changes(asked: Asked, cost: Mapping[str, Any], wanted: DeviceOptions) -> It
     yield from (Change("reduced-set", precision, {"budget": budget}) for budget in budgets)
     if asked.data is not None and method != "metric-tree":
         yield Change("metric-tree", precision)
+    if asked.data is not None and method != "linear":
+        yield Change("linear", precision)
 
 
 def _room(svm: SVM, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
@@ -107,13 +111,16 @@ def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] 
             program = api.compile(model, method=change.method, X=X, **change.options)
         files = api.emit(
             program, "c", asked.name, change.precision, "device", X=X, model=model,
-            soft_double=asked.options.soft_double,
+            soft_double=asked.options.soft_double, held_out=asked.held,
         )  # fmt: skip
         cost = device_cost(files, asked.name, wanted.cpu, rows_for(program, X), wanted.picojoules)
     except SvmCompileError:
         return None
     report = json.loads(files[f"{asked.name}.json"])
-    return cost | ({"agreement": report["agreement"]} if "agreement" in report and program.labels else {})
+    if "agreement" not in report or not program.labels:
+        return cost
+    rows = "held-out rows" if asked.held else "rows given"
+    return cost | {"agreement": report["agreement"], "rows_are": rows}
 
 
 def _figures(cost: Mapping[str, Any]) -> str:
@@ -123,5 +130,5 @@ def _figures(cost: Mapping[str, Any]) -> str:
         f"{cost['mean']:,.0f} {cost['unit']} per prediction",
     ]
     if "agreement" in cost:
-        words.append(f"the model's label on {cost['agreement']:.2%} of the data")
+        words.append(f"the model's label on {cost['agreement']:.2%} of the {cost['rows_are']}")
     return ", ".join(words)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from typer import Argument, Option
 
 from svmcompile.errors import OptionError
 
-FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight or .parquet"
+FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
 Model = Annotated[Path, Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")]
 Folder = Annotated[Path, Argument(help="a folder that `compile` wrote")]
@@ -29,6 +29,50 @@ Cluster = Annotated[
     str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
 Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """How a data file is to be read."""
+
+    label: Label = None
+    ignore_extra: Annotated[
+        bool, Option("--ignore-extra", help="leave out columns of the data that the model does not know")
+    ] = False
+    zero_based: Annotated[
+        bool | None,
+        Option(
+            "--zero-based/--one-based",
+            help=".libsvm/.svmlight: the first index is 0, or 1  [default: decide, refuse in doubt]",
+            show_default=False,
+        ),
+    ] = None
+    separator: Annotated[
+        str | None, Option(help=".csv: comma, semicolon or tab  [default: by the file]")
+    ] = None
+    decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: by the file]")] = (
+        None
+    )
+
+
+def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
+    """What `read_data` is to know: the options, and the features of an SVM or a Program."""
+    given = options.zero_based
+    found: dict[str, Any] = {
+        "label": options.label,
+        "ignore_extra": options.ignore_extra,
+        "base": None if given is None else int(not given),
+        "separator": options.separator,
+        "decimal": options.decimal,
+    }
+    if model is not None:
+        found |= {"n_features": model.n_features, "feature_names": model.feature_names}
+        source = model.origin.source if hasattr(model, "origin") else model.source.kind
+        if given is None and source.startswith("LIBSVM"):
+            found["base"] = 1  # as LIBSVM itself reads such files
+    if isinstance(options, PredictOptions):
+        found |= {"keep": options.kept, "missing": options.allow_missing, "with_labels": False}
+    return found
 
 
 class Options(Protocol):
@@ -57,7 +101,7 @@ WISHES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WishOptions:
+class WishOptions(DataOptions):
     """What `--method auto` and `explore` are asked for: limits, what should be least, how to search."""
 
     same_labels: Annotated[
@@ -93,7 +137,10 @@ class WishOptions:
         None
     )
     cpu: Annotated[
-        str | None, Option(help="report the cost on this processor, such as cortex-m4f; profile device")
+        str | None,
+        Option(
+            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device"
+        ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
     ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
@@ -101,8 +148,13 @@ class WishOptions:
         float | None,
         Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
     ] = None
-    report_data: Annotated[
-        Path | None, Option(help="auto: rows to report on  [default: a part of --data]")
+    test: Annotated[
+        Path | None,
+        Option(
+            "--test",
+            "--report-data",
+            help="rows to report on, not to fit to  [default: a part of --data]",
+        ),
     ] = None
 
 
@@ -117,7 +169,6 @@ class CompileOptions(WishOptions):
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
-    label: Label = None
     target: Annotated[
         list[str] | None, Option(help="c, shared, onnx or wasm (repeatable)  [default: c]")
     ] = None
@@ -134,7 +185,8 @@ class CompileOptions(WishOptions):
         ),
     ] = None
     rows: Annotated[
-        str | None, Option(help="fit to COUNT@SEED rows of --data and report on the others")
+        str | None,
+        Option(help="COUNT@SEED: fit to so many rows of --data, report on the others"),
     ] = None
     replay: Annotated[
         Path | None, Option(help="build what a choice.json says, as --method auto wrote it")
@@ -194,7 +246,6 @@ class ExploreOptions(WishOptions):
     others: Annotated[
         list[Path] | None, Option("--model", help="another model to lay over the first (repeatable)")
     ] = None
-    label: Label = None
     targets: Annotated[str, Option(help="c, onnx or c,onnx")] = "c"
     checkpoint: Annotated[
         Path | None, Option(help="folder that keeps what was found, to go on where a search stopped")
@@ -206,7 +257,7 @@ class ExploreOptions(WishOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainOptions:
+class TrainOptions(DataOptions):
     """Train a program on labelled data, without an SVM. `compile` turns it into C or ONNX."""
 
     data: DataFiles
@@ -215,7 +266,7 @@ class TrainOptions:
     set_: Annotated[list[str] | None, Option("--set", help="a training option, KEY=VALUE (repeatable)")] = (
         None
     )
-    label: Label = None
+    test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
     cluster: Cluster = None
     as_json: Json = False
 
@@ -243,13 +294,23 @@ class InspectOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyOptions:
-    """Compare C, ONNX and WebAssembly with the original model; exit 1 if a claim is broken."""
+class VerifyOptions(DataOptions):
+    """Compare C, ONNX and WebAssembly with the original model; exit 1 if a claim is broken.
+
+    A program that `train` made has no original: give labelled data and no model.
+    """
 
     folder: Folder
-    model: Annotated[Path, Option(help="the original model")]
     data: DataFile
-    label: Label = None
+    model: Annotated[
+        Path | None, Option(help="the original model; none for programs that `train` made")
+    ] = None
+    rows: Annotated[
+        str | None, Option(help="rows to draw at random, or all  [default: what takes about a minute]")
+    ] = None
+    min_agreement: Annotated[
+        float | None, Option(help="exit 1 if a smaller share of labels is the same, such as 0.995")
+    ] = None
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
@@ -259,24 +320,40 @@ class VerifyOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredictOptions:
-    """Score a file of any size in chunks, or the files of a folder on a cluster."""
+class PredictOptions(DataOptions):
+    """Score a file of any size in chunks, or the files of a folder, also on a cluster."""
 
     folder: Folder
-    data: DataFiles
-    output: Annotated[Path, Option("-o", "--output", help=".csv, .npy, .npz or .parquet")]
-    label: Label = None
+    data: Annotated[Path, Option("--data", help=f"{FORMATS}; a folder of such files; - for standard input")]
+    output: Annotated[
+        Path, Option("-o", "--output", help=".csv, .csv.gz, .npy, .npz or .parquet; - prints CSV")
+    ]
     name: Name = None
     target: Annotated[str | None, Option(help="shared, c, onnx or wasm  [default: what is there]")] = None
-    scores: Annotated[bool, Option("--scores", help="write decision values as well")] = False
+    scores: Annotated[
+        bool, Option("--scores", help="write decision values as well, in columns named by class")
+    ] = False
+    probabilities: Annotated[
+        bool, Option("--probabilities", help="write probabilities as well, in columns named by class")
+    ] = False
+    keep: Annotated[str | None, Option(help="columns to carry to the output, such as id,date")] = None
+    allow_missing: Annotated[
+        bool,
+        Option("--allow-missing", help="rows with missing or infinite values get no label, and a count"),
+    ] = False
     jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
     cluster: Cluster = None
     as_json: Json = False
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The columns named by --keep."""
+        return tuple(filter(None, (self.keep or "").split(",")))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchOptions:
-    """Time the model per row beside other ways to run it, from C and from Python, on one thread."""
+class BenchOptions(DataOptions):
+    """Time the model per row beside other ways to run it, from C and from Python."""
 
     folder: Folder
     data: DataFile
@@ -287,10 +364,12 @@ class BenchOptions:
     rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
     batch: Annotated[int, Option(help="rows per call in batches")] = 2000
     repeats: Annotated[int, Option(help="runs of each contender; the shortest counts")] = 7
-    output: Annotated[Path | None, Option("-o", "--output", help="folder for bench.json and bench.svg")] = (
-        None
-    )
-    label: Label = None
+    threads: Annotated[
+        int | None, Option(help="time our C in 1 to this many threads  [default: one per core]")
+    ] = None
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="folder for bench.json, bench.svg and bench.html")
+    ] = None
     name: Name = None
     trust_pickle: TrustPickle = False
     as_json: Json = False
@@ -303,8 +382,9 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsOptions:
-    """List the methods with their claims, needs, options and defaults."""
+    """List the methods, or explain one and its options."""
 
+    name: Annotated[str | None, Argument(help="a method to explain  [default: list all]")] = None
     as_json: Json = False
 
 

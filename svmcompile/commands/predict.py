@@ -2,48 +2,130 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from svmcompile import api
-from svmcompile.commands.options import PredictOptions
-from svmcompile.data import PredictionWriter, count_rows, iter_data, partition_files
-from svmcompile.errors import OptionError
+from svmcompile.commands.options import PredictOptions, reading
+from svmcompile.data import PredictionWriter, common_base, count_rows, iter_data, partition_files
+from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.files.atomic import check_output
 from svmcompile.flow.evaluation import find_program
+from svmcompile.flow.scoring import Scoring, score, score_names
 from svmcompile.progress import steps
+
+STANDARD = Path("-")  # input or output
 
 
 def run(options: PredictOptions) -> dict[str, Any]:
-    """Score a data file, or the files of a folder, chunk by chunk; how many rows there were."""
-    if options.cluster:
-        from svmcompile.cluster import predict_partitions
-
-        return predict_partitions(
-            options.cluster, options.folder, options.data, options.output, options.label, options.name,
-            options.scores,
-        )  # fmt: skip
+    """Score a data file, or the files of a folder, chunk by chunk; how many rows, and how fast."""
+    _check(options)
     stem, program = find_program(options.folder, options.name)
+    wanted = Scoring(options.scores, options.probabilities, options.allow_missing)
+    wanted.check(program)
+    start = time.perf_counter()
+    with _input(options.data) as data:
+        files = partition_files(data)
+        _check_inputs(options, files)
+        read = reading(options, program)
+        read["base"] = common_base(files, str(data), **read)
+        if options.cluster:
+            from svmcompile.cluster import predict_partitions
+
+            done = predict_partitions(
+                options.cluster, options.folder, stem, files, options.output, wanted, read
+            )
+        else:
+            done = _score_files(options, stem, program, files, wanted, read)
+    seconds = time.perf_counter() - start
+    return {
+        "model": stem, **done, "output": str(options.output), "seconds": seconds,
+        "rows_per_second": done["rows"] / seconds,
+    }  # fmt: skip
+
+
+def _score_files(
+    options: PredictOptions,
+    stem: str,
+    program: Any,
+    files: list[Path],
+    wanted: Scoring,
+    read: dict[str, Any],
+) -> dict[str, int]:
     model = api.load(options.folder, stem, options.target, options.jobs)
-    if options.scores and program.output("scores") is None:
-        raise OptionError("--scores: this model has no decision function")
-    width, names = program.n_features, program.input.feature_names
-    files = partition_files(options.data)
-    chunks = (
-        chunk
-        for file in files
-        for chunk in iter_data(file, label=options.label, n_features=width, feature_names=names)
-    )
-    done = 0
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
+    classes = program.labels.values if program.labels else ()
+    done = unscored = 0
     with (
         steps(f"scoring {options.data.name}", _rows_of(files)) as advance,
-        PredictionWriter(options.output, kind) as sink,
+        PredictionWriter(options.output, kind, score_names(program), classes) as sink,
     ):
-        for chunk in chunks:
-            sink.write(model.predict(chunk.X), model.decision_function(chunk.X) if options.scores else None)
-            done += len(chunk.X)
-            advance(len(chunk.X))
-    return {"model": stem, "rows": done, "output": str(options.output)}
+        for file in files:
+            first = 1
+            for chunk in iter_data(file, **read):
+                found = score(model, chunk, wanted, str(file), first)
+                sink.write(found.values, found.scores, **found.as_keywords())
+                first += len(chunk.X)
+                unscored += 0 if found.unscored is None else int(found.unscored.sum())
+                advance(len(chunk.X))
+            done += first - 1
+    return {"rows": done, "unscored": unscored}
+
+
+def _check(options: PredictOptions) -> None:
+    """Refuse what could only fail after the work."""
+    if options.output == STANDARD:
+        if options.as_json:
+            raise OptionError("-o - writes predictions to standard output; leave out --json")
+        return
+    if options.output.suffix.lower() == ".npy" and (
+        options.scores or options.probabilities or options.kept
+    ):
+        raise OptionError(f"{options.output}: holds labels or values alone; write .npz, .csv or .parquet")
+    PredictionWriter(options.output)  # knows the suffix
+    check_output(options.output)
+
+
+def _check_inputs(options: PredictOptions, files: list[Path]) -> None:
+    """Never write over what is read, by whatever name."""
+    if options.output == STANDARD:
+        return
+    read = [file.stat() for file in files if file.exists()]
+    if options.data == STANDARD:
+        with suppress(OSError, ValueError, AttributeError):  # it may be no file at all
+            read.append(os.fstat(sys.stdin.fileno()))
+    written = options.output.exists() and options.output.stat()
+    if written and any(os.path.samestat(one, written) for one in read):
+        raise OptionError(f"{options.output}: is the file to be scored; give -o another name")
+    if options.data.is_dir() and options.output.resolve().parent == options.data.resolve():
+        raise OptionError(
+            f"{options.output}: is in the folder to be scored, which would read it the next time; "
+            "write it elsewhere"
+        )
+
+
+@contextmanager
+def _input(data: Path) -> Iterator[Path]:
+    """The data; standard input is put into a file first, since some formats are read twice."""
+    if data != STANDARD:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="svmcompile-") as folder:
+        spooled = Path(folder) / "input"
+        source = getattr(sys.stdin, "buffer", sys.stdin)
+        with spooled.open("wb") as stream:
+            shutil.copyfileobj(source, stream)
+        try:
+            yield spooled
+        except SvmCompileError as error:
+            raise type(error)(str(error).replace(str(spooled), "standard input")) from None
 
 
 def _rows_of(files: list[Path]) -> int:

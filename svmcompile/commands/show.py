@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from svmcompile.commands import options as given
+from svmcompile.commands.methods import text as default_text
 from svmcompile.progress import Advance
 
 Report = dict[str, Any]
@@ -39,7 +40,12 @@ def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
 
 def _print_notes(report: Report) -> None:
     for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+        _print_note(note)
+
+
+def _print_note(note: str) -> None:
+    """A note, in one line of any length: where lines end is for the terminal to say."""
+    console.print(f"note: {escape(note)}", soft_wrap=True)
 
 
 def size(count: float) -> str:
@@ -82,30 +88,58 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     _leaves(table, report["details"])
     _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
-    if "agreement" in report:
-        fitted = " it was fitted to" if report.get("fitted_to_these_rows") else ""
-        table.add_row("label agreement", f"{report['agreement']:.4%} of {report['rows']} rows{fitted}")
-    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
-    for key, title in worst.items():
-        if (error := report.get(f"max_{key}_error")) is not None:
-            table.add_row(title, f"{error:.3g}")
-    if both := report.get("accuracy"):
-        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f})")
+    _agreement(table, report)
+    if fixed := report["details"].get("fixed"):
+        table.add_row("stated error", f"{fixed['error']:.3g} at worst, of decision values")
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
         table.add_row(escape(str(options.output / name)), size(count))
     console.print(table)
     _print_notes(report)
-    if report.get("fitted_to_these_rows"):
-        console.print("note: `svmcompile verify` with other rows tells how it does on those")
+    if told := _fitted(report):
+        _print_note(told)
+
+
+def _agreement(table: Table, report: Report) -> None:
+    """How it does on rows it was not fitted to."""
+    if "agreement" not in report:
+        return
+    if report["fitted_to_these_rows"]:
+        table.add_row("same label", "not measured on held-out rows")
+        return
+    rows = f"{report['rows']:,}{' held-out' if 'fitted' in report else ''} rows"
+    if report["n_classes"]:
+        told = f"{report['agreement']:.2%} of {rows}"
+        if report["claim"] == "APPROXIMATE":
+            low, high = report["agreement_interval"]
+            told += f"; of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+        table.add_row("same label", told)
+    worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
+    for key, title in worst.items():
+        if (error := report.get(f"max_{key}_error")) is not None:
+            table.add_row(title, f"{error:.3g} on {rows}")
+    if both := report.get("accuracy"):
+        table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f}) on {rows}")
+
+
+def _fitted(report: Report) -> str:
+    """The footnote on the rows it was fitted to, which flatter it."""
+    few = report.get("fitted_to_these_rows", False)
+    known = report if few else report.get("fitted")
+    if known is None:
+        return ""
+    same = f"errors reach {known['max_decision_error']:.3g}"
+    if report["n_classes"]:
+        same = f"{known['agreement']:.2%} keep their label"
+    more = "; these are too few to hold any out: measure it on others with --test FILE" if few else ""
+    return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
 
 
 def _choice(record: Report) -> None:
     """The sentence that says what to take."""
-    console.print(escape(record["sentence"]))
-    for note in record["notes"]:
-        console.print(f"note: {escape(note)}")
+    console.print(escape(record["sentence"]), soft_wrap=True)
+    _print_notes(record)
 
 
 def explore(report: Report, options: given.ExploreOptions) -> None:
@@ -151,19 +185,21 @@ def _leaves(table: Table, details: dict[str, Any]) -> None:
         return
     table.add_row("leaves", f"{details['leaves']} ({details['pure_share']:.1%} of the rows in pure ones)")
     met = f"{details['nesv_unique']:.1f} per row of {details['tnsv_unique']:,}"
-    table.add_row("vectors met", f"{met} (summed over pairs {details['nesv']:.1f} of {details['tnsv']:,})")
+    counts = [f"{details['nesv']:.1f} of {details['tnsv']:,} summed over problems"]
+    if "nesv_stored" in details:  # programs of earlier versions lack it
+        counts += [f"{details['nesv_stored']:.1f} of {details['tnsv_stored']:,} as LIBSVM stores them"]
+    table.add_row("vectors evaluated", f"{met} ({'; '.join(counts)})")
     if "held_out" in details:
         held = details["held_out"]
         proven = f"at least {held['proven_agreement']:.2%} proven"
-        table.add_row("held-out agreement", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
+        table.add_row("agreed when chosen", f"{held['agreement']:.2%} of {held['rows']} rows, {proven}")
 
 
 def train(report: Report, options: given.TrainOptions) -> None:
     cost, details = report["cost"], report["details"]
     table = _table(f"{report['method']}: {report['n_rows']:,} rows", "what", "figure")
     table.add_row("features, classes", f"{report['features']}, {len(report['classes'])}")
-    rows = f"{report['accuracy_rows']:,} rows it was fitted to"
-    table.add_row("accuracy", f"{report['accuracy']:.4f} of {rows}")
+    table.add_row("accuracy", _accuracy(report))
     for key, value in details.items():
         if isinstance(value, (bool, int, float, str)):
             table.add_row(key.replace("_", " "), f"{value:.5g}" if isinstance(value, float) else str(value))
@@ -174,7 +210,20 @@ def train(report: Report, options: given.TrainOptions) -> None:
     table.add_row("seconds", f"{report['seconds']:.1f}")
     console.print(table)
     _print_notes(report)
+    known = report.get("fitted", report)
+    _print_note(
+        f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
+    )
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
+
+
+def _accuracy(report: Report) -> str:
+    """Of a program trained on labels: how it does on rows it was not trained on."""
+    if report["fitted_to_these_rows"]:
+        return "not measured on held-out rows; add --test FILE"
+    low, high = report["accuracy_interval"]
+    sure = f"of all rows {low:.2%} to {high:.2%}, with {report['confidence']:.0%} confidence"
+    return f"{report['accuracy']:.2%} of {report['accuracy_rows']:,} held-out rows; {sure}"
 
 
 def inspect(report: Report, options: given.InspectOptions) -> None:
@@ -204,27 +253,58 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
     if options.certificate:
         _certificates(report)
         return
-    right = ("differ", "near ties", "error", "of bound", "accuracy")
+    approximate = report["claim"] == "APPROXIMATE"
+    key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
+    promised = any(one["max_error_over_bound"] is not None for one in report["comparisons"])
+    right = (f"{first}, 95 %", "differ", "near\nties", "error", *(["of\nbound"] if promised else []))
     title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
-    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, "claim", right=right)
-    probabilities = []
+    last = "is the\nprogram" if approximate else "claim"
+    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right)
+    table.padding, table.pad_edge = (0, 1, 0, 0), False  # to fit into 80 columns
+    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": []}
     for one in report["comparisons"]:
         form = f"{one['backend']} {one['precision']}"
-        counts = (str(one[key]) for key in ("labels_differing", "rows_within_rounding"))
-        errors = (_figure(one[key]) for key in ("max_decision_error", "max_error_over_bound"))
-        accuracy = "" if one["accuracy"] is None else f"{one['accuracy']:.4f}"
-        table.add_row(form, *counts, *errors, accuracy, "; ".join(one["broken"]) or "holds")
+        counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
+        errors = [_figure(one["max_decision_error"])]
+        errors += [_figure(one["max_error_over_bound"])] if promised else []
+        fine = "yes" if approximate else "holds"
+        table.add_row(form, _share(one, key), *counts, *errors, "; ".join(one["broken"]) or fine)
+        if one["accuracy"] is not None and options.model is not None:
+            lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
-            probabilities.append(f"{form} {_figure(one['max_probability_error'])}")
+            lines["worst error of probabilities"].append(f"{form} {_figure(one['max_probability_error'])}")
     console.print(table)
-    if probabilities:
-        console.print(f"worst error of probabilities: {', '.join(probabilities)}")
-    if report["accuracy_of_reference"] is not None:
-        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.4f}")
+    for what, figures in lines.items():
+        if figures:
+            console.print(f"{what}: {', '.join(figures)}")
+    _remarks(report)
+
+
+def _share(one: Report, key: str) -> str:
+    """A share of rows in per cent, and the interval that holds that of rows to come."""
+    if one[f"{key}_interval"] is None:
+        return ""
+    low, high = (f"{100 * end:.4g}" for end in one[f"{key}_interval"])
+    return f"{one[key]:.2%} ({low}-{high})"
+
+
+def _remarks(report: Report) -> None:
+    """What stands below the table of `verify`."""
+    if report["stated_error"] is not None:
+        console.print(
+            f"stated error: {report['stated_error']:.3g} at worst; near ties by the error measured here"
+        )
+    if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
+        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
     if report["rows_not_finite"]:
         console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
     for form in report["left_out"]:
         console.print(f"left out: {escape(form)}")
+    _print_notes(report)
+    if "min_agreement" in report:
+        below = ", ".join(report["below"])
+        said = f"not kept by {below}" if below else "kept"
+        console.print(f"at least {report['min_agreement']:.2%} of the labels asked for: {said}")
 
 
 def _certificates(report: Report) -> None:
@@ -245,24 +325,52 @@ def _figure(value: float | None) -> str:
 
 
 def predict(report: Report, options: given.PredictOptions) -> None:
-    console.print(f"{report['rows']:,} rows scored by {report['model']} -> {escape(report['output'])}")
+    to_stdout = report["output"] == "-"
+    out = Console(stderr=True, highlight=False) if to_stdout else console
+    speed = f"{report['seconds']:.1f} s, {report['rows_per_second']:,.0f} rows a second"
+    where = "standard output" if to_stdout else escape(report["output"])
+    out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
+    if report["unscored"]:
+        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
 
 
 def methods(report: Report, options: given.MethodsOptions) -> None:
-    """The methods, generated from the code."""
-    table = _table("methods", "name", "claim", "needs data", "what it does", "options (default)")
+    """The methods, or one with its options, generated from the code."""
+    if options.name is not None:
+        _method(report["methods"][0])
+        return
+    table = _table("methods", "name", "claim", "needs data", "options", "what it does")
     for one in report["methods"]:
-        listed = _options(one["options"])
-        if one["trains"]:
-            listed += f"\ntraining: {_options(one['train_options'])}"
-        needs = "yes" if one["needs_data"] else "no"
-        table.add_row(one["name"], one["claim"], needs, one["summary"], listed)
+        needs, count = "yes" if one["needs_data"] else "no", str(len(one["options"]))
+        trains = "; can train on labelled rows" if one["trains"] else ""
+        table.add_row(one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}")
     console.print(table)
+    console.print("svmcompile methods NAME explains a method and its options")
     console.print("auto chooses among them under limits: svmcompile compile --help, docs/auto.md")
 
 
-def _options(found: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{option['name']}={option['default']}" for option in found) or "none"
+def _method(one: Report) -> None:
+    """One method, with a line or two for each option; nothing is cut, however narrow the terminal."""
+    console.print(f"[bold]{one['name']}[/bold], claim {one['claim']}", soft_wrap=True)
+    console.print(one["summary"], soft_wrap=True)
+    if one["needs_data"]:
+        console.print("It needs rows like those to come: --data FILE.", soft_wrap=True)
+    _options("options (--set KEY=VALUE)", one["options"])
+    if one["trains"]:
+        _options("options in training (svmcompile train --set KEY=VALUE)", one["train_options"])
+
+
+def _options(title: str, found: list[dict[str, Any]]) -> None:
+    if not found:
+        console.print("It has no options.")
+        return
+    console.print(f"\n[bold]{title}[/bold]")
+    for one in found:
+        value = default_text(one["default"]) or "none"
+        allowed = f"; {one['range']}" if one["range"] else ""
+        head = f"[bold]{one['name']}[/bold]={escape(value)}  ({one['type']}{escape(allowed)})"
+        console.print(f"  {head}", soft_wrap=True)
+        console.print(f"      {escape(one['text'])}", soft_wrap=True)
 
 
 def demo(result: Report, options: given.DemoOptions) -> None:
@@ -282,29 +390,55 @@ def demo(result: Report, options: given.DemoOptions) -> None:
 
 
 def bench(result: Report, options: given.BenchOptions) -> None:
-    """Times and ratios; ratios are to ours, called from the same language."""
-    right = ("single", "batch", "x single", "x batch", "differ")
+    """Times and ratios; ratios are to ours, called from the same language with rows of the same kind."""
+    right = ("single", "batch", "x\nsingle", "x\nbatch", "same", "size")
     title = (
         f"{result['name']}: {result['n_support_vectors']:,} support vectors, "
         f"{result['n_features']:,} features, {result['precision']} {result['profile']}\n"
         f"us per row, one row per call and in batches of {result['batch']:,}; "
-        "times as long as ours; labels that differ"
+        "times as long as ours; same answers as the original"
     )
     table = _table(escape(title), "contender", "from", *right, right=right)
     for one in result["contenders"]:
         times = (f"{one[key]:.4g}" for key in ("us_single", "us_batch"))
         ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
-        figures = (*times, *ratios, str(one["labels_differing"]))
+        figures = (
+            *times,
+            *ratios,
+            f"{one['agreement']:.2%}",
+            "" if one["bytes"] is None else size(one["bytes"]),
+        )
         table.add_row(escape(one["name"]), one["via"], *figures, style="bold" * (one["key"] == "ours"))
     console.print(table)
+    _latencies(result)
     for line in _limits(result):
         console.print(line)
     for one in result["left_out"]:
         console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
     _print_notes(result)
     if options.output is not None:
-        paths = (escape(str(options.output / name)) for name in ("bench.json", "bench.svg"))
-        console.print(f"files: {', '.join(paths)}")
+        names = ("bench.json", "bench.svg", "bench.html")
+        console.print(f"files: {', '.join(escape(str(options.output / name)) for name in names)}")
+
+
+def _latencies(result: Report) -> None:
+    """Single calls one by one, and ours from several threads."""
+    right = ("p50", "p95", "p99", "max")
+    table = _table("us of single calls, wall clock", "contender", "from", *right, right=right)
+    for one in result["contenders"]:
+        if one["latency"]:
+            table.add_row(escape(one["name"]), one["via"], *_percentiles(one["latency"]))
+    console.print(table)
+    if len(result["threads"]) > 1:
+        columns = ("threads", "us a row in batches", *right)
+        table = _table("our C from several threads at once, wall clock", *columns, right=columns)
+        for one in result["threads"]:
+            table.add_row(str(one["threads"]), f"{one['us_batch']:.4g}", *_percentiles(one["latency"]))
+        console.print(table)
+
+
+def _percentiles(latency: Report) -> tuple[str, ...]:
+    return tuple(f"{latency[key]:.4g}" for key in ("p50", "p95", "p99", "longest"))
 
 
 def _limits(result: dict[str, Any]) -> list[str]:

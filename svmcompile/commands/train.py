@@ -7,28 +7,35 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile import api
 from svmcompile.cluster import connected
 from svmcompile.commands.inspect import program_facts
-from svmcompile.commands.options import TrainOptions, settings
+from svmcompile.commands.options import TrainOptions, reading, settings
 from svmcompile.data import Data, read_data, read_partitions
 from svmcompile.errors import OptionError
+from svmcompile.files.atomic import check_output
 from svmcompile.flow.program import some_rows
 from svmcompile.ir.program import Program
+from svmcompile.statistics import CONFIDENCE, interval
 
 
 def run(options: TrainOptions) -> dict[str, Any]:
     """Train a program on a data file, or on the files of a folder, and store it; the report."""
     if options.output.suffix != ".svmc":
         raise OptionError(f"{options.output}: a trained program is stored as .svmc; name it so")
+    check_output(options.output)
     chosen: dict[str, Any] = settings(options.set_)
     begin = time.perf_counter()
     with connected(options.cluster) if options.cluster else nullcontext():
         reader = read_partitions if options.data.is_dir() else read_data
-        rows = reader(options.data, label=options.label)
+        rows = reader(options.data, **reading(options))
         program = api.train(rows, rows.y, method=options.method, **chosen)
     report = _report(program, rows) | {"seconds": time.perf_counter() - begin}
+    if options.test is not None:
+        shape: Any = {"n_features": program.n_features, "feature_names": program.feature_names}
+        report |= _tested(program, read_data(options.test, label=options.label, **shape), report)
     program.save(options.output)
     return report | {"output": str(options.output)}
 
@@ -40,8 +47,28 @@ def _report(program: Program, rows: Data) -> dict[str, Any]:
         **program_facts(program),
         "n_rows": len(rows.X),
         "cost": program.cost().as_dict() | means,
-        "accuracy": float((program.predict(some.X) == np.asarray(some.y)).mean()),
+        "accuracy": float(_right(program, some).mean()),
         "accuracy_rows": len(some.X),
         "fitted_to_these_rows": True,
         "details": dict(program.origin.details),
     }
+
+
+def _tested(program: Program, test: Data, report: dict[str, Any]) -> dict[str, Any]:
+    """Accuracy on rows that trained nothing, and apart from it that on rows which did."""
+    if test.y is None:
+        raise OptionError("--test: the rows have no labels to compare with; name their column with --label")
+    right = _right(program, test)
+    return {
+        "accuracy": float(right.mean()),
+        "accuracy_rows": len(right),
+        "accuracy_interval": list(interval(int(right.sum()), len(right))),
+        "confidence": CONFIDENCE,
+        "fitted_to_these_rows": False,
+        "fitted": {key: report[key] for key in ("accuracy", "accuracy_rows")},
+    }
+
+
+def _right(program: Program, rows: Data) -> NDArray[np.bool_]:
+    """Which labels the program gets right."""
+    return np.asarray(program.predict(rows.X) == np.asarray(rows.y))

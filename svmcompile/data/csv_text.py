@@ -1,7 +1,10 @@
-"""`.csv`: comma-separated UTF-8 text, with or without a header line.
+"""`.csv`: UTF-8 text with separated fields, with or without a header line; also packed by gzip.
 
 The first line is a header if any of its fields is not a number. Where `--label` is an index, that column
 does not count (its labels may be text), unless the others are 0, 1, 2, ... as pandas names columns.
+
+pyarrow reads the file where it is installed. Whatever it refuses, a careful parser reads from there on, so
+that both give the same rows, and errors name line and column.
 """
 
 from __future__ import annotations
@@ -9,93 +12,69 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from svmcompile.data import table
-from svmcompile.errors import OptionError, ReadError
+from svmcompile.data.csv_arrow import NotRead, arrow_parts
+from svmcompile.data.csv_layout import MISSING, Layout, Row, find_layout, is_number, open_text, rows_of
+from svmcompile.errors import ReadError
 
-Row = tuple[int, list[str]]  # line number, fields
+DECIMAL_COMMA = str.maketrans({",": ".", ".": "?"})  # a point would separate thousands: no number
 
 
 def csv_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
     """The file, a chunk of lines at a time."""
-    with table.reading(path, csv.Error), path.open(newline="", encoding="utf-8-sig") as stream:
-        rows = _rows(stream)
-        line, first = next(rows, (0, []))
-        if not first:
-            raise ReadError(f"{path}: holds no rows")
-        names = tuple(name.strip() for name in first) if has_header(first, wanted.label) else ()
-        if not names:
-            rows = chain([(line, first)], rows)
-        columns = _columns(path, len(first), names, wanted)
-        step = table.rows_per_chunk(chunk_rows, len(first))
-        while part := _Chunk(path, len(first), names, columns).parse(islice(rows, step)):
+    with table.reading(path, csv.Error):
+        layout, done = find_layout(path, wanted), 0
+        step = table.rows_per_chunk(chunk_rows, layout.width)
+        try:
+            for part in arrow_parts(path, layout, wanted, step):
+                done += len(part.X)
+                yield part
+        except NotRead:
+            yield from _careful_parts(path, layout, wanted, step, done)
+
+
+def _careful_parts(
+    path: Path, layout: Layout, wanted: table.Wanted, step: int, done: int
+) -> Iterator[table.Part]:
+    """The rows after the first `done`, field by field."""
+    with open_text(path) as stream:
+        rows = islice(rows_of(stream, layout.separator), done + bool(layout.names), None)
+        while part := _Chunk(path, layout, wanted.missing).parse(islice(rows, step)):
             yield part
-
-
-def has_header(first: list[str], label: str | None) -> bool:
-    """Is the first line one of names?"""
-    index = None if label is None or label in first else table.column_index(label)
-    if index is not None and -len(first) <= index < len(first):
-        others = [field for at, field in enumerate(first) if at != index % len(first)]
-        if all(map(_is_number, others)):
-            counts_up = len(others) > 1 and others == [str(at) for at in range(len(others))]
-            return not _is_number(first[index]) and counts_up
-    return not all(map(_is_number, first))
-
-
-def _rows(stream: Iterator[str]) -> Iterator[Row]:
-    """Line number and fields of every line that is not blank."""
-    reader = csv.reader(stream, strict=True)
-    for fields in reader:
-        if len(fields) > 1 or any(field.strip() for field in fields):
-            yield reader.line_num, fields
-
-
-def _columns(path: Path, width: int, names: tuple[str, ...], wanted: table.Wanted) -> table.Columns:
-    if wanted.label is not None and not names and table.column_index(wanted.label) is None:
-        raise OptionError(
-            f"{path}: has no header line, so the label cannot be {wanted.label!r}; "
-            f"give its index, 0 to {width - 1}"
-        )
-    return table.choose_columns(path, width, names, wanted)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        table.number(text)
-    except ValueError:
-        return False
-    return True
 
 
 class _Chunk:
     """Turns lines of fields into numbers and labels."""
 
-    def __init__(self, path: Path, width: int, names: tuple[str, ...], columns: table.Columns) -> None:
-        self.path, self.width, self.names, self.columns = path, width, names, columns
+    def __init__(self, path: Path, layout: Layout, missing: bool) -> None:
+        self.path, self.layout, self.missing = path, layout, missing
+        self.columns = layout.columns
         self.numbers = array("d")
         self.labels: list[str] = []
+        self.kept: dict[str, list[str]] = {name: [] for name in layout.columns.kept}
 
     def parse(self, rows: Iterable[Row]) -> table.Part | None:
         """The rows as numbers, one at a time so that their text is never held; None if there are none."""
         for line, fields in rows:
-            if len(fields) != self.width:
+            if len(fields) != self.layout.width:
                 raise ReadError(
-                    f"{self.path}:{line}: {len(fields)} fields, the first line has {self.width}"
+                    f"{self.path}:{line}: {len(fields)} fields, the first line has {self.layout.width}"
                 )
             self._add(line, fields)
         if not self.numbers:
             return None
         matrix = np.frombuffer(self.numbers).reshape(-1, len(self.columns.features)).copy()
-        return table.Part(matrix, None if self.columns.label is None else self.labels, self.columns.names)
+        labels = None if self.columns.label is None else self.labels
+        return table.Part(matrix, labels, self.columns.names, self.kept)
 
     def _add(self, line: int, fields: list[str]) -> None:
-        features = [fields[column] for column in self.columns.features]
+        features = [self._plain(fields[column]) for column in self.columns.features]
         text = "".join(features)
         if "_" in text or not text.isascii():
             self._blame(line, fields)
@@ -106,6 +85,15 @@ class _Chunk:
         if self.columns.label is not None:
             self.labels.append(self._label(line, fields[self.columns.label]))
 
+        for name, column in self.columns.kept.items():
+            self.kept[name].append(fields[column])
+
+    def _plain(self, field: str) -> str:
+        """The field as Python reads numbers."""
+        if self.missing and field.strip() in MISSING:
+            return "nan"
+        return field.translate(DECIMAL_COMMA) if self.layout.decimal == "," else field
+
     def _label(self, line: int, label: str) -> str:
         where = f"{self.path}:{line}"
         if not label.strip():
@@ -114,7 +102,9 @@ class _Chunk:
 
     def _blame(self, line: int, fields: list[str]) -> NoReturn:
         """Raise for the first field that is not a number."""
-        column = next(column for column in self.columns.features if not _is_number(fields[column]))
+        column = next(
+            column for column in self.columns.features if not is_number(self._plain(fields[column]))
+        )
         field = fields[column]
         problem = f"{field[:40]!r} is not a number" if field.strip() else "the field is empty"
         raise ReadError(
@@ -122,14 +112,20 @@ class _Chunk:
         )
 
     def _column(self, column: int) -> str:
-        return f"column {self.names[column]!r}" if self.names else f"column {column} (counted from 0)"
+        return (
+            f"column {self.layout.names[column]!r}"
+            if self.layout.names
+            else f"column {column} (counted from 0)"
+        )
 
     def _advice(self, column: int, field: str) -> str:
         if not field.strip():
-            return "; write nan for a missing value"
+            return "; write nan for a missing value, or add --allow-missing to predict"
         if ";" in field or "\t" in field:
-            return "; separate fields by commas"
+            return "; name the separator with --separator"
+        if is_number(field.replace(",", ".")):
+            return "; if this is a decimal comma, add --decimal ,"
         if self.columns.label is None:
-            name = self.names[column] if self.names else column
+            name = self.layout.names[column] if self.layout.names else column
             return f"; if the column holds the labels, add --label {name}"
         return ""

@@ -10,7 +10,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -79,18 +79,22 @@ def read_npz(path: Path, wanted: table.Wanted) -> table.Data:
         y = None if key is None else _load(path, archive, key)
         if y is not None and y.shape != X.shape[:1]:
             raise ReadError(f"{path}: {key} has shape {y.shape}, expected {X.shape[:1]} for X {X.shape}")
-        inside = wanted if key is None else table.Wanted(None, wanted.n_features, wanted.feature_names)
+        inside = replace(wanted, label=wanted.label if key is None else None, keep=())
         part = split_columns(X, table.choose_columns(path, X.shape[1], (), inside))
-        return table.Data(part.X, part.labels if y is None else y)  # type: ignore[arg-type]
+        kept = {name: _load(path, archive, name) for name in wanted.keep}
+        for name, array in kept.items():
+            if array.shape != X.shape[:1]:
+                raise ReadError(f"{path}: {name} has shape {array.shape}, expected {X.shape[:1]}")
+        return table.Data(part.X, part.labels if y is None else y, (), kept)  # type: ignore[arg-type]
 
 
 def split_columns(rows: NDArray[Any], columns: table.Columns) -> table.Part:
     """Features and label of a matrix."""
-    if columns.label is None:
+    if len(columns.features) == rows.shape[1]:
         return table.Part(table.float_matrix(rows))
-    return table.Part(
-        table.float_matrix(rows[:, list(columns.features)]), table.whole_numbers(rows[:, columns.label])
-    )
+    kept = {name: table.whole_numbers(rows[:, column]) for name, column in columns.kept.items()}
+    labels = None if columns.label is None else table.whole_numbers(rows[:, columns.label])
+    return table.Part(table.float_matrix(rows[:, list(columns.features)]), labels, (), kept)
 
 
 def _label_key(archive: zipfile.ZipFile, wanted: table.Wanted) -> str | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data import table
 from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.extras import install
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers pandas stores, not a feature
 
@@ -33,11 +34,14 @@ def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator
         label = None if columns.label is None else names[columns.label]
         _check_types(path, schema, columns, label)
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
-        read = [*columns.names, *([] if label is None else [label])]
+        kept = [names[column] for column in columns.kept.values()]
+        read = list(dict.fromkeys([*columns.names, *([] if label is None else [label]), *kept]))
         step = table.rows_per_chunk(chunk_rows, len(names))
         for batch in file.iter_batches(batch_size=step, columns=read):
             X = _matrix(batch, columns, np.float32 if single else np.float64)
-            yield table.Part(X, None if label is None else _labels(path, batch, label), columns.names)
+            carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
+            labels = None if label is None else _labels(path, batch, label)
+            yield table.Part(X, labels, columns.names, carried)
 
 
 def import_arrow(path: Path) -> tuple[Any, Any]:
@@ -46,7 +50,7 @@ def import_arrow(path: Path) -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ToolchainError(f"{path}: Parquet needs pyarrow; run: pip install svmcompile[arrow]") from None
+        raise ToolchainError(f"{path}: Parquet needs pyarrow; run: {install('arrow')}") from None
     return pyarrow, pyarrow.parquet
 
 

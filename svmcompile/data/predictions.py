@@ -2,160 +2,73 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmcompile.data.parquet import import_arrow
+from svmcompile.data.sinks import SINKS, STDOUT, Chunk, Sink
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files.atomic import as_emit_error, replacing
 
-Chunk = Mapping[str, NDArray[Any]]  # the values, then `scores` as a matrix where there are some
-SCORES = "scores"
-Shape = tuple[str, int | None]  # kind of value, number of scores
-
-
-class Sink(Protocol):
-    """Takes chunks of the same columns, then is closed."""
-
-    def __init__(self, path: Path) -> None: ...
-    def write(self, chunk: Chunk) -> None: ...
-    def close(self) -> None: ...
-
-
-class CsvSink:
-    """Text, a row at a time; numbers in the shortest form that reads back the same."""
-
-    def __init__(self, path: Path) -> None:
-        self.stream: IO[str] = path.open("w", newline="", encoding="utf-8")
-        self.started = False
-
-    def write(self, chunk: Chunk) -> None:
-        columns = flat_columns(chunk)
-        texts = [_csv_fields(column) for column in columns.values()]
-        # before Python 3.13 the csv module leaves a lone carriage return unquoted
-        odd = any(isinstance(field, str) and "\r" in field for field in texts[0])
-        quoting: Any = csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
-        writer = csv.writer(self.stream, lineterminator="\n", quoting=quoting)
-        if not self.started:
-            writer.writerow(columns)
-            self.started = True
-        writer.writerows(zip(*texts, strict=True))
-
-    def close(self) -> None:
-        self.stream.close()
-
-
-class NpySink:
-    """The values only, gathered in memory."""
-
-    with_scores = False
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.chunks: list[Chunk] = []
-
-    def write(self, chunk: Chunk) -> None:
-        kept = {name: array.copy() for name, array in chunk.items() if self.with_scores or name != SCORES}
-        self.chunks.append(kept)
-
-    def close(self) -> None:
-        with self.path.open("wb") as stream:
-            for array in self.joined().values():
-                np.save(stream, array, allow_pickle=False)
-
-    def joined(self) -> dict[str, NDArray[Any]]:
-        if not self.chunks:
-            return {}
-        return {name: np.concatenate([chunk[name] for chunk in self.chunks]) for name in self.chunks[0]}
-
-
-class NpzSink(NpySink):
-    """Values and scores as arrays of their own, gathered in memory."""
-
-    with_scores = True
-
-    def close(self) -> None:
-        with self.path.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **self.joined())
-
-
-class ParquetSink:
-    """Columns, a row group per chunk."""
-
-    def __init__(self, path: Path) -> None:
-        self.arrow, self.parquet = import_arrow(path)
-        self.path = path
-        self.writer: Any = None
-
-    def write(self, chunk: Chunk) -> None:
-        columns = {name: self._column(array) for name, array in flat_columns(chunk).items()}
-        table = self.arrow.table(columns)
-        if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.path, table.schema)
-        self.writer.write_table(table)
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
-
-    def _column(self, array: NDArray[Any]) -> Any:
-        text = array.dtype.kind == "U"
-        return self.arrow.array(array.tolist(), "string") if text else self.arrow.array(array)
-
-
-def flat_columns(chunk: Chunk) -> dict[str, NDArray[Any]]:
-    """One column per score, `score_0` first."""
-    columns = {name: array for name, array in chunk.items() if name != SCORES}
-    if SCORES in chunk:
-        columns |= {f"score_{at}": column for at, column in enumerate(chunk[SCORES].T)}
-    return columns
-
-
-def _csv_fields(column: NDArray[Any]) -> list[Any]:
-    """What the csv module writes: it takes `repr` of a float, which is right for float64 only."""
-    narrow = column.dtype.kind == "f" and column.dtype.itemsize < 8
-    fields: list[Any] = (column.astype(np.str_) if narrow else column).tolist()
-    return fields
+SCORES, PROBABILITIES = "scores", "probabilities"
+PACKED = ".csv.gz"
 
 
 class PredictionWriter:
-    """Writes `.csv`, `.npy` (without scores), `.npz` or `.parquet`, by the suffix of the path.
+    """Writes `.csv`, `.csv.gz`, `.npy` (values only), `.npz` or `.parquet`; `-` is standard output.
 
     The file appears when the `with` block ends well; otherwise everything stays as it was. CSV and
     Parquet are written as the chunks come; the others are gathered in memory first.
     """
 
-    def __init__(self, path: Path | str, kind: Literal["label", "value"] = "label") -> None:
+    def __init__(
+        self, path: Path | str, kind: Literal["label", "value"] = "label", score_names: Sequence[str] = (),
+        classes: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         self.path, self.kind = Path(path), kind
-        self._shape: Shape | None = None
-        self._replacing: AbstractContextManager[Path] = replacing(self.path)
+        self.names = {SCORES: tuple(score_names), PROBABILITIES: tuple(f"probability_{c}" for c in classes)}
+        self._shape: object = None
         self._sink: Sink | None = None
-        if self.path.suffix.lower() not in SINKS:
-            raise OptionError(f"{path}: predictions are written as one of {', '.join(SINKS)}")
+        self._packed = self.path.name.lower().endswith(PACKED)
+        suffix = ".csv" if self._packed or self.path == STDOUT else self.path.suffix.lower()
+        if suffix not in SINKS:
+            raise OptionError(f"{path}: predictions are written as one of {', '.join((*SINKS, PACKED))}")
+        self._kind_of_sink = SINKS[suffix]
+        self._replacing: AbstractContextManager[Path] = (
+            nullcontext(STDOUT) if self.path == STDOUT else replacing(self.path)
+        )
 
     def __enter__(self) -> PredictionWriter:
         with as_emit_error(self.path):
             temporary = self._replacing.__enter__()
             try:
-                self._sink = SINKS[self.path.suffix.lower()](temporary)
+                self._sink = self._kind_of_sink(temporary, self._packed)
             except BaseException as error:
                 self._replacing.__exit__(type(error), error, error.__traceback__)
                 raise
         return self
 
-    def write(self, values: ArrayLike, scores: ArrayLike | None = None) -> None:
-        """Append a chunk: values [n]; scores [n] or [n, k]. All chunks have the same columns."""
+    def write(
+        self, values: ArrayLike, scores: ArrayLike | None = None, *, probabilities: ArrayLike | None = None,
+        kept: Mapping[str, Any] | None = None, unscored: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
+        """Append a chunk: values [n]; scores [n] or [n, k]; probabilities [n, classes]; kept columns [n].
+
+        All chunks have the same columns. Rows that are `unscored` get no value.
+        """
         assert self._sink is not None, "write inside a `with` block"
-        chunk: dict[str, NDArray[Any]] = {self.kind: plain_values(self.path, values)}
-        if scores is not None:
-            chunk[SCORES] = score_matrix(self.path, scores, len(chunk[self.kind]))
+        plain = plain_values(self.path, values)
+        matrices = {}
+        for name, given in ((SCORES, scores), (PROBABILITIES, probabilities)):
+            if given is not None:
+                matrix = score_matrix(self.path, given, len(plain))
+                matrices[name] = self._column_names(name, matrix.shape[1]), matrix
+        chunk = Chunk(kept or {}, self.kind, plain, matrices, unscored)
         self._check_shape(chunk)
         with as_emit_error(self.path):
             try:
@@ -163,6 +76,12 @@ class PredictionWriter:
             except UnicodeEncodeError as error:
                 reason = f"a label cannot be written as UTF-8: {error.reason}"
                 raise EmitError(f"{self.path}: {reason}") from None
+            except ValueError as error:  # of arrow, where a kept column changes its type
+                raise EmitError(f"{self.path}: {error}") from None
+
+    def _column_names(self, name: str, count: int) -> tuple[str, ...]:
+        given = self.names[name]
+        return given if len(given) == count else tuple(f"{name[:-1]}_{at}" for at in range(count))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -195,9 +114,14 @@ class PredictionWriter:
                 if same is not error:
                     raise
 
-    def _check_shape(self, chunk: dict[str, NDArray[Any]]) -> None:
-        scores = chunk.get(SCORES)
-        shape = (chunk[self.kind].dtype.kind, None if scores is None else scores.shape[1])
+    def _check_shape(self, chunk: Chunk) -> None:
+        columns = tuple(chunk.predicted())
+        shape = chunk.values.dtype.kind, tuple(chunk.kept), columns
+        if self._shape is None and (twice := set(chunk.kept) & set(columns)):
+            raise OptionError(
+                f"{self.path}: column {min(twice)!r} would be there twice, kept and predicted; "
+                "rename it in the data or leave it out of --keep"
+            )
         self._shape = self._shape or shape
         if shape != self._shape:
             raise EmitError(f"{self.path}: a chunk has other columns or types than the first one")
@@ -220,6 +144,3 @@ def score_matrix(path: Path, scores: ArrayLike, rows: int) -> NDArray[Any]:
     if matrix.ndim != 2 or len(matrix) != rows or matrix.dtype.kind not in "iuf":
         raise EmitError(f"{path}: scores of shape {array.shape} do not fit {rows} predictions")
     return matrix
-
-
-SINKS: dict[str, type[Sink]] = {".csv": CsvSink, ".npy": NpySink, ".npz": NpzSink, ".parquet": ParquetSink}

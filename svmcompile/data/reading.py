@@ -13,14 +13,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from svmcompile.data.csv_text import csv_parts
-from svmcompile.data.libsvm_text import libsvm_parts
+from svmcompile.data.libsvm_text import decide_base, index_range, libsvm_parts
 from svmcompile.data.npy import count_npy, count_npz, npy_parts, read_npz
 from svmcompile.data.parquet import count_parquet, parquet_parts
-from svmcompile.data.table import Data, Part, Wanted, as_data, join, reading, some_rows
+from svmcompile.data.table import Data, Part, Wanted, as_data, join, open_bytes, reading, some_rows
 from svmcompile.errors import OptionError, ReadError
 
 Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]
-SUFFIXES: dict[str, Format] = {f".{name}": name for name in get_args(Format)} | {".svmlight": "libsvm"}
+SUFFIXES: dict[str, Format] = {f".{name}": name for name in get_args(Format)} | {
+    ".svmlight": "libsvm",
+    ".tsv": "csv",
+}
+PACKED = ".gz"  # after the suffix of a text file
 KNOWN = ", ".join(SUFFIXES)
 SNIFFED = 1 << 16  # bytes looked at for the first line of a file with another suffix
 CHUNK_ROWS = 65536
@@ -42,7 +46,7 @@ def detect(path: Path) -> Format:
         head, tail = _ends(path)
     if not head:
         raise ReadError(f"{path}: is empty")
-    suffix = SUFFIXES.get(path.suffix.lower())
+    suffix = SUFFIXES.get(suffix_of(path))
     found = _by_content(head, tail, suffix)
     if found:
         return found
@@ -51,9 +55,16 @@ def detect(path: Path) -> Format:
     return suffix or _by_first_line(path, head)
 
 
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the format; that of gzip left aside."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == PACKED else suffix
+
+
 def _ends(path: Path) -> tuple[bytes, bytes]:
-    with path.open("rb") as stream:
+    with open_bytes(path) as stream:
         head = stream.read(SNIFFED)
+    with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - 4))
         return head, stream.read(4)
 
@@ -70,54 +81,41 @@ def _by_content(head: bytes, tail: bytes, suffix: Format | None) -> Format | Non
 
 
 def _by_first_line(path: Path, head: bytes) -> Format:
-    """LIBSVM text is a label and `index:value` pairs; a comma makes it CSV."""
+    """LIBSVM text is a label and `index:value` pairs; a separator makes it CSV."""
     lines = (line.split(b"#")[0] for line in head.splitlines())
     line = next((line for line in lines if line.strip()), b"")
     label, *pairs = line.split() or [b""]
     if pairs and b":" not in label and all(b":" in pair for pair in pairs[:-1] or pairs):
         return "libsvm"
-    if b"," in line and b"\0" not in head:
+    if any(mark in line for mark in (b",", b";", b"\t")) and b"\0" not in head:
         return "csv"
-    raise ReadError(f"{path}: the format cannot be told; use one of {KNOWN} and name the file so")
+    raise ReadError(f"{path}: unknown file extension; supported: {KNOWN}, and text packed as {PACKED}")
 
 
-def read_data(
-    path: Path | str,
-    *,
-    label: str | None = None,
-    n_features: int | None = None,
-    feature_names: tuple[str, ...] = (),
-) -> Data:
-    """The whole file.
+def read_data(path: Path | str, **wanted: Any) -> Data:
+    """The whole file; keywords are the fields of `Wanted`.
 
     `label` names the label column (or gives its 0-based index, negative from the end); `n_features` and
     `feature_names` are the model's, which the file must then match. Named columns are put in that order.
     A fault of the file is a `ReadError`, one of the options an `OptionError`.
     """
-    path, wanted = Path(path), Wanted(label, n_features, feature_names)
+    path, asked = Path(path), Wanted(**wanted)
     format = detect(path)
     if format == "npz":
-        return read_npz(path, wanted)
-    return join(path, PARTS[format](path, wanted, CHUNK_ROWS))
+        return read_npz(path, asked)
+    return join(path, PARTS[format](path, asked, CHUNK_ROWS))
 
 
-def iter_data(
-    path: Path | str,
-    *,
-    chunk_rows: int = CHUNK_ROWS,
-    label: str | None = None,
-    n_features: int | None = None,
-    feature_names: tuple[str, ...] = (),
-) -> Iterator[Data]:
+def iter_data(path: Path | str, *, chunk_rows: int = CHUNK_ROWS, **wanted: Any) -> Iterator[Data]:
     """The file in chunks of at most `chunk_rows` rows (fewer where rows are very wide), in bounded memory.
 
-    Options as for `read_data`. Labels that are text in the file get their type chunk by chunk. An `.npz`
+    Keywords as for `read_data`. Labels that are text in the file get their type chunk by chunk. An `.npz`
     file is read whole, then cut.
     """
     if chunk_rows < 1:
         raise OptionError(f"chunk_rows must be at least 1, got {chunk_rows}")
-    path, wanted = Path(path), Wanted(label, n_features, feature_names)
-    return _chunks(path, detect(path), wanted, chunk_rows)
+    path, asked = Path(path), Wanted(**wanted)
+    return _chunks(path, detect(path), asked, chunk_rows)
 
 
 def _chunks(path: Path, format: Format, wanted: Wanted, chunk_rows: int) -> Iterator[Data]:
@@ -127,7 +125,8 @@ def _chunks(path: Path, format: Format, wanted: Wanted, chunk_rows: int) -> Iter
     data = read_npz(path, wanted)
     for start in range(0, len(data.X), chunk_rows):
         rows = slice(start, start + chunk_rows)
-        yield Data(data.X[rows], None if data.y is None else data.y[rows], data.feature_names)
+        kept = {name: array[rows] for name, array in data.kept.items()}
+        yield Data(data.X[rows], None if data.y is None else data.y[rows], data.feature_names, kept)
 
 
 def count_rows(path: Path | str) -> int | None:
@@ -142,18 +141,27 @@ def partition_files(path: Path | str) -> list[Path]:
     path = Path(path)
     if not path.is_dir():
         return [path]
-    files = sorted(item for item in path.iterdir() if item.suffix.lower() in SUFFIXES and item.is_file())
+    files = sorted(item for item in path.iterdir() if suffix_of(item) in SUFFIXES and item.is_file())
     if not files:
         raise ReadError(f"{path}: the folder holds no data files; expected {KNOWN}")
     return files
 
 
-def read_partitions(path: Path | str, *, label: str | None = None) -> Data:
+def common_base(files: list[Path], where: str, **wanted: Any) -> int | None:
+    """The first index that all LIBSVM files of a folder share; None where there are none."""
+    texts, asked = [file for file in files if detect(file) == "libsvm"], Wanted(**wanted)
+    if not texts or asked.base is not None:
+        return asked.base
+    return decide_base(where, index_range(texts), asked)
+
+
+def read_partitions(path: Path | str, **wanted: Any) -> Data:
     """All files of a folder as one; where joblib is set up for many processes, each reads some."""
     from joblib import Parallel, delayed
 
     files = [file.resolve() for file in partition_files(path)]
-    return joined(files, list(Parallel()(delayed(read_data)(file, label=label) for file in files)))
+    wanted["base"] = common_base(files, str(path), **wanted)
+    return joined(files, list(Parallel()(delayed(read_data)(file, **wanted) for file in files)))
 
 
 def joined(files: list[Path], parts: list[Data]) -> Data:
@@ -165,7 +173,7 @@ def joined(files: list[Path], parts: list[Data]) -> Data:
             raise ReadError(f"{file}: has labels and {files[0].name} has not, or the other way round")
     width = max(part.X.shape[1] for part in parts)
     for file, part in zip(files, parts, strict=True):
-        if part.X.shape[1] < width and SUFFIXES.get(file.suffix.lower()) != "libsvm":
+        if part.X.shape[1] < width and SUFFIXES.get(suffix_of(file)) != "libsvm":
             raise ReadError(f"{file}: has {part.X.shape[1]} features, other files have {width}")
     X = np.concatenate([_widened(part.X, width) for part in parts])
     labels = [part.y for part in parts if part.y is not None]

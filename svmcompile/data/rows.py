@@ -7,13 +7,15 @@ whose names are not text are taken by position, and so are rows without names.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import OptionError
+from svmcompile.errors import MissingValueError, OptionError
 
+FEW = 4096
 SHOWN = 10  # names listed in a message
 
 
@@ -30,6 +32,39 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
     if rows.shape[1] != n_features:
         raise OptionError(f"rows have {rows.shape[1]} features, the model was trained with {n_features}")
     return rows
+
+
+def gaps(rows: NDArray[Any], may_miss: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
+    """Where rows hold NaN or an infinity, None if nowhere; NaN is fine in features that `may_miss`."""
+    flat = rows.ravel(order="K")
+    # The quickest tests there are; overflow is a false alarm. Of many numbers BLAS would use threads.
+    if math.isfinite(flat.dot(flat) if flat.size < FEW else flat.sum()):
+        return None
+    found = np.asarray(~np.isfinite(rows))
+    if may_miss is not None:
+        found &= ~(np.isnan(rows) & may_miss)
+    return found if found.any() else None
+
+
+def check_complete(
+    rows: NDArray[Any], names: tuple[str, ...] = (), may_miss: NDArray[np.bool_] | None = None
+) -> None:
+    """Refuse rows with NaN or an infinity, as scikit-learn does."""
+    found = gaps(rows, may_miss)
+    if found is not None:
+        raise MissingValueError(
+            f"{gap_text(rows, found, names)}; fill it in, or pass allow_nan=True to get what NaN gives in C"
+        )
+
+
+def gap_text(
+    rows: NDArray[Any], found: NDArray[np.bool_], names: tuple[str, ...] = (), first: int = 0
+) -> str:
+    """Which row and column has the first gap; rows are counted from `first`."""
+    row, column = (int(at) for at in np.argwhere(found)[0])
+    kind = "missing (NaN)" if np.isnan(rows[row, column]) else "infinite"
+    where = repr(names[column]) if names else f"{column} (counted from 0)"
+    return f"row {row + first}, column {where}: the value is {kind}"
 
 
 def table_rows(data: Any) -> tuple[NDArray[np.floating[Any]], tuple[str, ...]]:

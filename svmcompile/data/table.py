@@ -11,11 +11,13 @@ A file's width and column names enter, with what the caller wants; column positi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ MAX_LABEL = 256
 EXACT = 2.0**53  # whole floats below this are exact integers
 BOOLEANS = {"true": True, "false": False}
 SHOWN = 10  # names listed in a message before it is cut
+FAULTS_OF_GZIP: tuple[type[Exception], ...] = (EOFError, zlib.error)
 Matrix = NDArray[np.floating[Any]]
 
 
@@ -40,6 +43,7 @@ class Data:
     X: NDArray[np.floating[Any]]
     y: NDArray[Any] | None = None
     feature_names: tuple[str, ...] = ()
+    kept: Mapping[str, Any] = field(default_factory=dict)  # columns carried along: lists, numpy or arrow
 
     def take(self, rows: NDArray[np.intp]) -> Data:
         """Some of the rows, by number."""
@@ -53,6 +57,14 @@ def check_growth(path: Path, n_bytes: int) -> None:
             f"{path}: would take {n_bytes / 1e9:.1f} GB in memory, far more than its size on disk allows; "
             "check the sizes and feature indices in it"
         )
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """A file of text, unpacked where it is a gzip file."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    opened: Any = gzip.GzipFile(path) if packed else path.open("rb")
+    return opened  # type: ignore[no-any-return]
 
 
 def rows_per_chunk(chunk_rows: int, width: int) -> int:
@@ -76,7 +88,7 @@ def reading(path: Path, *faults: type[Exception]) -> Iterator[None]:
         raise ReadError(f"{path}: is not UTF-8 text") from None
     except MemoryError:
         raise ReadError(f"{path}: does not fit into memory") from None
-    except faults as error:
+    except FAULTS_OF_GZIP + faults as error:
         raise ReadError(f"{path}: cannot be read: {str(error).strip() or type(error).__name__}") from None
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror or str(error).strip()}") from None
@@ -124,11 +136,18 @@ def _booleans(raw: list[str]) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the caller knows: the label column, and the model's features."""
+    """What the caller knows of a file, and what is wanted of it."""
 
-    label: str | None = None
+    label: str | None = None  # the label column
     n_features: int | None = None
     feature_names: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # columns to carry along
+    ignore_extra: bool = False  # leave out named columns that are no features
+    with_labels: bool = True  # else the label column is left out
+    missing: bool = False  # empty fields of text are missing values, not errors
+    base: int | None = None  # the first index of a LIBSVM file, 0 or 1; None: decide
+    separator: str | None = None  # of a CSV file; None: decide
+    decimal: str | None = None  # its decimal point; None: decide
 
     def __post_init__(self) -> None:
         if self.n_features is not None and not 1 <= self.n_features <= MAX_FEATURES:
@@ -149,36 +168,48 @@ class Columns:
     features: tuple[int, ...]
     label: int | None
     names: tuple[str, ...] = ()
+    kept: Mapping[str, int] = field(default_factory=dict)
 
 
 def choose_columns(path: Path, width: int, names: tuple[str, ...], wanted: Wanted) -> Columns:
     """The columns to read; `names` is empty where the file has none."""
-    label = None if wanted.label is None else find_label(path, width, names, wanted.label)
-    features = [column for column in range(width) if column != label]
+    label = None if wanted.label is None else find_column(path, width, names, wanted.label, "the label")
+    kept = {name: find_column(path, width, names, name, "--keep") for name in wanted.keep}
+    known = {column for column, name in enumerate(names) if name in wanted.feature_names}
+    left = {label, *kept.values()} - known | {label}
+    features = [column for column in range(width) if column not in left]
     if not features:
         raise ReadError(f"{path}: has no feature columns")
     if names and wanted.feature_names:
         features = _in_model_order(path, names, features, wanted)
     elif wanted.width is not None and len(features) != wanted.width:
-        may_be_label = wanted.label is None and len(features) - 1 == wanted.width
-        hint = "; if one column holds the labels, name it with --label" if may_be_label else ""
-        count = f"has {len(features)} feature columns, the model has {wanted.width} features"
-        raise ReadError(f"{path}: {count}{hint}")
-    return Columns(tuple(features), label, tuple(names[column] for column in features) if names else ())
+        raise ReadError(f"{path}: {_miscount(len(features), wanted)}")
+    given = tuple(names[column] for column in features) if names else ()
+    return Columns(tuple(features), label if wanted.with_labels else None, given, kept)
 
 
-def find_label(path: Path, width: int, names: tuple[str, ...], label: str) -> int:
-    """The label column's position, by name first, then by 0-based index (negative from the end)."""
-    if names.count(label) > 1:
-        raise OptionError(f"{path}: column {label!r} appears twice; give the label by its index")
-    if label in names:
-        return names.index(label)
-    index = column_index(label)
+def _miscount(count: int, wanted: Wanted) -> str:
+    """Too many or too few columns, and what may be the cure."""
+    hint = ""
+    if wanted.ignore_extra:
+        hint = "; --ignore-extra goes by names, and the model or the file has none"
+    elif wanted.label is None and count - 1 == wanted.width:
+        hint = "; if one column holds the labels, name it with --label"
+    return f"has {count} feature columns, the model has {wanted.width} features{hint}"
+
+
+def find_column(path: Path, width: int, names: tuple[str, ...], column: str, what: str) -> int:
+    """A column's position, by name first, then by 0-based index (negative from the end)."""
+    if names.count(column) > 1:
+        raise OptionError(f"{path}: column {column!r} appears twice; give {what} by its index")
+    if column in names:
+        return names.index(column)
+    index = column_index(column)
     if index is not None and -width <= index < width:
         return index % width
     known = f"columns: {_listed(names)}" if names else "it has no column names"
     raise OptionError(
-        f"{path}: no column {label!r} for the label; {known}, indices run from 0 to {width - 1}"
+        f"{path}: no column {column!r} for {what}; {known}, indices run from 0 to {width - 1}"
     )
 
 
@@ -194,11 +225,14 @@ def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wan
     unknown = [name for name in present if name not in wanted.feature_names]
     twice = [name for name in wanted.feature_names if present.count(name) > 1]
     problems = [f"missing {_listed(missing)}"] if missing else []
-    problems += [f"unknown {_listed(unknown)}"] if unknown else []
+    problems += [f"unknown {_listed(unknown)}"] if unknown and not wanted.ignore_extra else []
     problems += [f"twice {_listed(twice)}"] if twice else []
     if problems:
-        may_be_label = len(unknown) == 1 and wanted.label is None
-        hint = f"; if it holds the labels, add --label {unknown[0]}" if may_be_label else ""
+        hint = ""
+        if unknown and not missing and not wanted.ignore_extra:
+            hint = "; --ignore-extra leaves out columns that the model does not know"
+            if len(unknown) == 1 and wanted.label is None:
+                hint += f"; if it holds the labels, add --label {unknown[0]}"
         raise ReadError(f"{path}: columns do not match the model's features: {', '.join(problems)}{hint}")
     return [features[present.index(name)] for name in wanted.feature_names]
 
@@ -215,12 +249,13 @@ class Part:
     X: Matrix
     labels: list[str] | NDArray[Any] | None = None
     names: tuple[str, ...] = ()
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 def as_data(part: Part) -> Data:
     """One part on its own: its labels are typed by what this part holds."""
     labels = typed_labels(part.labels) if isinstance(part.labels, list) else part.labels
-    return Data(part.X, labels, part.names)
+    return Data(part.X, labels, part.names, part.kept)
 
 
 def some_rows(path: Path, parts: Iterable[Part]) -> Iterator[Part]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from svmcompile.device.cost import Cpu
 from svmcompile.errors import ToolchainError
+from svmcompile.extras import install
 
 Sources = Mapping[str, str]
 # Where things lie: what is read only from TEXT on, what changes from RAM on.
@@ -30,7 +31,6 @@ SECTIONS
 }}
 """
 FLAGS = ("-std=gnu99", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-unwind-tables")
-MISSING = "needs {what}, which is not installed; run: pip install svmcompile[device]"
 TIMEOUT_SECONDS = 600
 ALLOCATED = 0x2  # the flag of sections that lie in the device's memory
 WRITABLE = 0x1
@@ -39,7 +39,10 @@ WRITABLE = 0x1
 def require(module: str, what: str) -> None:
     """The module is there, or the message says how to get it."""
     if importlib.util.find_spec(module) is None:
-        raise ToolchainError(f"running code for a device {MISSING.format(what=what)}")
+        run_this = install("device")
+        raise ToolchainError(
+            f"running code for a device needs {what}, which is not installed; run: {run_this}"
+        )
 
 
 def build(

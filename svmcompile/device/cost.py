@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import OptionError
+from svmcompile.device.boards import ALIASES, OTHERS
+from svmcompile.errors import OptionError, suggestion
 from svmcompile.ir.program import Program
 
 Files = Mapping[str, str | bytes]
@@ -48,7 +49,7 @@ class DeviceOptions:
         """From text; None where nothing is asked about a device."""
         if cpu is None:
             if flash or ram or picojoules is not None:
-                raise OptionError("--flash, --ram and --energy-per-instruction say nothing without --cpu")
+                raise OptionError("--flash, --ram and --energy-per-instruction need --cpu")
             return None
         if profile == "host":
             raise OptionError("--cpu is for code of the profiles device and portable; add --profile device")
@@ -181,21 +182,28 @@ def _riscv(name: str, features: str, rates: Rates, *more: str, hard_float: bool 
 
 
 def find_cpu(name: str) -> Cpu:
-    """The processor of that name; names are taken in upper case, too."""
-    found = CPUS.get(name.lower())
-    if found is None:
-        raise OptionError(f"unknown CPU {name!r}; known: {', '.join(CPUS)}")
-    return found
+    """The processor of that name, or that of a board or chip."""
+    plain = name.lower().replace("_", "-").replace(" ", "-")
+    if plain in OTHERS:
+        raise OptionError(f"--cpu {name}: it {OTHERS[plain]}")
+    if plain in CPUS or plain in ALIASES:
+        return CPUS[ALIASES.get(plain, plain)]
+    near = suggestion(plain, (*CPUS, *ALIASES))
+    raise OptionError(
+        f"unknown CPU {name!r}{near}; known: {', '.join(CPUS)}, and boards such as uno, rp2040, stm32f4"
+    )
 
 
-# Without the features named after a plus sign the compiler takes neither core to have an FPU.
+# Without the features named after a plus sign the compiler takes these cores to have no FPU.
 CPUS: dict[str, Cpu] = {
     cpu.name: cpu
     for cpu in (
         _arm("cortex-m0", "cortex_m0", "M0", Rates(80.0, 4.8, 2000)),
         _arm("cortex-m0+", "cortex_m0plus", "M0", Rates(80.0, 4.8, 2000)),
         _arm("cortex-m3", "cortex_m3", "M3", Rates(52.0, 3.0, 2000)),
+        _arm("cortex-m4", "cortex_m4", "M4", Rates(52.0, 2.2, 2000)),
         _arm("cortex-m4f", "cortex_m4+vfp4d16sp", "M4", Rates(2.4, 1.5, 700), hard_float=True),
+        _arm("cortex-m33", "cortex_m33+fp_armv8d16sp+dsp", "M33", Rates(2.4, 1.5, 700), hard_float=True),
         _arm("cortex-m7", "cortex_m7+fp_armv8d16sp", "M7", Rates(1.9, 1.5, 700), hard_float=True),
         _riscv("rv32imac", "+m+a+c", Rates(60.0, 4.2, 2700)),
         _riscv("rv32imafc", "+m+a+c+f", Rates(1.8, 4.2, 700), "-mabi=ilp32f", hard_float=True),

@@ -97,6 +97,33 @@ def check_plain(path: Path) -> None:
         raise OptionError(f"{path}: is {kind}; choose another file name")
 
 
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written in the end, before long work; no folder is made for it."""
+    with as_emit_error(path):
+        target = real_path(path)
+    check_plain(target)
+    if not target.parent.is_dir():
+        raise OptionError(f"{path}: the folder {path.parent} does not exist; make it first")
+    _check_writable(path, target.parent)
+
+
+def check_output_folder(folder: Path) -> None:
+    """Refuse a folder that could not be made or written to in the end."""
+    with as_emit_error(folder):
+        target = real_path(folder)
+    nearest = next(above for above in (target, *target.parents) if above.exists())
+    if not nearest.is_dir():
+        raise OptionError(
+            f"{folder}: {'is' if nearest == target else f'{nearest} is'} a file; choose a folder"
+        )
+    _check_writable(folder, nearest)
+
+
+def _check_writable(path: Path, folder: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise EmitError(f"{path}: cannot be written: the folder {folder} is read-only; choose another")
+
+
 def as_bytes(content: bytes | str) -> bytes:
     """Text as UTF-8 with the line ends it has."""
     return content.encode() if isinstance(content, str) else content

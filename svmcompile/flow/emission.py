@@ -10,11 +10,11 @@ from typing import Any
 
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.files.tree import write_tree
 from svmcompile.flow.evaluation import TARGETS, evaluate
-from svmcompile.flow.program import Opened, Watcher
+from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Code, Program
@@ -23,7 +23,7 @@ from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
-from svmcompile.runtime.libraries import build_shared, find_platform
+from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.report import describe
@@ -33,6 +33,7 @@ Files = dict[str, str | bytes]
 PRECISIONS = ("f32", "f64")
 PROFILES = ("portable", "host", "device")
 STORAGES = ("dense", "sparse")  # how C may be told to store support vectors
+TABLES = ("f16", *STORAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,12 @@ class Request:
         if name is None:
             name = name_from(program.origin.source.split()[-1].split("(")[0].lower())
         name, number = check_name(name), checked_precision(precision)
-        _choice(profile, PROFILES, "profile")
-        for one in targets:
-            _choice(one, TARGETS, "target")
+        profile = find_name(profile, PROFILES, "profile")
+        targets = tuple(find_name(one, TARGETS, "target") for one in targets)
         if tables is not None:
-            _choice(tables, ("f16", *STORAGES), "table type")
-        find_platform(platform)
+            tables = find_name(tables, TABLES, "table type")
+        if platform is not None:
+            platform = find_name(platform, PLATFORMS, "platform")
         return cls(name, targets, number, profile, tables, soft_double, platform)
 
 
@@ -94,16 +95,30 @@ def emit_files(
         ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
         number=request.number, profile=request.profile, tables=request.tables,
     )  # fmt: skip
-    if model is not None and X is not None:
-        test = (X, y) if held_out is None else (held_out.X, held_out.y)
-        report |= evaluate(ready, emitted.meaning, request.number, model, *test)
-        fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
-        # Rows that a program was fitted to flatter it.
-        report["fitted_to_these_rows"] = held_out is None and fitted.claim is Claim.APPROXIMATE
+    fitted = ready if request.number in FIXED else program  # rounding to f16 fits nothing to rows
+    if model is not None and (X is not None or held_out is not None):
+        rows = None if X is None else Data(X, y)
+        report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
     return files | emit_kits(kits, ready, request, emitted, text)
+
+
+def _figures(
+    program: Program, meaning: Program, number: Number, model: Opened, data: Data | None,
+    held_out: Data | None, claim: Claim,
+) -> dict[str, Any]:  # fmt: skip
+    """How the code does on rows held out, else on the data, which flatter a program fitted to them."""
+    test, fitted = held_out or data, claim is Claim.APPROXIMATE
+    assert test
+    figures = evaluate(program, meaning, number, model, test.X, test.y)
+    figures["fitted_to_these_rows"] = held_out is None and fitted
+    if held_out is not None and data is not None and fitted:
+        known = some_rows(data)
+        on_known = evaluate(program, meaning, number, model, known.X, known.y)
+        figures["fitted"] = {key: on_known[key] for key in ("rows", "agreement", "max_decision_error")}
+    return figures
 
 
 def prepare(
@@ -288,14 +303,9 @@ def check_program(thing: Any, function: str) -> None:
 
 def checked_precision(precision: str) -> Number:
     """The precision, if there is such a one."""
-    number: Number = _choice(precision, (*PRECISIONS, *FIXED), "precision")
-    return number
-
-
-def _choice(value: str, known: tuple[str, ...], what: str) -> Any:
-    if value not in known:
-        raise OptionError(f"unknown {what} {value!r}; known: {', '.join(known)}")
-    return value
+    number: Any = find_name(precision, (*PRECISIONS, *FIXED), "precision")
+    found: Number = number
+    return found
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:

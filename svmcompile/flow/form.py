@@ -11,6 +11,7 @@ from typing import Any
 
 from svmcompile import __version__
 from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes, to_bytes
 
@@ -65,7 +66,7 @@ class Form:
             found = WasmModel(self.name, files[f"{self.name}.wasm"], labels, names)
         else:
             found = self._c_model(files, n_jobs)
-        found.form = self
+        found.form, found.may_miss = self, features_filled_in(self.program)
         return found
 
     def _c_model(self, files: Mapping[str, Any], n_jobs: int) -> Any:

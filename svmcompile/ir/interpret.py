@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import INPUT_LIMITS, Array
+from svmcompile.ir.check import infer_types
 from svmcompile.ir.kernel import chunks
+from svmcompile.ir.kinds import Kind
 from svmcompile.ir.node import At
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import pair_indices as pair_indices
 from svmcompile.ir.program import Program
 
@@ -33,6 +36,26 @@ def interpret_values(
     parts = chunks(len(rows), max([*sizes, program.input.width]))
     values = [_interpret_chunk(program, rows[part], names) for part in parts]
     return {name: np.concatenate([value[name] for value in values]) for name in names}
+
+
+def features_filled_in(program: Program) -> NDArray[np.bool_] | None:
+    """Features that may be NaN because the program's preprocessing fills them in; None where none may."""
+    if not any(node.fills and getattr(node, "nan", False) for node in program.body):
+        return None
+    types = infer_types(program)
+    read = {
+        name
+        for node in program.body
+        if types[node.out].kind is not Kind.FEATURES
+        for name in operands(node)
+        if types[name].kind is Kind.FEATURES
+    }
+    rows = np.tile([*program.probes[:1], np.zeros(program.n_features)][0], (program.n_features, 1))
+    np.fill_diagonal(rows, np.nan)
+    found = interpret_values(program, rows, read - {program.input.name})
+    known = [~np.isnan(value).any(axis=1) for value in found.values()]
+    reads_input = program.input.name in read
+    return np.zeros(program.n_features, dtype=bool) if reads_input else np.logical_and.reduce(known)
 
 
 def flat_tables(program: Program) -> set[str]:

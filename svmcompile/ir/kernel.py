@@ -56,6 +56,13 @@ class Kernel:
         dots = self.gamma * dots + self.coef0
         return power(dots, self.degree) if self.kind == "poly" else np.tanh(dots)
 
+    def diagonal(self, rows: Array, own: float) -> Array:
+        """k(x, x) of a precomputed kernel: `own` or, where that is 0, no number; a row does not tell.
+
+        coef0 is added to it, which makes bounds of indefinite kernels.
+        """
+        return np.full(len(rows), (own or np.inf) + self.coef0)
+
     @property
     def shape(self) -> Shape:
         """The function that makes a kernel value of its argument."""

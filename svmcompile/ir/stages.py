@@ -36,10 +36,12 @@ class Stages:
         return np.where(sure.any(axis=1), sure.argmax(axis=1), -1)
 
 
-def self_kernel(kernel: Kernel, x: Array) -> Array:
-    """kernel(x, x) of every row."""
+def self_kernel(kernel: Kernel, x: Array, reach: float = 0.0) -> Array:
+    """kernel(x, x) of every row; of a precomputed kernel `reach`, or infinite where that is 0."""
     if kernel.kind == "rbf":
         return np.ones(len(x))
+    if kernel.kind == "precomputed":
+        return kernel.diagonal(x, reach)
     base = kernel.gamma * np.square(x).sum(axis=1) + kernel.coef0
     return np.asarray(base**kernel.degree)
 
@@ -48,6 +50,8 @@ def size_of(kernel: Kernel, x: Array, reach: float) -> Array:
     """A bound on the kernel values a row can meet, and on its own; at least one."""
     if kernel.kind == "rbf":
         return np.ones(len(x))
+    if kernel.kind == "precomputed":
+        return np.maximum(1.0, kernel.diagonal(x, reach))
     norm = np.sqrt(np.square(x).sum(axis=1))
     base = kernel.gamma * norm * np.maximum(norm, reach) + abs(kernel.coef0)
     return np.asarray(np.maximum(1.0, base**kernel.degree))
@@ -63,23 +67,41 @@ def lower_triangle(packed: NDArray[Any], size: int) -> Array:
 def stages(at: At, rows: NDArray[Any]) -> Stages:
     """All stages of a bounded sum."""
     x = rows.astype(np.float64)
-    values = at.kernel.values(x, at.vectors.astype(np.float64))
+    values, finite = met_values(at, x)
     ends, coordinates = at.ends.astype(np.int64), len(at.projection)
     q = values[:, :coordinates] @ lower_triangle(at.coordinates, coordinates).T
     squares = np.column_stack([np.zeros(len(x)), np.cumsum(np.square(q), axis=1)])
-    rest = self_kernel(at.kernel, x)[:, None] - squares[:, np.minimum(ends, coordinates)]
+    rest = self_kernel(at.kernel, x, at.reach)[:, None] - squares[:, np.minimum(ends, coordinates)]
     size = size_of(at.kernel, x, at.reach)[:, None]
     scores = np.stack([_score(at, values, q, s) for s in range(len(ends))], axis=1)
-    errors = _errors(rest, size, at.residuals, at.slacks, at.margins)
+    errors = _errors(at, rest, size, at.residuals, at.slacks, at.margins)
     weights, rounding = at.weights, at.rounding
     last = values @ weights
     spread = np.abs(values) @ np.abs(weights)
+    every = np.append(ends, len(weights))
     return _finite(
-        x,
+        first_false(finite)[:, None] < every,
         np.column_stack([scores, last]) + at.bias,
         np.column_stack([errors, rounding[0] * spread + rounding[1] * size[:, 0]]),
-        np.append(ends, len(weights)),
+        every,
     )
+
+
+def met_values(at: At, x: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Kernel values of rows, and which of them are finite.
+
+    A row that is not finite has no such value. Of a precomputed kernel only values that are met count.
+    """
+    values = at.kernel.values(x, at.vectors.astype(np.float64))
+    if at.kernel.kind != "precomputed":
+        return values, np.broadcast_to(np.isfinite(x).all(axis=1, keepdims=True), values.shape)
+    finite = np.isfinite(values)
+    return np.where(finite, values, 0.0), finite
+
+
+def first_false(flags: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Where each row is false for the first time; its length where it never is."""
+    return np.where(flags.all(axis=1), flags.shape[1], flags.argmin(axis=1))
 
 
 def _score(at: At, values: Array, q: Array, stage: int) -> Array:
@@ -101,13 +123,16 @@ def estimate_of(at: At, stage: int) -> Array:
     return np.asarray(at.estimates[first : first + end])
 
 
-def _errors(rest: Array, size: Array, residuals: Array, slacks: Array, margins: Array) -> Array:
-    return np.asarray(residuals * np.sqrt(np.maximum(rest, 0) + slacks * size**2) + margins * size)
+def _errors(at: At, rest: Array, size: Array, residuals: Array, slacks: Array, margins: Array) -> Array:
+    slack = slacks * size**2
+    errors = np.asarray(residuals * np.sqrt(np.maximum(rest, 0) + slack) + margins * size)
+    if at.kernel.kind != "precomputed":
+        return errors
+    return np.where(rest + slack < 0, np.inf, errors)  # the kernel is not what it was taken for
 
 
-def _finite(x: Array, scores: Array, errors: Array, ends: NDArray[np.int64]) -> Stages:
-    """Rows that are not finite are never sure: their score is NaN, their error infinite."""
-    odd = ~np.isfinite(x).all(axis=1)
+def _finite(odd: NDArray[np.bool_], scores: Array, errors: Array, ends: NDArray[np.int64]) -> Stages:
+    """Stages [rows, stages + 1] that are odd are never sure: their score is NaN, their error infinite."""
     scores[odd], errors[odd] = np.nan, np.inf
     return Stages(scores, errors, ends)
 
@@ -124,13 +149,14 @@ def pair_stages(at: At, pair: int, classes: tuple[int, int], known: PairTables) 
     scores = np.cumsum(q * at.projections[place], axis=1)[:, ends - 1]
     stage = known.stages_of(pair)
     parts = (table[stage] for table in (at.residuals, at.slacks, at.margins))
-    errors = _errors(left[:, ends - 1], known.size[:, None], *parts)
+    errors = _errors(at, left[:, ends - 1], known.size[:, None], *parts)
     members, weights = known.members(classes)
     met = known.values[:, members]
+    odd = np.column_stack([known.spoiled(picks)[:, None] < ends, known.spoiled(members) < len(members)])
     rounding = at.rounding[pair]
     last = rounding[0] * (np.abs(met) @ np.abs(weights)) + rounding[1] * known.size
     return _finite(
-        known.x,
+        odd,
         np.column_stack([scores, met @ weights]) + at.bias[pair],
         np.column_stack([errors, last]),
         np.append(ends, len(members)),
@@ -142,10 +168,10 @@ class PairTables:
 
     def __init__(self, at: At, rows: NDArray[Any]) -> None:
         self.at = at
-        self.x = rows.astype(np.float64)
-        self.values = at.kernel.values(self.x, at.vectors.astype(np.float64))
-        self.own = self_kernel(at.kernel, self.x)
-        self.size = size_of(at.kernel, self.x, at.reach)
+        x = rows.astype(np.float64)
+        self.values, self.finite = met_values(at, x)
+        self.own = self_kernel(at.kernel, x, at.reach)
+        self.size = size_of(at.kernel, x, at.reach)
         counts = np.asarray(np.diff(at.starts.astype(np.int64)), dtype=np.int64)
         self._triangles = np.concatenate([[0], np.cumsum(counts * (counts + 1) // 2)])
         self._stages = np.concatenate([[0], np.cumsum(-(-counts // at.block))])
@@ -155,6 +181,10 @@ class PairTables:
         """The vectors of a pair's basis, and where they stand."""
         start, stop = self.at.starts[pair : pair + 2].astype(np.int64)
         return self.at.picks[start:stop], slice(start, stop)
+
+    def spoiled(self, vectors: NDArray[Any]) -> NDArray[np.intp]:
+        """From which of these vectors on a row is not sure of anything."""
+        return first_false(self.finite[:, vectors])
 
     def triangle(self, pair: int) -> NDArray[Any]:
         return self.at.coordinates[self._triangles[pair] : self._triangles[pair + 1]]

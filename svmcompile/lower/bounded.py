@@ -45,10 +45,14 @@ NEVER = 1e30  # a margin that no score is above
 
 def stage(program: Program, node: Bounded, number: Number, profile: str) -> Lowered:
     """The machine nodes and tables of one bounded node."""
+    lay_out: Any = _sum if isinstance(node, ir.BoundedSum) else _vote
+    if node.kernel.kind == "precomputed":  # its caller is asked for one value at a time
+        points = program.tables[node.vectors].astype(np.int32)
+        found, tables = lay_out(program, node, node.x, points, number, 1)
+        return [found], tables
     lanes = LANES[number] if profile == "host" else 1
     prepare, made, moved = prepare_for(program, node, number)
     vectors = program.tables[node.vectors] - moved
-    lay_out: Any = _sum if isinstance(node, ir.BoundedSum) else _vote
     found, tables = lay_out(program, node, prepare.out, vectors, number, lanes)
     return [prepare, found], made | tables
 

@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
 
 
 class BatchModel(FrozenModel, ABC):
-    """A model whose functions take rows of one number type and fill an array row by row."""
+    """A model whose functions take rows of one number type and fill an array row by row.
+
+    Rows with NaN or an infinity are refused, as scikit-learn refuses them, unless `allow_nan` is set or the
+    model fills the feature in.
+    """
 
     n_scores: int
+    may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
 
     def __init__(
         self, name: str, labels: Labels | None, feature_names: tuple[str, ...], real: np.dtype[Any]
@@ -47,39 +52,41 @@ class BatchModel(FrozenModel, ABC):
     def precision(self) -> str:
         return "f32" if self._real == np.float32 else "f64"
 
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         if self._classes is None:
-            return self._values("predict", data)
-        rows = self._rows(data)
+            return self._values("predict", data, allow_nan)
+        rows = self._rows(data, allow_nan)
         indices = np.empty(len(rows), dtype=np.int32)
         self._call("predict", rows, indices)
         return np.asarray(self._classes[indices])
 
     @given
-    def decision_function(self, data: Any) -> NDArray[np.float64]:
+    def decision_function(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Scores in the original's shape."""
-        scores = self._values("decision_function", data, self.n_scores)
+        scores = self._values("decision_function", data, allow_nan, self.n_scores)
         return scores[:, 0] if self.n_scores == 1 else scores
 
     @given
-    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+    def predict_proba(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
-        return self._values("predict_proba", data, len(self.labels or ()))
+        return self._values("predict_proba", data, allow_nan, len(self.labels or ()))
 
     @given
-    def score_samples(self, data: Any) -> NDArray[np.float64]:
+    def score_samples(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
-        return self._values("score_samples", data)
+        return self._values("score_samples", data, allow_nan)
 
-    def _values(self, function: str, data: Any, *width: int) -> NDArray[np.float64]:
-        rows = self._rows(data)
+    def _values(self, function: str, data: Any, allow_nan: bool, *width: int) -> NDArray[np.float64]:
+        rows = self._rows(data, allow_nan)
         values = np.empty((len(rows), *width), dtype=self._real)
         self._call(function, rows, values)
         return values.astype(np.float64)
 
-    def _rows(self, data: Any) -> Any:
+    def _rows(self, data: Any, allow_nan: bool) -> Any:
         rows = as_rows(data, self.n_features, self.feature_names)
+        if not allow_nan:
+            check_complete(rows, self.feature_names, self.may_miss)
         if rows.dtype == self._real:
             return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
         with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined

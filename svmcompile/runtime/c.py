@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
@@ -106,12 +106,12 @@ class CModel(BatchModel):
         if self._constant("N_CLASSES", 0) != len(labels or ()):
             raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
 
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
-        rows = self._rows(data)
+        rows = self._rows(data, allow_nan)
         if len(rows) == 1 and not isinstance(rows, SparseRows):
             return self._predict_one(rows)
-        return super().predict(rows)
+        return super().predict(rows, allow_nan=True)
 
     def _predict_one(self, row: NDArray[Any]) -> NDArray[Any]:
         """A row alone needs no array for C to write to, which would take longer than many models."""
@@ -132,16 +132,16 @@ class CModel(BatchModel):
         failed: int = self._function("self_test")()
         return failed
 
-    def _rows(self, data: Any) -> Any:
+    def _rows(self, data: Any, allow_nan: bool) -> Any:
         if self._whole:
-            return self._whole_rows(data)
+            return self._whole_rows(data, allow_nan)
         if isinstance(data, SparseRows):
             return data
         if self._takes_sparse and hasattr(data, "tocsr") and data.ndim == 2:
-            return self._sparse_rows(data)
-        return super()._rows(data)
+            return self._sparse_rows(data, allow_nan)
+        return super()._rows(data, allow_nan)
 
-    def _sparse_rows(self, data: Any) -> SparseRows:
+    def _sparse_rows(self, data: Any, allow_nan: bool) -> SparseRows:
         """A scipy matrix in compressed rows, of the types the library takes."""
         if data.shape[1] != self.n_features:
             raise OptionError(
@@ -149,15 +149,20 @@ class CModel(BatchModel):
             )
         csr = data.tocsr(copy=True)
         csr.sum_duplicates()
+        if not allow_nan and not np.isfinite(csr.data).all():
+            check_complete(csr.toarray(), self.feature_names, self.may_miss)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(csr.data, dtype=self._real)
         return SparseRows(csr.indptr.astype(np.uintp), csr.indices.astype(np.int32), values)
 
-    def _whole_rows(self, data: Any) -> NDArray[Any]:
+    def _whole_rows(self, data: Any, allow_nan: bool) -> NDArray[Any]:
         """Rows for code that takes whole numbers, which saturate."""
         kind = np.dtype(self._whole)
         limits = np.iinfo(kind)
-        rows = np.nan_to_num(np.rint(as_rows(data, self.n_features, self.feature_names)), nan=limits.min)
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if not allow_nan:
+            check_complete(rows, self.feature_names, self.may_miss)
+        rows = np.nan_to_num(np.rint(rows), nan=limits.min)
         return np.ascontiguousarray(np.clip(rows, limits.min, limits.max), dtype=kind)
 
     def _open(self, source: str | Path, header: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
@@ -35,6 +35,7 @@ class OnnxModel(FrozenModel):
     labels: Labels | None
     n_features: int
     feature_names: tuple[str, ...]
+    may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
 
     @property
     def precision(self) -> Literal["f32", "f64"]:
@@ -51,35 +52,42 @@ class OnnxModel(FrozenModel):
         parts = [self._run(matrix[at : at + BLOCK_ROWS], wanted) for at in starts]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
 
-    def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor."""
+    def predict(self, rows: Any, allow_nan: bool = False) -> NDArray[Any]:
+        """Labels of the original dtype, or values for a regressor; NaN as `BatchModel` has it."""
+        rows = self._rows(rows, allow_nan)
         if "label" not in self.names:
             return self.outputs(rows, "value")["value"].astype(np.float64)
         label = self.outputs(rows, "label")["label"]
         return label.astype(self.labels.dtype) if self.labels else label
 
     @given
-    def decision_function(self, rows: Any) -> NDArray[np.float64]:
+    def decision_function(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Scores in the original's shape: [n] for one score, else [n, scores]."""
-        scores = self._output(rows, "scores")
+        scores = self._output(rows, allow_nan, "scores")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @given
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+    def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of the labels."""
-        return self._output(rows, "probabilities")
+        return self._output(rows, allow_nan, "probabilities")
 
     @given
-    def score_samples(self, rows: Any) -> NDArray[np.float64]:
+    def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
         """Raw scores of a one-class SVM: its decision values without their offset."""
-        return self._output(rows, "score_samples")
+        return self._output(rows, allow_nan, "score_samples")
 
     def _has(self, function: str) -> bool:
         known = {"decision_function": "scores", "score_samples": "score_samples"}
         return known.get(function, "probabilities") in self.names
 
-    def _output(self, rows: Any, name: str) -> NDArray[np.float64]:
-        return self.outputs(rows, name)[name].astype(np.float64)
+    def _output(self, rows: Any, allow_nan: bool, name: str) -> NDArray[np.float64]:
+        return self.outputs(self._rows(rows, allow_nan), name)[name].astype(np.float64)
+
+    def _rows(self, data: Any, allow_nan: bool) -> NDArray[np.floating[Any]]:
+        rows = as_rows(data, self.n_features, self.feature_names)
+        if not allow_nan:
+            check_complete(rows, self.feature_names, self.may_miss)
+        return rows
 
 
 def load_onnx(

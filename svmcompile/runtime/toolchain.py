@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from svmcompile.errors import ToolchainError
+from svmcompile.extras import install
 
 # No -std: in its own dialect GCC may use fused multiply-adds, which doubles the speed of the host profile.
 FLAGS = ("-O2", "-fPIC", "-shared")
@@ -34,8 +35,7 @@ def find_compiler() -> tuple[str, ...]:
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "cc")
     raise ToolchainError(
-        "no C compiler found (looked for cc, gcc, clang and ziglang); "
-        "install one, or run: pip install svmcompile[cc]"
+        f"no C compiler found (looked for cc, gcc, clang and ziglang); install one, or run: {install('cc')}"
     )
 
 

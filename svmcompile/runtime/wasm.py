@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, ToolchainError
+from svmcompile.extras import install
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
 from svmcompile.runtime.toolchain import build
@@ -80,7 +81,7 @@ class WasmModel(BatchModel):
 def _instance(name: str, content: bytes) -> tuple[Any, Any]:
     """A store and the exports of a module in it."""
     if not has_wasmtime():
-        raise ToolchainError("running .wasm files needs wasmtime; run: pip install svmcompile[wasm]")
+        raise ToolchainError(f"running .wasm files needs wasmtime; run: {install('wasm')}")
     import wasmtime
 
     store = wasmtime.Store()
@@ -94,7 +95,7 @@ def _instance(name: str, content: bytes) -> tuple[Any, Any]:
 def wasm_compiler() -> tuple[str, ...]:
     """The command of ziglang, the only compiler for WebAssembly that PyPI brings whole."""
     if not importlib.util.find_spec("ziglang"):
-        raise ToolchainError("target wasm is built with ziglang; run: pip install svmcompile[cc]")
+        raise ToolchainError(f"target wasm is built with ziglang; run: {install('wasm')}")
     return (sys.executable, "-m", "ziglang", "cc")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile import __version__
-from svmcompile.errors import OptionError
+from svmcompile.errors import OptionError, find_name
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
@@ -54,11 +54,10 @@ KITS = {
 
 def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
+    kit = find_name(kit, (*KITS, WHEEL), "kit")
     if kit == WHEEL:
         check_package_name(name)
         return kit
-    if kit not in KITS:
-        raise OptionError(f"unknown kit {kit!r}; known: {', '.join([*KITS, WHEEL])}")
     if profile == "host" and not KITS[kit].host:
         raise OptionError(
             f"kit {kit} is for devices, profile host is not; add --profile {PROFILE} (profile={PROFILE!r})"

@@ -22,7 +22,7 @@ from svmcompile import __version__
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.interpret import interpret
+from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.templating import render
@@ -91,7 +91,7 @@ def emit_wheel(
 
 def _facts(program: Program, number: Number, name: str, library: str) -> dict[str, Any]:
     """What the module reads of the model."""
-    labels, scores = program.labels, program.output("scores")
+    labels, scores, filled = program.labels, program.output("scores"), features_filled_in(program)
     return {
         "name": name,
         "version": VERSION,
@@ -107,20 +107,8 @@ def _facts(program: Program, number: Number, name: str, library: str) -> dict[st
             "predict",
             *(FUNCTIONS[one.name] for one in program.outputs if one.name in FUNCTIONS),
         ],
-        "may_miss": _may_miss(program),
+        "may_miss": [] if filled is None else np.flatnonzero(filled).tolist(),
     }
-
-
-def _may_miss(program: Program) -> list[int]:
-    """Features that the program fills in where they are NaN."""
-    name = next((one.name for one in program.outputs if one.name != "label"), None)
-    fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
-    if name is None or not fills:
-        return []
-    rows = np.zeros((program.n_features, program.n_features))
-    np.fill_diagonal(rows, np.nan)
-    known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
-    return [int(at) for at in np.flatnonzero(known)]
 
 
 def _zip(files: Mapping[str, bytes], record: str) -> bytes:

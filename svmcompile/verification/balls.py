@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ToolchainError
+from svmcompile.extras import install
 from svmcompile.ir.arithmetic import ARITHMETIC, Number, in_segments
 
 Ball = Any
@@ -30,8 +31,7 @@ def flint() -> Any:
         import flint as found
     except ImportError:
         raise ToolchainError(
-            "certificates are checked with python-flint, which is not installed; "
-            "pip install svmcompile[proof]"
+            f"certificates are checked with python-flint, which is not installed; run: {install('proof')}"
         ) from None
     return found
 

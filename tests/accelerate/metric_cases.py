@@ -53,7 +53,7 @@ def one_class() -> tuple[Any, Any]:
 
 
 def bench(model: Any, **settings: Any) -> Workbench:
-    given = {"ridge": 0.1, "max_leaves": 0, "max_bytes": 0, "dtype": "f32"} | settings
+    given = {"ridge": 0.1, "max_depth": 0, "max_leaves": 0, "max_bytes": 0, "dtype": "f32"} | settings
     svm = read(model)
     return Workbench(Field(svm), Judge(svm, 0.0), **given)
 

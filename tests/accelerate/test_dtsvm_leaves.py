@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from dtsvm_cases import digits_rows, moon_rows, options
 from sklearn.svm import SVC
 
-from svmcompile.accelerate.dtsvm.leaves import Leaf, Task, Theta, fit, predict, sums, votes
+from svmcompile.accelerate.dtsvm.bound import leaf_risk, slacks, squared_norms, terms
+from svmcompile.accelerate.dtsvm.leaves import Leaf, Task, Theta, constant, fit, predict, sums, votes
 from svmcompile.accelerate.dtsvm.program import Decomposition, Scaling
-from svmcompile.accelerate.dtsvm.training import leaf_risk, slacks, squared_norms, terms, train_classifier
+from svmcompile.accelerate.dtsvm.training import train_classifier
 from svmcompile.accelerate.dtsvm.tree import Tree
 from svmcompile.ir.kernel import Kernel
 
@@ -114,6 +116,7 @@ def test_vectors_met_by_hand_in_two_leaves():
     figures = model.figures(np.array([[0.0], [0.1], [0.5], [1.0]]))
     assert figures["nesv"] == 6 / 4 and figures["nesv_unique"] == 4 / 4
     assert figures["tnsv"] == 6 and figures["tnsv_unique"] == 4
+    assert figures["nesv_stored"] == 8 / 4 and figures["tnsv_stored"] == 8  # four vectors times k - 1 = 2
     assert figures["leaves"] == 2 and figures["pure_share"] == 0.2
 
 
@@ -126,9 +129,34 @@ def test_terms_of_the_bound_by_hand():
     assert xi.tolist() == [0.5, 2.0]
     risk = leaf_risk(leaf, Task(leaf.vectors, np.array([0, 1]), theta, "sum"))
     assert risk == pytest.approx(1.0 + 2 * 0.25)  # f = -0.5 and 0.5 there
-    found = terms(risk, 3, 100, 4)
-    assert found["T1"] == pytest.approx(1.5 * math.log(100) ** 2)
-    assert found["T2"] == pytest.approx(3 * math.log(4 * 100 * 9)) and found["R_per_leaf"] == 0.5
+    found = terms([replace(leaf, risk=risk)] * 3, "sum", 2, 1000, 4)
+    assert found["R"] == pytest.approx(4.5) and found["R_per_leaf"] == pytest.approx(1.5)
+    assert found["T1"] == pytest.approx(4.5 * 9) and found["T2"] == pytest.approx(3 * math.log10(4000 * 9))
+    assert found["T1_printed"] == pytest.approx(4.5 * math.log2(1000)) and found["R_all"] == found["R"]
+
+
+def test_the_mean_over_all_problems_counts_those_a_leaf_lacks_as_nothing():
+    """Of four classes a leaf has two: one pair of six; one class against the others, two sums of four."""
+    none, pair = np.zeros((0, 1)), np.array([0, 2])
+    for rule, n_sums, share in (("vote", 1, 1 / 6), ("ovr", 2, 2 / 4)):
+        leaf = Leaf(pair, 9, none, np.zeros((n_sums, 0)), np.zeros(n_sums), (0, 0), risk=12.0)
+        found = terms([leaf], rule, 4, 100, 4)
+        assert found["R"] == 12 and found["R_all"] == pytest.approx(12 * share)
+
+
+def test_terms_fit_what_the_paper_prints():
+    """Tables 13 and 14: T1 over R is log2 n, and T2 has base 10, on every set but KDD."""
+    published = {  # n, features, leaves, R, T1, T2
+        "PHW": (7328, 16, 8, 133, 1699, 55),
+        "shuttle": (38667, 9, 14, 75630, 1152495, 110),
+        "CI": (30148, 14, 53, 13599, 202354, 481),
+        "poker": (16673, 10, 18, 874, 12253, 139),
+    }
+    for n, d, n_leaves, R, T1, T2 in published.values():
+        leaf = replace(constant(0, 1, d, "sum"), risk=R / n_leaves)
+        found = terms([leaf] * n_leaves, "sum", 2, n, d)
+        assert found["T1_printed"] == pytest.approx(T1, rel=0.006) and round(found["T2"]) == T2
+        assert abs(found["T1"] / T1 - 1) > 0.1
 
 
 def test_norms_of_pairs_are_squares():

@@ -57,6 +57,33 @@ def test_rows_that_no_single_split_parts_are_split_all_the_same():
     assert tree.n_leaves == 4 and (tree.leaf_sizes == 10).all()
 
 
+def test_where_no_split_gains_halves_are_as_equal_as_can_be():
+    """Classes alternate in both features, so that no split gains; the second feature has even halves."""
+    grid = np.array([(a, b) for a in range(4) for b in range(4)], dtype=float)
+    X = np.repeat(grid, np.where(grid[:, 0] < 2, 6, 2), axis=0)
+    y = ((X[:, 0] + X[:, 1]) % 2).astype(int)
+    tree = grow(X, y, len(X) - 1)
+    assert tree.features.tolist() == [1] and tree.thresholds.tolist() == [1.5]
+    assert tree.leaf_sizes.tolist() == [32, 32]
+    only = grow(X[:, :1], np.arange(len(X)) % 2, len(X) - 1)  # one feature: 24 rows have the value 0
+    assert only.thresholds.tolist() == [0.5] and only.leaf_sizes.tolist() == [24, 40]
+
+
+def test_splits_that_gain_nothing_may_stand_below_others_and_above_them():
+    """Three features: the first parts off a class, the others do so only together."""
+    cube = np.array([(a, b, c) for a in (0, 1) for b in range(4) for c in range(4)], dtype=float)
+    X = np.repeat(cube, 5, axis=0)
+    y = np.where(X[:, 0] == 0, 2, (X[:, 1] + X[:, 2]) % 2).astype(int)
+    for ceiling in (5, 20, 40):
+        tree = grow(X, y, ceiling)
+        at = tree.leaves(X)
+        np.testing.assert_array_equal(np.bincount(at, minlength=tree.n_leaves), tree.leaf_sizes)
+        for leaf in np.flatnonzero(tree.leaf_sizes > ceiling):
+            assert len(np.unique(y[at == leaf])) == 1
+        assert all((pair[pair >= 0] > node).all() for node, pair in enumerate(tree.children))
+        assert groups(grow(X, y, 5).cut(ceiling), X) == groups(tree, X)
+
+
 def test_leaves_are_those_of_scikit_learn():
     X, y = mixture_rows()
     theirs = DecisionTreeClassifier(criterion="entropy", min_samples_split=101, random_state=0)

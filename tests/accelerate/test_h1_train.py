@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from accelerate_cases import moons
 from sklearn.datasets import load_digits, load_iris
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.data import Data
@@ -17,11 +14,12 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.progress import showing
 
 METHOD = "h1-tree"
+LISTS = {"end": "label", "noise": 0.0}  # for the labels, as they are
 
 
 def test_labels_are_learnt():
     X, y = load_digits(return_X_y=True)
-    program = sc.train(X[:1200], y[:1200], method=METHOD)
+    program = sc.train(X[:1200], y[:1200], method=METHOD, **LISTS)
     assert (program.predict(X[:1200]) == y[:1200]).all()
     assert (program.predict(X[1200:]) == y[1200:]).mean() > 0.9
     assert program.origin.details["lists"]["planes"] <= 70
@@ -31,7 +29,7 @@ def test_labels_are_learnt():
 @pytest.mark.parametrize("scale", ["none", "std", "minmax"])
 def test_features_of_any_scale(scale):
     X, y, _ = moons()
-    program = sc.train(X * [1e4, 1e-3] + [1e6, 0.0], y, method=METHOD, scale=scale, max_nodes=40)
+    program = sc.train(X * [1e4, 1e-3] + [1e6, 0.0], y, method=METHOD, scale=scale, max_nodes=40, **LISTS)
     right = (program.predict(X * [1e4, 1e-3] + [1e6, 0.0]) == y).mean()
     assert right > (0.7 if scale == "none" else 0.9)
 
@@ -40,7 +38,7 @@ def test_constant_features_and_text_labels():
     X, y = load_iris(return_X_y=True)
     X = np.hstack([X, np.full((150, 1), 7.0)])
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    program = sc.train(X, names, method=METHOD, multiclass="dag")
+    program = sc.train(X, names, method=METHOD, multiclass="dag", **LISTS)
     assert (program.predict(X) == names).mean() > 0.99
     assert program.labels.values == ("setosa", "versicolor", "virginica")
 
@@ -50,7 +48,7 @@ def test_one_class_and_one_row_of_a_class():
     with pytest.raises(sc.OptionError, match="one class only"):
         sc.train(X, np.zeros(len(X), dtype=int), method=METHOD)
     lonely = (np.arange(len(X)) == 3).astype(int)
-    program = sc.train(X, lonely, method=METHOD)
+    program = sc.train(X, lonely, method=METHOD, **LISTS)
     assert (program.predict(X) == lonely).all()
 
 
@@ -66,7 +64,7 @@ def test_progress_covers_all_rows():
 
     X, y = load_iris(return_X_y=True)
     with showing(lambda what, total: shown.append(-total) or Show()):
-        sc.train(X, y, method=METHOD)
+        sc.train(X, y, method=METHOD, **LISTS)
     assert -shown[0] == sum(shown[1:]) == 300  # three pairs of a hundred rows
 
 
@@ -96,27 +94,11 @@ def test_data_through_the_method_itself():
     assert any(isinstance(node, ir.PlaneLists) for node in program.body)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_an_svm_at_the_end_is_trained_on_all_rows(classes):
-    rng = np.random.default_rng(5)
-    X = rng.uniform(-2, 2, size=(1500, 2)) * [30.0, 0.1]
-    turn = np.sin(X[:, 0] / 10) + 10 * X[:, 1]
-    y = np.digitize(turn, [0.0] if classes == 2 else [-0.7, 0.7])
-    machine = make_pipeline(StandardScaler(), SVC(C=10.0, gamma=0.5)).fit(X, y)
-    given = {"end": "svm", "C": 10.0, "gamma": 0.5, "target": 0.97}
-    program = sc.train(X, y, method=METHOD, **given)
-    assert program.origin.n_support_vectors == len(machine[-1].support_)
-    assert (program.predict(X) == machine.predict(X)).mean() > 0.97
-    assert program.cost(X).mean_kernel_evaluations < 0.8 * len(machine[-1].support_)
-    with pytest.raises(sc.OptionError, match="end is svm or label"):
-        sc.train(X, y, method=METHOD, end="auto")
-
-
 def test_rows_of_mostly_zeros_are_taken_as_they_are():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.2)
     y = (X[:, 0] + X[:, 1] > 0.1).astype(int)
-    sparse, dense = sc.train(X, y, method=METHOD), sc.train(X + 5, y, method=METHOD)
+    sparse, dense = (sc.train(rows, y, method=METHOD, **LISTS) for rows in (X, X + 5))
     assert not sparse.tables["list_centre"].any()
     assert np.abs(dense.tables["list_centre"] - 5).max() < 1
     assert (sparse.predict(X) == y).all()

@@ -91,7 +91,7 @@ def test_limits_hold_and_more_leaves_are_no_worse(form):
 
 def test_depth_is_capped():
     places = (1.5 ** np.arange(600.0))[:, None]  # each split takes off few rows
-    limits = Limits(-1.0, 1, 0, 0, 0, lambda leaf: 0)
+    limits = Limits(-1.0, 1, 0, 0, 0, 0, lambda leaf: 0)
     found = arranged(Grower(PlaneSplitter(places, "midpoint"), None, limits).grow(600))
     assert max(branch.depth for branch in found.leaves) == DEPTH
     assert sum(len(branch.rows) for branch in found.leaves) == 600

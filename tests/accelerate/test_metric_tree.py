@@ -67,6 +67,17 @@ def test_published_tree():
     assert share(program, model, to_come) > 0.97
 
 
+def test_a_depth_limit_holds_for_every_form():
+    model, X, to_come = moons()
+    for options in ({"paper": True}, {"paper": True, "max_leaves": 20}, {"split": "midpoint"}, {}):
+        program = compiled(model, X, max_depth=6, **options)
+        tree = program.origin.details["tree"]
+        assert 0 < tree["max_depth"] <= 6 and 1 < tree["leaves"] <= 64
+        assert share(program, model, to_come) > 0.85
+    levels = [compiled(model, X, paper=True, max_depth=depth).origin.details["tree"] for depth in (3, 4)]
+    assert [tree["max_depth"] for tree in levels] == [3, 4]
+
+
 @pytest.mark.parametrize("split", ["affine", "gradient-axis", "midpoint", "median"])
 @pytest.mark.parametrize("leaf", ["ridge", "taylor", "quadratic"])
 def test_every_split_with_every_leaf(split, leaf):
@@ -187,9 +198,10 @@ def test_bad_rows_are_refused():
         ({"guard": "on"}, "guard='on' is unknown"),
         ({"dtype": "f64"}, "dtype='f64' is unknown"),
         ({"eps": 1.5}, "eps"),
-        ({"eps": float("nan")}, "eps is not a finite number"),
+        ({"eps": float("nan")}, "eps must be -1 or at least 0 and below 1, got nan"),
         ({"min_leaf": -1}, "min_leaf"),
         ({"max_leaves": "many"}, "not a int"),
+        ({"max_depth": -1}, "max_depth must be at least 0"),
         ({"target": 1}, "target"),
         ({"confidence": 0}, "confidence"),
         ({"reach": -1}, "reach"),

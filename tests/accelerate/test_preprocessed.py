@@ -27,6 +27,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "sv-tree": {},
     "anytime": {},
     "h1-tree": {},
+    "linear": {},
 }
 PIPELINES = {
     "projected": (StandardScaler(), PCA(5)),
@@ -61,6 +62,6 @@ def test_missing_features_may_be_in_the_data_a_method_fits() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
     model = make_pipeline(SimpleImputer(), StandardScaler(), SVC()).fit(X, y)
-    for method in ("metric-tree", "reduced-set", "sv-tree", "anytime"):
+    for method in ("metric-tree", "reduced-set", "sv-tree", "anytime", "linear"):
         program = sc.compile(model, method=method, X=X, y=y)
         assert (program.predict(X) == model.predict(X)).mean() >= 0.9, method

@@ -52,6 +52,24 @@ def test_a_cap_on_the_depth_holds() -> None:
         assert tree(model, X, max_depth=depth).cost().max_kernel_evaluations <= depth
 
 
+def test_the_published_form_heeds_a_height_and_unscaled_columns() -> None:
+    X, _, model = moons()
+    for options in ({}, {"coef": "plain"}):
+        low, high = (tree(model, X, paper=True, max_depth=depth, **options) for depth in (3, 0))
+        assert low.cost().max_kernel_evaluations == 3 < high.cost().max_kernel_evaluations
+        assert np.mean(high.predict(X) == model.predict(X)) > 0.97
+    own = set(svm_of(model).weights_by_sum.ravel())
+    assert set(tree(model, X, paper=True, coef="plain").tables["tree_weights"].ravel()) <= own
+
+
+def test_the_best_balanced_tree_beats_the_greedy_one_of_its_height() -> None:
+    X, _, model = moons()
+    best, greedy = (tree(model, X, paper=True, max_depth=2, balanced=on) for on in (True, False))
+    assert best.cost().max_kernel_evaluations == 2
+    same = [np.mean(program.predict(X) == model.predict(X)) for program in (best, greedy)]
+    assert same[0] > same[1]
+
+
 def test_each_part_can_be_left_out() -> None:
     X, _, model = moons()
     for options in (
@@ -167,7 +185,9 @@ def test_kernel_values_are_enough(target: str, tmp_path: Any) -> None:
         ({"coef": "none"}, "coef='none'"),
         ({"linear": "maybe"}, "linear='maybe'"),
         ({"multiclass": "all"}, "multiclass='all'"),
-        ({"max_depth": 0}, "max_depth must be at least 1, got 0"),
+        ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
+        ({"coef": "plain", "linear": "on"}, "coef=plain keeps the SVM's own coefficients"),
+        ({"balanced": True, "max_depth": 5}, "set max_depth to 3 at most"),
         ({"min_rows": 0}, "min_rows must be at least 1, got 0"),
         ({"synthetic_rows": -1}, "synthetic_rows must be at least 0"),
         ({"ridge": -1.0}, "ridge must be at least 0, got -1"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from balanced_reference import balanced_cost, exact_balanced_cost
 
+from svmcompile.accelerate.sv_tree.balanced import Balanced, highest
 from svmcompile.accelerate.sv_tree.grow import Growth, alternating_split, grow
 from svmcompile.accelerate.sv_tree.method import MOST_DOUBLES, kernel_matrix
 from svmcompile.accelerate.sv_tree.split import Split, best_column, best_split, fit_term, possible_cuts
@@ -79,6 +80,41 @@ def test_against_the_exact_balanced_tree(seed: int) -> None:
     assert found is not None
     assert cost(X, rest, column, found, False) <= balanced_cost(X, r, column, 2) + 1e-12
     assert exact_balanced_cost(X, r, 3) <= exact_balanced_cost(X, r, 2) + 1e-12
+
+
+@pytest.mark.parametrize("height", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_balanced_tree_is_the_best_of_all(seed: int, height: int) -> None:
+    """Algorithm 1, written down a second time without cuts or plans."""
+    X, targets = case(seed, rows=8, columns=4)
+    rows = np.arange(8)
+    for own in (np.ones((4, 1)), np.array([[1.0], [-2.0], [0.5], [3.0]])):
+        found = Balanced(X, affine=False, own=own, min_rows=1).plan(rows, targets, height)
+        assert found.cost == pytest.approx(exact_balanced_cost(X * own[:, 0], targets[:, 0], height))
+        growth = Growth(max_depth=height, min_rows=1, affine=False, refit=False, balanced=True, own=own)
+        tree = grow(X, targets, np.zeros(1), growth)
+        assert np.square(tree.values(X) - targets).sum() == pytest.approx(found.cost)
+
+
+def test_balanced_trees_are_searched_as_far_as_that_ends() -> None:
+    assert [highest(400, columns) for columns in (10, 95, 1000, 200_000)] == [5, 3, 2, 1]
+    assert highest(8, 2) == 4  # eight rows cannot be halved more often
+
+
+def test_the_split_of_unscaled_columns_is_the_best_of_all() -> None:
+    X, targets = case(1, rows=40)
+    own, rows = np.array([[0.1], [-0.3], [0.2], [0.5], [-0.1]]), np.arange(40)
+
+    def left_over(t: float, left: int, right: int) -> float:
+        sides = (X[:, 0] <= t, left), (X[:, 0] > t, right)
+        return sum(float(np.square(targets[side] - own[q] * X[side][:, [q]]).sum()) for side, q in sides)
+
+    every = [left_over(*one) for one in product(np.sort(X[:, 0])[:-1], range(5), range(5))]
+    best = best_split(X, rows, 0, targets, False, own=own)
+    found = alternating_split(X, rows, 0, targets, np.random.default_rng(0), own)
+    assert best is not None and found is not None
+    assert left_over(best.threshold, best.left, best.right) == pytest.approx(min(every))
+    assert left_over(found.threshold, found.left, found.right) >= min(every) - 1e-12
 
 
 def test_the_root_fits_best() -> None:

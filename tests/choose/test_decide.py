@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from svmcompile.choose.decide import binding, decide, mark_dominated, nearest
-from svmcompile.choose.statistics import TESTS, expected, loss_bound, lower_bound, upper_bound
+from svmcompile.choose.statistics import TESTS, expected, loss_bound
 from svmcompile.choose.wishes import Limits, Wishes
 from svmcompile.choose.words import no_winner, percent, sentence
+from svmcompile.statistics import lower_bound, upper_bound
 
 ROWS, CHOOSE = 2000, 1000
 

@@ -10,12 +10,11 @@ from svmcompile.choose.statistics import (
     expected,
     finalists_allowed,
     loss_bound,
-    lower_bound,
     rows_needed,
     split,
-    upper_bound,
 )  # fmt: skip
 from svmcompile.errors import OptionError
+from svmcompile.statistics import interval, lower_bound, upper_bound
 
 
 def test_rows_needed_are_those_of_the_binomial() -> None:
@@ -40,6 +39,12 @@ def test_bounds_are_ordered_and_meet_at_the_ends() -> None:
     assert upper_bound(10, 10, 0.05) == 1.0
     for same in range(11):
         assert lower_bound(same, 10, 0.05) <= same / 10 <= upper_bound(same, 10, 0.05)
+
+
+def test_an_interval_halves_what_is_left_between_its_sides() -> None:
+    assert interval(97, 100) == (lower_bound(97, 100, 0.025), upper_bound(97, 100, 0.025))
+    assert interval(97, 100) == pytest.approx((0.9148, 0.9938), abs=1e-4)  # tables of Clopper and Pearson
+    assert interval(10, 10)[1] == 1.0 and interval(0, 10)[0] == 0.0
 
 
 def test_loss_bound_covers_paired_losses() -> None:

@@ -81,7 +81,7 @@ def test_nothing_fits(folder: Path) -> None:
     ("arguments", "message"),
     [
         (("--cpu", "z80"), "unknown CPU 'z80'"),
-        (("--flash", "2K"), "say nothing without --cpu"),
+        (("--flash", "2K"), "need --cpu"),
         (("--cpu", "cortex-m0", "--flash", "much"), "--flash 'much' is no size"),
         (("--cpu", "cortex-m0", "--ram", "-3"), "--ram '-3' is no size"),
         (("--cpu", "cortex-m0", "--profile", "host"), "add --profile device"),

@@ -63,9 +63,10 @@ def test_a_library_of_another_program_or_machine_is_refused(tmp_path: Path) -> N
     with pytest.raises(ReadError, match=r"of another program than iris\.svmc; compile the model again"):
         sc.load(tmp_path)
     assert sc.load(tmp_path, target="c").predict(X[:1]) == [0]
-    (tmp_path / f"iris.{SUFFIX}").write_bytes(b"not of this machine")
+    other = tmp_path / "other"
+    sc.write({**sc.emit(sc.compile(SVC().fit(X, Y)), "c", "iris"), f"iris.{SUFFIX}": b"of no machine"}, other)
     with pytest.raises(ReadError, match="cannot be loaded on this machine"):
-        sc.load(tmp_path)
+        sc.load(other)
 
 
 @pytest.mark.slow
@@ -208,6 +209,6 @@ def test_names_that_no_package_may_have() -> None:
     for name in ("json", "numpy", "lambda", "NumPy"):
         with pytest.raises(OptionError, match="a Python package cannot be called"):
             sc.emit(program, "c", name, kit="wheel")
-    with pytest.raises(OptionError, match=r"unknown kit 'whell'; known: arduino.*wheel"):
+    with pytest.raises(OptionError, match=r"unknown kit 'whell' \(did you mean 'wheel'\?\)"):
         sc.emit(program, "c", "iris", kit="whell")
     assert "wheel" in str(CompileOptions.__annotations__["kit"])

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
+from svmcompile.statistics import interval
 
 pytestmark = pytest.mark.compile
 
@@ -91,7 +92,7 @@ def test_terms_of_the_bound_on_demand(digits):
     with np.load(digits / "train.npz") as data:
         program = sc.train(data["X"], data["y"], C=10, gamma=1, ceiling=120, max_ceiling=120, risk=True)
     details = program.origin.details
-    assert details["R"] > 0 and details["T1"] == pytest.approx(details["R"] * np.log(700) ** 2)
+    assert details["R"] > 0 and details["T1"] == pytest.approx(details["R"] * np.log10(700) ** 2)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,21 @@ def test_rows_that_cannot_be_trained_on_are_named(run, digits, tmp_path):
     assert done.code == 2 and "--label" in done.err
     done = run("train", "--data", digits / "train.npz", "-o", tmp_path / "x.onnx")
     assert done.code == 2 and ".svmc" in done.err
+
+
+def test_accuracy_is_told_of_rows_held_out(run, digits, tmp_path):
+    words = ("train", "--data", digits / "train.npz", "-o", tmp_path / "x.svmc", *SMALL)
+    done = run(*words)
+    assert "not measured on held-out rows; add --test FILE" in done.out
+    assert "of the 700 rows it was fitted to" in done.out
+    with np.load(digits / "train.npz") as data:
+        np.savez(tmp_path / "test.npz", X=data["X"][::7] + 0.02, y=data["y"][::7])
+    report = json.loads(run(*words, "--test", tmp_path / "test.npz", "--json").out)
+    right = round(report["accuracy"] * 100)
+    assert report["accuracy_rows"] == 100 and report["fitted_to_these_rows"] is False
+    assert report["accuracy_interval"] == list(interval(right, 100))
+    assert report["fitted"]["accuracy_rows"] == 700
+    assert "held-out rows" in run(*words, "--test", tmp_path / "test.npz").out
 
 
 def test_methods_lists_what_trains(run):

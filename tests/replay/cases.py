@@ -285,6 +285,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
         "certified-small",
         Case(cancer, scaled(rbf(gamma=0.01)), "certified", force | small, (PORTABLE, SOFT)),
     )
+    yield "linear-two", Case(cancer, scaled(rbf(gamma=0.03)), "linear", {}, WITH_WHOLE)
+    yield "linear-ten", Case(digits, rbf(gamma=0.1), "linear", {"weights": "even"}, (*SHORT, Q15))
     yield "reduced-two", Case(cancer, scaled(rbf(gamma=0.03)), "reduced-set", {}, WITH_WHOLE)
     yield "reduced-ten", Case(digits, rbf(gamma=0.1), "reduced-set", {"move": False}, SHORT)
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from sklearn.svm import SVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.errors import OptionError, ReadError, ToolchainError, UnsupportedError
+from svmcompile.extras import install
 from svmcompile.ir.bounds import error_bounds
 
-wasmtime = pytest.importorskip("wasmtime", reason="wasmtime runs the modules: pip install svmcompile[wasm]")
+wasmtime = pytest.importorskip("wasmtime", reason=f"wasmtime runs the modules: {install('wasm')}")
 pytestmark = pytest.mark.compile
 
 ROWS = sample(60, seed=1)
@@ -109,8 +111,8 @@ def test_verify_runs_it_and_says_where_it_cannot(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sys.modules["svmcompile.runtime.wasm"], "has_wasmtime", lambda: False)
     report = sc.verify(folder, model, ROWS)
     assert [one.backend for one in report.comparisons] == ["interpreter", "c"]
-    assert "svmcompile[wasm]" in report.left_out[0]
-    with pytest.raises(ToolchainError, match=r"svmcompile\[wasm\]"):
+    assert install("wasm") in report.left_out[0]
+    with pytest.raises(ToolchainError, match=re.escape(install("wasm"))):
         sc.load(folder, target="wasm")
 
 
@@ -132,5 +134,5 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         sc.load(folder)
     monkeypatch.setitem(sys.modules, "ziglang", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ToolchainError, match=r"svmcompile\[cc\]"):
+    with pytest.raises(ToolchainError, match=re.escape(install("wasm"))):
         sc.emit(sc.compile(classifier()), "wasm")

@@ -10,4 +10,4 @@ from svmcompile.accelerate.bounds.program import anytime
 from svmcompile.accelerate.registry import Method
 from svmcompile.ir.program import Claim
 
-METHOD = Method(anytime, AnytimeOptions, Claim.SAME_LABEL, needs_data=False)
+METHOD = Method(anytime, AnytimeOptions, Claim.SAME_LABEL, needs_data=False, needs_vectors=False)

@@ -61,6 +61,8 @@ class Prices:
     exact_call: float = 0.0
     lanes: int = 1  # values and products come in groups of so many
     line: float = 0.0  # a coordinate, beside its products
+    worth: float = WORTH
+    blocks: tuple[int, ...] = ()  # between looks at the bound, where others are out of the question
 
     def values(self, count: int) -> float:
         """So many kernel values at once."""
@@ -86,6 +88,8 @@ class Prices:
 def prices(tune: str, svm: SVM) -> Prices:
     """The table of that name for a machine."""
     width = svm.kernel_width
+    if svm.kernel.kind == "precomputed":
+        return GIVEN
     if tune == "flops":
         value = kernel_sum_flops(svm.kernel, 1, width, 0)
         return Prices(value, value, value + 2, value + 2, 2.0, CHECK_FLOPS)
@@ -124,9 +128,8 @@ class Choice:
     steps: float  # mean number of kernel values
     undecided: float  # share of rows that go on to the direct sum
 
-    @property
-    def pays(self) -> bool:
-        return self.cost < WORTH * self.exact
+    def pays(self, price: Prices) -> bool:
+        return self.cost < price.worth * self.exact
 
     def as_dict(self) -> dict[str, Any]:
         """For reports."""
@@ -142,7 +145,7 @@ def choose_form(
     The sum has so many vectors, and `picks` says which of them are the points of the basis (-1: none).
     """
     most, tried = len(readings.basis), []
-    blocks = (options.block,) if options.block else BLOCKS.get(options.tune, ANY_BLOCK)
+    blocks = (options.block,) if options.block else price.blocks or BLOCKS.get(options.tune, ANY_BLOCK)
     for known in _coordinates(options, most):
         decided = readings.decided(readings.gaps(known), options.tolerance)
         for block in blocks:
@@ -214,6 +217,9 @@ def no_gain(what: str, ratio: float, tune: str, hint: str) -> str:
         f"too much to be worth it; {hint}"
     )
 
+
+# A kernel value of the caller's own is what costs: as much as this many multiply-adds, whatever the tune.
+GIVEN = Prices(1000.0, 1000.0, 1001.0, 1001.0, 1.0, 10.0, worth=0.95, blocks=(1,))
 
 # (of a kernel value, and of each of its features), and the rest.
 MEASURED: dict[str, tuple[dict[str, tuple[float, float]], dict[str, Any]]] = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
@@ -25,33 +26,49 @@ NEED_DATA = ("min-wzn", "mean-lhn", "hybrid")
 class AnytimeOptions:
     """Computes kernel values block by block until a bound on the rest makes the label certain."""
 
-    ordering: str = (
-        "min-wz"  # original | sgma | min-wz | min-wzn | mean-lhn | hybrid; the last three need data
+    ordering: str = option(
+        "min-wz", "In which order vectors enter the sum; min-wzn, mean-lhn and hybrid need data.",
+        among=ORDERINGS,
+    )  # fmt: skip
+    block: int = option(
+        0, "Kernel values between two looks at the bound; 0 chooses by the cost of sample rows.", least=0
     )
-    block: int = 0  # kernel values between two looks at the bound; 0: chosen by the cost of sample rows
-    k_max: int = 0  # values after which the direct sum takes over; 0: chosen
-    r_coords: str = "auto"  # coordinates that narrow the bound: a number, all, or auto: chosen
-    pivot_tol: float = 1e-4  # a vector so nearly dependent on those before is left out of the basis
-    tolerance: float = -1.0  # stop when a value is known so well; -1: when the label is certain
-    sample: int = 500  # rows that the cost is predicted on: of the data, else made up between vectors
-    tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
-    force: bool = False  # emit it even where the exact sum is predicted to be cheaper
-    seed: int = 0  # of sample rows and of min-wzn
+    free: int = option(0, "How many points of the basis come first and may lie anywhere in space.", least=0)
+    k_max: int = option(0, "Kernel values after which the direct sum takes over; 0 chooses.", least=0)
+    r_coords: str = option(
+        "auto", "How many coordinates narrow the bound; auto chooses.", words="a number, all or auto"
+    )
+    pivot_tol: float = option(
+        1e-4, "How independent a vector must be to join the basis: less keeps more, with larger margins.",
+        above=0, below=1,
+    )  # fmt: skip
+    own: str = option(
+        "auto", "For precomputed kernels: the largest k(x, x), or ask, where the caller gives it; auto "
+        "takes a number where all vectors have the same.", words="a number above 0, ask or auto",
+    )  # fmt: skip
+    shift: float = option(
+        0.0, "For precomputed kernels that are not positive semidefinite: added to k(x, x).", least=0
+    )
+    tolerance: float = option(
+        -1.0, "Stop when a value is known this well; -1 stops when the label is certain.",
+        above=0, special=(-1,),
+    )  # fmt: skip
+    sample: int = option(
+        500, "Rows that costs are judged by: those of the data, else made up between support vectors.",
+        least=1,
+    )  # fmt: skip
+    tune: str = option(
+        "host", "What cost means: time of the emitted C (host, portable), or operations.", among=TUNES
+    )
+    force: bool = option(False, "Emit bounds even where the exact sum is predicted to be cheaper.")
+    seed: int = option(0, "Seed of the sample rows, and of ordering=min-wzn.", least=0)
 
     def __post_init__(self) -> None:
-        for name, known in (("ordering", ORDERINGS), ("tune", TUNES)):
-            value = getattr(self, name)
-            if value not in known:
-                raise OptionError(f"anytime: unknown {name} {value!r}; known: {', '.join(known)}")
-        for name, least in (("block", 0), ("k_max", 0), ("sample", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise OptionError(f"anytime: {name} {getattr(self, name)} is below {least}")
+        check_options("anytime", self)
         if self.r_coords not in ("auto", "all") and not self.r_coords.isdecimal():
             raise OptionError(f"anytime: r_coords {self.r_coords!r} is not a number, all or auto")
-        if not 0 < self.pivot_tol < 1:
-            raise OptionError(f"anytime: pivot_tol {self.pivot_tol} does not lie between 0 and 1")
-        if self.tolerance != -1 and not 0 < self.tolerance < math.inf:
-            raise OptionError(f"anytime: tolerance {self.tolerance} is neither above 0 nor -1 (labels)")
+        if self.own not in ("auto", "ask") and not _is_above_zero(self.own):
+            raise OptionError(f"anytime: own {self.own!r} is not a number above 0, ask or auto")
 
     @property
     def by_label(self) -> bool:
@@ -60,6 +77,13 @@ class AnytimeOptions:
     @property
     def needs_data(self) -> bool:
         return self.ordering in NEED_DATA
+
+
+def _is_above_zero(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
@@ -74,6 +98,13 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
         raise UnsupportedError(
             f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
         )
+    if svm.kernel.kind != "precomputed" and (options.own != "auto" or options.shift):
+        raise OptionError(
+            f"anytime: own and shift are for precomputed kernels; this one is {svm.kernel.kind}"
+        )
+    if options.free and (svm.counts or svm.kernel.kind == "precomputed"):
+        what = "a precomputed kernel has no space" if not svm.counts else "pairs of classes share no basis"
+        raise OptionError(f"anytime: free is for models with one sum and vectors, and {what}; leave it out")
     refuse_comparisons(svm, "anytime")
     _refuse_tolerance(svm, options)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.bounds import choose
 from svmcompile.accelerate.bounds.choose import ROUNDING, Choice, Instead, Prices, prices
+from svmcompile.accelerate.bounds.given import Given, read_given
 from svmcompile.accelerate.bounds.margins import KernelError, direct_rounding, machine_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions, needless, refuse
 from svmcompile.accelerate.bounds.order import Ordered, order_basis
@@ -30,6 +31,7 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At, run
 from svmcompile.ir.nodes.bounded import spent
 from svmcompile.ir.pairs import class_slices, pair_indices
@@ -42,6 +44,7 @@ LIMITS = (8, 12, 16, 24, 32, 48, 64, 96)  # points of a pair's basis
 BLOCKS = (16, 8, 4)
 SOME_ROWS = 200  # of the sample; every form is tried on them
 ORDERINGS = ("original", "sgma", "min-wz")
+SCOUTS = 2  # vectors of each class that a guess without features looks at
 
 
 def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
@@ -50,8 +53,12 @@ def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
     reason = needless(svm)
     if reason:
         return exact_instead(svm, reason, {})
-    own, rows, sample = prepare(svm, data, options.sample, options.seed)
-    outcome = (bound_votes if own.counts else bound_sum)(svm, own, rows, sample, options)
+    bound = bound_votes if svm.counts else bound_sum
+    if svm.kernel.kind == "precomputed":
+        given = read_given(svm, data, options)
+        outcome = bound(svm, given.svm, given.others, given.sample, options, given)
+    else:
+        outcome = bound(svm, *prepare(svm, data, options.sample, options.seed), options)
     if isinstance(outcome, Program):
         return outcome
     return exact_instead(svm, outcome.reason, outcome.details)
@@ -65,19 +72,22 @@ def exact_instead(svm: SVM, reason: str, details: dict[str, Any], method: str = 
     return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
 
 
-def bound_sum(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions) -> Program | Instead:
+def bound_sum(
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions, given: Given | None = None
+) -> Program | Instead:
     """`own` is the SVM as its bounded sum sees it: merged and centred."""
     one = Sum.of(own)
     ordered = order_basis(one, rows, options)
     basis, met = ordered.basis, np.concatenate([one.vectors, ordered.basis.points])
-    error = machine_error(own, met)
+    error = given.error if given else machine_error(own, met)
     if not error.usable or not len(basis):
         return Instead(ROUNDING)
-    errors = Errors.of(basis, one.bias, error)
+    errors = Errors.of(basis, one.bias, error, given.missed(one.weights) if given else 0.0)
     readings = Readings.of(one, basis, errors, sample, reach_of(met))
-    choice = choose.choose_form(readings, ordered.picks, own.n_vectors, prices(options.tune, svm), options)
+    price = prices(options.tune, svm)
+    choice = choose.choose_form(readings, ordered.picks, own.n_vectors, price, options)
     details = {"choice": choice.as_dict(), "sample_rows": len(sample), "basis": len(basis)}
-    if not choice.pays and not options.force:
+    if not choice.pays(price) and not options.force:
         return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
     x, exact = builder.row_and_exact(own.front)
@@ -92,13 +102,18 @@ def bound_sum(svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOp
     }
     if not tables["coordinates"].size:
         tables["coordinates"] = np.zeros(1)
-    names, tolerance = builder.hold(tables), options.tolerance
-    builder.body.append(
-        ir.BoundedSum(
-            "sums", x, exact, **names, reach=reach_of(vectors), tolerance=tolerance, kernel=own.kernel
-        )
-    )
+    names, reach, kernel = builder.hold(tables), reach_of(vectors), own.kernel
     notes, details = choose.remarks(choice, options), {"emitted": "bounded", **details}
+    if given:
+        reach, kernel, notes, details = (
+            given.own,
+            given.kernel,
+            notes + given.notes,
+            details | given.details,
+        )
+    builder.body.append(
+        ir.BoundedSum("sums", x, exact, **names, reach=reach, tolerance=options.tolerance, kernel=kernel)
+    )
     if not options.by_label:
         return builder.finish("sums", "anytime", Claim.EXACT, notes, details=details)
     return builder.label_program("sums", "anytime", notes, details=details)
@@ -122,14 +137,20 @@ def _basis_first(one: Sum, basis: Ordered, count: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """scores = weights (x - centre) + bias; the largest is the guess."""
+    """scores = weights (x - centre) + bias; the largest is the guess.
+
+    With `scouts` x are the kernel values of these vectors.
+    """
 
     weights: Array  # [k, d]
     bias: Array  # [k]
     centre: Array  # [d]
+    scouts: NDArray[np.int64] | None = None
 
 
-def fit_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess:
+def fit_guess(
+    points: Array, labels: NDArray[np.int64], n_classes: int, scouts: NDArray[np.int64] | None = None
+) -> Guess:
     """Ridge regression of the labels, one against the rest."""
     centre = nearest_float32(points.mean(axis=0))
     h = points - points.mean(axis=0)
@@ -138,7 +159,7 @@ def fit_guess(points: Array, labels: NDArray[np.int64], n_classes: int) -> Guess
     gram = h.T @ h
     strength = RIDGE * float(np.trace(gram)) or 1.0
     weights = np.linalg.solve(gram + strength * np.eye(len(gram)), h.T @ (targets - level)).T
-    return Guess(weights, level + weights @ (centre - points.mean(axis=0)), centre)
+    return Guess(weights, level + weights @ (centre - points.mean(axis=0)), centre, scouts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +177,7 @@ class Pair:
 
 
 def bound_votes(
-    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions
+    svm: SVM, own: SVM, rows: Array, sample: Array, options: AnytimeOptions, given: Given | None = None
 ) -> Program | Instead:
     """`own` is the SVM as its bounded pairs see it: merged and centred."""
     if options.ordering not in ORDERINGS:
@@ -164,27 +185,39 @@ def bound_votes(
             f"anytime: ordering {options.ordering} takes data rows into the basis, which pairs of several "
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
-    error = machine_error(own)
+    error = given.error if given else machine_error(own)
     if not error.usable:
         return Instead(ROUNDING)
     if min(own.counts) == 0:
         return Instead("a class has no support vectors")
-    pairs = _pairs(own, error, options)
-    points = guess_rows(own, rows, sample, options.seed)
-    guess = fit_guess(points, labels_of(own, kernel_sums(own, points)), len(own.counts))
-    maker = Maker(own, pairs, guess, error)
+    pairs = _pairs(own, error, options, given)
+    points = given.rows if given else guess_rows(own, rows, sample, options.seed)
+    labels = labels_of(own, kernel_sums(own, points))
+    scouts = _scouts(pairs, len(own.counts)) if given else None
+    seen = points if scouts is None else points[:, own.vectors[scouts, 0].astype(np.intp)]
+    guess = fit_guess(seen, labels, len(own.counts), scouts)
+    maker = Maker(own, pairs, guess, error, given)
     some = sample[:: -(-len(sample) // SOME_ROWS)]
-    choice = _choose(maker, some, prices(options.tune, svm), options)
+    price = prices(options.tune, svm)
+    choice = _choose(maker, some, price, options)
     details = {"choice": choice.as_dict(), "sample_rows": len(some)}
-    if not choice.pays and not options.force:
+    if not choice.pays(price) and not options.force:
         return Instead(no_gain(choice, options), details)
     builder = Builder(svm)
     builder.body.extend(maker.nodes(*builder.row_and_exact(own.front), choice.form, builder))
-    details = {"emitted": "bounded", **details}
-    return builder.label_program("", "anytime", choose.remarks(choice, options), details=details)
+    details = {"emitted": "bounded", **details, **(given.details if given else {})}
+    notes = choose.remarks(choice, options) + (given.notes if given else ())
+    return builder.label_program("", "anytime", notes, details=details)
 
 
-def _pairs(own: SVM, error: KernelError, options: AnytimeOptions) -> list[Pair]:
+def _scouts(pairs: list[Pair], n_classes: int) -> NDArray[np.int64]:
+    """Vectors whose values make a guess where there are no features: those that pairs begin with."""
+    first = np.concatenate([pair.members[pair.ordered.picks[:SCOUTS]] for pair in pairs])
+    vectors, counts = np.unique(first, return_counts=True)
+    return np.sort(vectors[np.argsort(-counts, kind="stable")][: SCOUTS * n_classes])
+
+
+def _pairs(own: SVM, error: KernelError, options: AnytimeOptions, given: Given | None) -> list[Pair]:
     groups, found = class_slices(own.counts), []
     everyone = np.arange(own.n_vectors)
     limited = replace(options, k_max=min(options.k_max or LIMITS[-1], LIMITS[-1]))
@@ -195,7 +228,8 @@ def _pairs(own: SVM, error: KernelError, options: AnytimeOptions) -> list[Pair]:
             weights = np.concatenate([own.coefficients[j - 1, groups[i]], own.coefficients[i, groups[j]]])
             one = Sum(own.kernel, own.vectors[members], weights, float(own.intercepts[index]))
             ordered = order_basis(one, own.vectors[:0], limited)
-            found.append(Pair(one, members, ordered, Errors.of(ordered.basis, one.bias, error)))
+            missed = given.missed(weights) if given else 0.0
+            found.append(Pair(one, members, ordered, Errors.of(ordered.basis, one.bias, error, missed)))
             advance(1)
     return found
 
@@ -208,12 +242,11 @@ class Maker:
     pairs: list[Pair]
     guess: Guess
     error: KernelError
+    given: Given | None = None
 
     def nodes(self, x: str, exact: str, form: Form, builder: Builder) -> list[ir.Node]:
         """The guess and the vote."""
-        own, pairs, guess = self.own, self.pairs, self.guess
-        held = {"weights": guess.weights, "bias": guess.bias, "centre": guess.centre}
-        names = {name: builder.table(f"guess_{name}", table) for name, table in held.items()}
+        own, pairs, given = self.own, self.pairs, self.given
         picks = [pair.members[pair.ordered.picks[: form.k_max]] for pair in pairs]
         by_pair = [pair.tables(form) for pair in pairs]
         stages = {name: np.concatenate([tables[name] for tables in by_pair]) for name in by_pair[0]}
@@ -230,11 +263,23 @@ class Maker:
                 [direct_rounding(one.own.weights, one.own.bias, self.error) for one in pairs]
             ),
         }
+        reach, kernel = (given.own, given.kernel) if given else (reach_of(own.vectors), own.kernel)
         vote = ir.BoundedVote(
             "label", x, "guess", exact, **builder.hold(tables),
-            reach=reach_of(own.vectors), block=form.block, counts=own.counts, kernel=own.kernel,
+            reach=reach, block=form.block, counts=own.counts, kernel=kernel,
         )  # fmt: skip
-        return [ir.Affine("guess", x, **names), vote]
+        return [self._guess_node(x, builder), vote]
+
+    def _guess_node(self, x: str, builder: Builder) -> ir.Node:
+        guess = self.guess
+        held = {"weights": guess.weights, "bias": guess.bias, "centre": guess.centre}
+        if guess.scouts is not None:
+            bias = guess.bias - guess.weights @ guess.centre
+            held = {"vectors": self.own.vectors[guess.scouts], "weights": guess.weights, "bias": bias}
+        names: Any = {name: builder.table(f"guess_{name}", table) for name, table in held.items()}
+        if guess.scouts is None:
+            return ir.Affine("guess", x, **names)
+        return ir.KernelSum("guess", x, **names, kernel=Kernel("precomputed"))
 
 
 def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions) -> Choice:
@@ -242,7 +287,7 @@ def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions)
     longest = max(len(pair.ordered.basis) for pair in maker.pairs)
     limits = [options.k_max] if options.k_max else [one for one in LIMITS if one <= longest] or [longest]
     some = limits[len(limits) // 2]
-    blocks = (options.block,) if options.block else BLOCKS
+    blocks = (options.block,) if options.block else price.blocks or BLOCKS
     first = choose.pick_cheapest(
         [_judge(maker, Form(block, some, some), sample, price) for block in blocks]
     )
@@ -253,10 +298,15 @@ def _choose(maker: Maker, sample: Array, price: Prices, options: AnytimeOptions)
 def _judge(maker: Maker, form: Form, sample: Array, price: Prices) -> Choice:
     builder = Builder(maker.own)
     guess, vote = maker.nodes("x", "none", form, builder)
+    if maker.given:  # rows do not say what a caller would
+        assert isinstance(vote, ir.BoundedVote)
+        vote = replace(vote, reach=maker.given.typical)
     env = {"x": sample, "guess": run(guess, {"x": sample}, builder.tables)}
     found = spent(At(vote, builder.tables, env))
-    n, d, k = maker.own.n_vectors, maker.own.kernel_width, len(maker.own.counts)
-    cost = price.single * found.values + price.product * (found.flops / 2 + k * d) + price.call
+    scouts = maker.guess.scouts
+    n, d, k = maker.own.n_vectors, maker.guess.weights.shape[1], len(maker.own.counts)
+    values = found.values + (0 if scouts is None else len(scouts))
+    cost = price.single * values + price.product * (found.flops / 2 + k * d) + price.call
     cost += price.stage * (k - 1)  # one stage per pair at least
     exact = price.exact_sum(n, k - 1)
-    return Choice(form, float(cost.mean()), exact, float(found.values.mean()), float(found.unsure.mean()))
+    return Choice(form, float(cost.mean()), exact, float(values.mean()), float(found.unsure.mean()))

@@ -164,9 +164,11 @@ class Errors:
     square: Array
 
     @classmethod
-    def of(cls, basis: Basis, bias: float, error: KernelError) -> Errors:
+    def of(cls, basis: Basis, bias: float, error: KernelError, missed: float = 0.0) -> Errors:
+        """`missed`: what the sum itself is off by, where its kernel values are not those of the basis."""
         score, estimate, square = coordinate_error(basis.coordinates, basis.projection, bias, error)
-        return cls(score + basis.drift, estimate + basis.drift, square + basis.skew)
+        drift = basis.drift + missed
+        return cls(score + drift, estimate + drift, square + basis.skew)
 
     def margins(self, count: NDArray[Any], known: int) -> Array:
         """Of the score from `count` values, of which `known` have coordinates."""

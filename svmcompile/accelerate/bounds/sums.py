@@ -17,8 +17,8 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.copies import merge_by_class
 from svmcompile.ir.kernel import SPARSE_ZEROS, Kernel
-from svmcompile.ir.pairs import class_slices
 from svmcompile.model.front import Front, scale
 from svmcompile.model.svm import SVM
 
@@ -58,25 +58,11 @@ def reach_of(vectors: Array) -> float:
 
 
 def merge_vectors(svm: SVM) -> SVM:
-    """The SVM with vectors that occur twice (in one class, where there are several) met once."""
-    groups = class_slices(svm.counts) if svm.counts else [slice(0, svm.n_vectors)]
-    parts = [merge_copies(svm.vectors[group], svm.coefficients[:, group]) for group in groups]
-    vectors = np.concatenate([part[0] for part in parts])
-    if len(vectors) == svm.n_vectors:
+    """The SVM with vectors that occur twice (in one class, where there are several) evaluated once."""
+    vectors, coefficients, counts = merge_by_class(svm.vectors, svm.coefficients, svm.counts)
+    if vectors is svm.vectors:
         return svm
-    coefficients = np.concatenate([part[1] for part in parts], axis=1)
-    counts = tuple(len(part[0]) for part in parts) if svm.counts else ()
     return replace(svm, vectors=vectors, coefficients=coefficients, counts=counts)
-
-
-def merge_copies(vectors: Array, coefficients: Array) -> tuple[Array, Array]:
-    """Each vector once, where it stood first, with the coefficients of its copies added up."""
-    if not len(vectors):
-        return vectors, coefficients
-    _, first, place = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    places = rank[place.ravel()]
-    return vectors[np.sort(first)], np.stack([np.bincount(places, row, len(first)) for row in coefficients])
 
 
 def mostly_zeros(svm: SVM) -> bool:

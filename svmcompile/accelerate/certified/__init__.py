@@ -19,4 +19,5 @@ METHOD = Method(
     needs_data=False,
     takes_alike=True,
     variants=({"order": 1}, {"order": 2}, {"leaves": 1}, {"fallback": "direct"}),
+    fits_with={"mode": "calibrated"},
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from svmcompile.accelerate.bounds.options import TUNES, indefinite, refuse_comparisons
 from svmcompile.accelerate.bounds.options import needless as anytime_needless
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
 
@@ -19,18 +20,37 @@ MOST_LEAVES = 256
 class CertifiedOptions:
     """Taylor polynomials about centres decide most rows, the sum the rest; no label changes."""
 
-    leaves: int = 0  # centres, for several classes centres of each; 0: chosen by the cost of sample rows
-    order: int = 0  # of the polynomials, 1 to 3; 0: chosen
-    rank: int = -1  # directions of orders 2 and 3; 0: all features, -1: chosen
-    cells: int = 0  # distances at which a bound is stored; 0: chosen
-    max_bytes: int = 0  # of the front end's tables in float32; 0: as many as the support vectors take
-    fallback: str = "auto"  # for rows not sure: direct (the sum), anytime (its bounds first), jets, auto
-    blocks: int = 0  # of the sum with jets of what is left; 0: chosen
-    mode: str = "certified"  # calibrated: bounds as measured on rows, not proven, and so APPROXIMATE
-    sample: int = 1000  # rows that the cost is judged by: of the data, else made up between vectors
-    tune: str = "host"  # what cost means: host | portable (time of emitted C), flops
-    force: bool = False  # emit it even where the exact sum is predicted to be cheaper
-    seed: int = 0  # of sample rows
+    leaves: int = option(
+        0, "Centres of the polynomials (of each class, if there are several); 0 chooses by cost.",
+        least=0, most=MOST_LEAVES,
+    )  # fmt: skip
+    order: int = option(0, "Order of the polynomials, 1 to 3; 0 chooses.", least=0, most=3)
+    rank: int = option(
+        -1, "Directions of orders 2 and 3; 0 takes all features, -1 chooses.", least=-1, most=100_000
+    )
+    cells: int = option(0, "Distances at which a bound is stored; 0 chooses.", least=0, most=1024)
+    max_bytes: int = option(
+        0, "Bytes of the polynomials' tables in float32 at most; 0 means those of the support vectors.",
+        least=0, most=1 << 30,
+    )  # fmt: skip
+    fallback: str = option(
+        "auto", "What decides the other rows: the sum, the bounds of anytime first, or a sum with jets.",
+        among=FALLBACKS,
+    )  # fmt: skip
+    blocks: int = option(0, "Blocks of the sum with jets, 2 or more; 0 chooses.", least=0, most=64)
+    mode: str = option(
+        "certified", "certified: proven bounds; calibrated: bounds measured on rows, claim APPROXIMATE.",
+        among=MODES,
+    )  # fmt: skip
+    sample: int = option(
+        1000, "Rows that costs are judged by: those of the data, else made up between support vectors.",
+        least=10, most=1_000_000,
+    )  # fmt: skip
+    tune: str = option(
+        "host", "What cost means: time of the emitted C (host, portable), or operations.", among=TUNES
+    )
+    force: bool = option(False, "Emit polynomials even where the exact sum is predicted to be cheaper.")
+    seed: int = option(0, "Seed of the sample rows.", least=0, most=1 << 31)
 
     @property
     def takes_jets(self) -> bool:
@@ -38,27 +58,9 @@ class CertifiedOptions:
         return self.fallback == "jets" or (self.fallback == "auto" and self.tune not in WITHOUT_JETS)
 
     def __post_init__(self) -> None:
-        for name, known in (("mode", MODES), ("fallback", FALLBACKS), ("tune", TUNES)):
-            value = getattr(self, name)
-            if value not in known:
-                raise OptionError(f"certified: unknown {name} {value!r}; known: {', '.join(known)}")
+        check_options("certified", self)
         if self.blocks == 1:
             raise OptionError("certified: blocks 1 is the sum itself; take two or more, or fallback direct")
-        ranges = {
-            "leaves": (0, MOST_LEAVES),
-            "order": (0, 3),
-            "rank": (-1, 100_000),
-            "cells": (0, 1024),
-            "max_bytes": (0, 1 << 30),
-            "blocks": (0, 64),
-            "sample": (10, 1_000_000),
-            "seed": (0, 1 << 31),
-        }
-        for name, (least, most) in ranges.items():
-            if not least <= getattr(self, name) <= most:
-                raise OptionError(
-                    f"certified: {name} {getattr(self, name)} is not within {least} and {most}"
-                )
 
 
 def refuse(svm: SVM, options: CertifiedOptions) -> None:

@@ -61,8 +61,17 @@ class Leaf:
 
     @property
     def summed_vectors(self) -> int:
-        """The paper's count: a vector counts for every problem it serves."""
+        """A vector counts for every problem it serves."""
         return int(np.count_nonzero(self.weights))
+
+    @property
+    def stored_vectors(self) -> int:
+        """The paper's count, most likely: coefficients as LIBSVM stores them.
+
+        Pairs of k classes share one model, which has k - 1 coefficients for every vector, zeros included.
+        One class against the others is a model of its own.
+        """
+        return self.weights.size if len(self.weights) == len(self.classes) - 1 else self.summed_vectors
 
 
 @dataclass(frozen=True, eq=False, slots=True)

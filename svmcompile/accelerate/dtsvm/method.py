@@ -14,19 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.dtsvm.bound import leaf_risk, slacks, squared_norms, terms
 from svmcompile.accelerate.dtsvm.leaves import Leaf
 from svmcompile.accelerate.dtsvm.options import Numbers, ReuseOptions, TrainOptions
 from svmcompile.accelerate.dtsvm.program import Decomposition, assembled, label_node, leaf_nodes, tables_of
 from svmcompile.accelerate.dtsvm.reuse import Choice, Cut, Given, Trainer, choose
-from svmcompile.accelerate.dtsvm.training import (
-    NEEDS_GAMMA,
-    Trained,
-    leaf_risk,
-    slacks,
-    squared_norms,
-    terms,
-    train_classifier,
-)
+from svmcompile.accelerate.dtsvm.training import NEEDS_GAMMA, Trained, train_classifier
 from svmcompile.accelerate.fitting.rows import finite_rows, spread
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
@@ -35,7 +28,7 @@ from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Labels, Output, Program
 from svmcompile.model.svm import SVM, digest
 
-MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth the memory of its kernel matrix
+MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth its kernel values
 SOME_ROWS = 20_000  # tell how many vectors a row meets
 LABELS_ONLY = "votes within a leaf are no decision values: the program gives labels only"
 AROUND = (0.1, 1.0, 10.0)  # times the SVM's own C and gamma
@@ -56,8 +49,8 @@ def train(data: Data, options: TrainOptions) -> Program:
     sha256 = digest({"X": X, "y": y, "classes": labels.values, "options": sorted(recorded.items())})
     details = details_of(trained, X)
     if options.risk:
-        R, n_rows = sum(leaf.risk for leaf in model.leaves), sum(leaf.size for leaf in model.leaves)
-        details |= terms(R, model.tree.n_leaves, n_rows, X.shape[1])
+        n_rows = sum(leaf.size for leaf in model.leaves)
+        details |= terms(model.leaves, model.rule, len(labels), n_rows, X.shape[1])
     notes = _unconverged(model.leaves)
     if model.tree.n_leaves == 1:
         notes = (*notes, "the tree has one leaf: the program is one SVM over all rows")
@@ -124,10 +117,13 @@ def _reused(given: Given, options: ReuseOptions) -> Program:
 def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:
     """Sizes, and the terms of the paper's error bound beside those of the given SVM."""
     model, (n_rows, n_features) = cut.model, given.X.shape
-    R = float(sum(leaf_risk(leaf, task) for leaf, task in zip(model.leaves, cut.tasks, strict=True)))
-    bound: dict[str, Any] = terms(R, model.tree.n_leaves, n_rows, n_features)
+    judged = [
+        replace(leaf, risk=leaf_risk(leaf, task))
+        for leaf, task in zip(model.leaves, cut.tasks, strict=True)
+    ]
+    bound: dict[str, Any] = terms(judged, model.rule, given.n_classes, n_rows, n_features)
     whole = _risk_of_given(given, y)
-    bound["R_over_S"] = R / whole if whole else None
+    bound["R_over_S"] = bound["R"] / whole if whole else None
     tables = tables_of(model.tree, model.leaves)
     size = sum(4 * t.size if t.dtype == np.float64 else t.nbytes for t in tables.values())
     pure = np.array([leaf.is_pure for leaf in model.leaves])[model.tree.leaves(given.X)]
@@ -137,7 +133,7 @@ def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:
 
 
 def _risk_of_given(given: Given, y: Indices) -> float | None:
-    """S: the same sum for the one SVM over all rows; None where its kernel matrix would be too large."""
+    """S: the same sum for the one SVM over all rows; None where it has too many vectors."""
     svm = given.svm
     if not 0 < svm.n_vectors <= MOST_NORM_VECTORS or svm.n_sums == 2:
         return None

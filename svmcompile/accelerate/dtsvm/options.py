@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from svmcompile.accelerate.registry import check_options
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.errors import OptionError
 from svmcompile.ir.kernel import KERNEL_KINDS
 
 MODES = ("1a1", "1ao")
-HOW = {"recorded": False}  # options that say how the work is done, not what comes out
-KNOWN = {"mode": ("reuse", "search"), "labels": ("model", "given")}  # in front of a given SVM
+KERNELS = tuple(kind for kind in KERNEL_KINDS if kind != "precomputed")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,40 +57,46 @@ def _range(part: str) -> list[float]:
 class TrainOptions:
     """A tree with an SVM in every mixed leaf; ceiling and parameters chosen on held-out rows."""
 
-    mode: str = "1a1"  # 1a1: pairs of classes vote; 1ao: each class against the others
-    kernel: str = "rbf"  # linear | poly | rbf | sigmoid
-    C: Numbers = Numbers("1..1e3")
-    gamma: Numbers = Numbers("0.01..10")
-    coef0: float = 0.0
-    degree: int = 3
-    ceiling: int = 1500  # leaves of more rows are split
-    growth: int = 4  # the next ceiling is so many times the last
-    max_ceiling: int = 0  # no ceiling above is tried; 0: up to all rows
-    top: int = 5  # parameters that larger ceilings are tried with
-    gain: float = 0.005  # accuracy a larger ceiling must gain
-    validation: float = 0.2  # share of rows held out to choose with
-    refit: bool = True  # what was chosen is trained again on all rows
-    scale: bool = True  # features to 0..1 before the kernel
-    min_leaf: int = 20  # smaller mixed leaves join the leaf beside them
-    iterations: int = 0  # of LIBSVM for each problem; 0: 100 times its rows, at least 100,000
-    risk: bool = False  # report the terms of the paper's error bound
-    seed: int = 0  # of the holdout and of ties between splits
-    jobs: int = field(default=0, metadata=HOW)  # processes; 0: joblib's own setting; -1: all cores
-    checkpoint: str = field(default="", metadata=HOW)  # folder that keeps finished leaves
+    mode: str = option(
+        "1a1", "1a1: the pairs of a leaf's classes vote; 1ao: each class against the others.",
+        among=MODES,
+    )  # fmt: skip
+    kernel: str = option("rbf", "Kernel of the SVMs in the leaves.", among=KERNELS)
+    C: Numbers = option(Numbers("1..1e3"), "Values of C to try, as 10, 1,10,100 or 0.1..1e5.", above=0)
+    gamma: Numbers = option(Numbers("0.01..10"), "Values of the kernel's gamma to try, likewise.", above=0)
+    coef0: float = option(0.0, "The constant in polynomial and sigmoid kernels.")
+    degree: int = option(3, "The degree of a polynomial kernel.", least=1)
+    ceiling: int = option(1500, "Split leaves that hold more rows than this.", least=1)
+    growth: int = option(4, "Each further ceiling to try is this many times the one before.", least=2)
+    max_ceiling: int = option(0, "Try no ceiling above this; 0 means up to all rows.", least=0)
+    top: int = option(5, "How many of the best parameters to try again with larger ceilings.", least=1)
+    gain: float = option(
+        0.005, "Go on to larger ceilings only while accuracy gains this much.", least=0, infinite=True
+    )
+    validation: float = option(0.2, "Share of the rows held out to choose with.", above=0, below=1)
+    refit: bool = option(True, "Train the parameters that were chosen again on all rows.")
+    scale: bool = option(True, "Scale features to 0..1 before the kernel.")
+    min_leaf: int = option(20, "Join mixed leaves with fewer rows to the leaf beside them.", least=0)
+    iterations: int = option(
+        0, "Iterations of LIBSVM for each problem at most; 0 means 100 times its rows, at least 100,000.",
+        least=0,
+    )  # fmt: skip
+    risk: bool = option(False, "Report the terms of the paper's error bound: R, T1, T2.")
+    seed: int = option(0, "Seed of the holdout, and of ties between splits.", least=0)
+    jobs: int = option(
+        0, "Processes to train with; 0 leaves it to joblib, -1 takes all cores.", least=-1, recorded=False
+    )
+    checkpoint: str = option(
+        "", "Folder that keeps finished leaves, to go on where training stopped.", recorded=False
+    )
 
     def check(self) -> None:
         """Refuses what makes no sense."""
-        kernels = [kind for kind in KERNEL_KINDS if kind != "precomputed"]
-        if self.kernel not in kernels:
+        if self.kernel not in KERNELS:
             raise OptionError(
-                f"dtsvm: kernel={self.kernel!r} cannot be trained; known: {', '.join(kernels)}"
+                f"dtsvm: kernel={self.kernel!r} cannot be trained; known: {', '.join(KERNELS)}"
             )
-        least = {"ceiling": 1, "growth": 2, "max_ceiling": 0, "top": 1, "gain": 0, "min_leaf": 0}
-        least |= {"iterations": 0, "degree": 1, "seed": 0, "jobs": -1}
-        check_options("dtsvm", self, {"mode": MODES}, least, shares=("validation",), infinite=("gain",))
-        for name, grid in (("C", self.C), ("gamma", self.gamma)):
-            if min(grid.values) <= 0:
-                raise OptionError(f"dtsvm: {name} must be above 0, got {grid}")
+        check_options("dtsvm", self)
 
 
 DELTAS = Numbers("0,0.2,0.5")
@@ -101,24 +106,42 @@ DELTAS = Numbers("0,0.2,0.5")
 class ReuseOptions:
     """An axis-parallel tree with a small SVM of the same kernel in every mixed leaf."""
 
-    mode: str = "reuse"  # reuse: the SVM's kernel and C; search: others around them, on the given labels
-    labels: str = "model"  # model: leaves learn what the SVM predicts; given: the labels of the data
-    target: float = 0.98  # agreement with the original that the choice of ceiling and overlap aims at
-    confidence: float = 0.8  # with which the held-out rows must prove the target
-    ceiling: int = 0  # leaves of more rows are split; 0: the cheapest of 100, 200, 400, ... that will do
-    delta: Numbers = DELTAS  # overlap of training cells, in standard deviations of a feature
-    C: float = 0.0  # 0: the largest coefficient of the SVM
-    validation: float = 0.2  # share of rows held out to choose with
-    min_leaf: int = 20  # smaller mixed leaves join the leaf beside them
-    iterations: int = 0  # of LIBSVM for each problem; 0: 100 times its rows, at least 100,000
-    seed: int = 0  # of the holdout and of ties between splits
-    jobs: int = field(default=0, metadata=HOW)  # processes; 0: joblib's own setting; -1: all cores
+    mode: str = option(
+        "reuse", "reuse: leaves take the SVM's kernel and C; search: others around them, for given labels.",
+        among=("reuse", "search"),
+    )  # fmt: skip
+    labels: str = option(
+        "model", "What leaves learn: the SVM's predictions, or the labels of the data.",
+        among=("model", "given"),
+    )  # fmt: skip
+    target: float = option(
+        0.98, "Agreement with the original that the choice of ceiling and overlap aims at.",
+        above=0, below=1,
+    )  # fmt: skip
+    confidence: float = option(
+        0.8, "Confidence with which held-out rows must show the target.", above=0, below=1
+    )
+    ceiling: int = option(
+        0, "Split leaves that hold more rows; 0 takes the cheapest of 100, 200, 400, ... that will do.",
+        least=0,
+    )  # fmt: skip
+    delta: Numbers = option(
+        DELTAS, "Overlaps of training cells to try, in standard deviations of a feature.", least=0
+    )
+    C: float = option(0.0, "C of the SVMs in the leaves; 0 means the SVM's largest coefficient.", least=0)
+    validation: float = option(0.2, "Share of the rows held out to choose with.", above=0, below=1)
+    min_leaf: int = option(20, "Join mixed leaves with fewer rows to the leaf beside them.", least=0)
+    iterations: int = option(
+        0, "Iterations of LIBSVM for each problem at most; 0 means 100 times its rows, at least 100,000.",
+        least=0,
+    )  # fmt: skip
+    seed: int = option(0, "Seed of the holdout, and of ties between splits.", least=0)
+    jobs: int = option(
+        0, "Processes to train with; 0 leaves it to joblib, -1 takes all cores.", least=-1, recorded=False
+    )
 
     def check(self) -> None:
         """Refuses what makes no sense."""
-        least = dict.fromkeys(("ceiling", "C", "min_leaf", "iterations", "seed"), 0)
-        check_options("dtsvm", self, KNOWN, least, shares=("target", "confidence", "validation"))
-        if min(self.delta.values) < 0:
-            raise OptionError(f"dtsvm: delta must be at least 0, got {self.delta}")
+        check_options("dtsvm", self)
         if self.mode == "search" and (self.ceiling or self.C):
             raise OptionError("dtsvm: mode=search finds ceiling and C itself; leave them out")

@@ -66,10 +66,14 @@ class Decomposition:
         return np.bincount(self.tree.leaves(X), minlength=len(self.leaves)) / max(1, len(X))
 
     def figures(self, X: NDArray[Any]) -> dict[str, Any]:
-        """Size of the model, and the vectors that the rows meet on average (section 2.5)."""
+        """Size of the model (TNSV), and the vectors that rows are compared with on average (NESV).
+
+        Each in three counts: `Leaf.summed_vectors`, `stored_vectors` and `unique_vectors`.
+        """
         sizes = np.array([leaf.size for leaf in self.leaves])
         pure = np.array([leaf.is_pure for leaf in self.leaves])
         summed = np.array([leaf.summed_vectors for leaf in self.leaves])
+        stored = np.array([leaf.stored_vectors for leaf in self.leaves])
         unique = np.array([leaf.unique_vectors for leaf in self.leaves])
         share = self.share(X)
         return {
@@ -77,8 +81,10 @@ class Decomposition:
             "pure_leaves": int(pure.sum()),
             "pure_share": float(sizes[pure].sum() / sizes.sum()),
             "nesv": float(share @ summed),
+            "nesv_stored": float(share @ stored),
             "nesv_unique": float(share @ unique),
             "tnsv": int(summed.sum()),
+            "tnsv_stored": int(stored.sum()),
             "tnsv_unique": int(unique.sum()),
             "unconverged_leaves": sum(not leaf.converged for leaf in self.leaves),
         }

@@ -2,7 +2,7 @@
 
 Grown once with the smallest ceiling; the tree of a larger one is its top (section 2.2 of "Tree
 Decomposition for Large-Scale SVM Problems"). A node is split if and only if it holds more rows than the
-ceiling and some split is possible.
+ceiling, several classes, and rows that differ.
 
 Cells overlap: a row close to a split trains the leaves on both of its sides, so that neighbouring SVMs
 agree where they meet. Which leaf a row is asked of never changes.
@@ -20,6 +20,7 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.walks import walk
 
+LEAST_GAIN = 1e-12  # of entropy, over all rows: rounding errors are smaller, gains larger
 RARE = 3  # of two classes, one with fewer rows is too little to draw a border by
 
 
@@ -92,16 +93,68 @@ def single_leaf(size: int) -> Tree:
 def grow(X: NDArray[Any], y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
     """The entropy tree over all rows; `seed` decides between splits of equal gain.
 
-    Where no split gains anything, yet rows differ, scikit-learn still splits.
+    Where no split gains anything, yet rows of several classes differ, halves are as equal as can be.
     """
+    rows: NDArray[np.float32] = np.asarray(X, dtype=np.float32)
+    tree, waiting = single_leaf(len(rows)), [(0, np.arange(len(rows)))]
+    while waiting:
+        leaf, own = waiting.pop()
+        if len(own) <= ceiling:
+            continue
+        part = _gaining_tree(rows[own], y[own], ceiling, seed)
+        if part.n_leaves == 1 and len(np.unique(y[own])) > 1:
+            part = _balanced_split(rows[own])
+        if part.n_leaves > 1:
+            numbers = [leaf, *range(tree.n_leaves, tree.n_leaves + part.n_leaves - 1)]
+            cells = own_rows(part, rows[own])
+            waiting += [(number, own[cell]) for number, cell in zip(numbers, cells, strict=True)]
+            tree = _grafted(tree, part, np.array(numbers, np.int32))
+    return tree
+
+
+def _gaining_tree(rows: NDArray[np.float32], y: NDArray[Any], ceiling: int, seed: int) -> Tree:
+    """The tree of splits that gain something, as scikit-learn grows it."""
     from sklearn.tree import DecisionTreeClassifier
 
-    if len(X) <= ceiling:
-        return single_leaf(len(X))
     grown = DecisionTreeClassifier(
-        criterion="entropy", min_samples_split=max(2, ceiling + 1), random_state=seed
+        criterion="entropy",
+        min_samples_split=max(2, ceiling + 1),
+        min_impurity_decrease=LEAST_GAIN,
+        random_state=seed,
     )
-    return _from_sklearn(grown.fit(np.asarray(X, dtype=np.float32), y).tree_)
+    return _from_sklearn(grown.fit(rows, y).tree_)
+
+
+def _balanced_split(rows: NDArray[np.float32]) -> Tree:
+    """The one split that parts the rows most evenly (section 2.1); a leaf if all rows are equal."""
+    best, least = single_leaf(len(rows)), len(rows)
+    for feature, column in enumerate(rows.T):
+        values, counts = np.unique(column, return_counts=True)
+        below = np.cumsum(counts)[:-1]
+        gaps = np.abs(2 * below - len(rows))
+        if len(gaps) and gaps.min() < least:
+            at, least = int(gaps.argmin()), int(gaps.min())
+            sizes = np.array([below[at], len(rows) - below[at]], np.intp)
+            middle = floor_float32(values[at : at + 2].astype(np.float64).mean(keepdims=True))
+            pair = np.array([[~0, ~1]], np.int32)
+            best = Tree(np.array([feature], np.int32), middle, pair, np.array([len(rows)], np.intp), sizes)
+    return best
+
+
+def _grafted(tree: Tree, part: Tree, numbers: NDArray[np.int32]) -> Tree:
+    """The tree in which `part` stands for the leaf `numbers[0]`; its leaves get these numbers."""
+    root = len(tree.features)
+    leaves = ~numbers[np.where(part.children < 0, ~part.children, 0)]
+    above = np.where(tree.children == ~numbers[0], root, tree.children)
+    leaf_sizes = np.concatenate([tree.leaf_sizes, part.leaf_sizes[1:]])
+    leaf_sizes[numbers[0]] = part.leaf_sizes[0]
+    return Tree(
+        np.concatenate([tree.features, part.features]),
+        np.concatenate([tree.thresholds, part.thresholds]),
+        np.concatenate([above, np.where(part.children < 0, leaves, part.children + root)]).astype(np.int32),
+        np.concatenate([tree.sizes, part.sizes]),
+        leaf_sizes,
+    )
 
 
 def _from_sklearn(found: Any) -> Tree:

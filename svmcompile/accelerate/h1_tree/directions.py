@@ -41,23 +41,31 @@ class Ways:
     seed: int = 0
 
 
-def directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array]:
-    """Unit vectors of both programs, remedies for zero solutions included, as they are asked for."""
-    return (one for one in map(_unit, _directions(hard, other, ways)) if one is not None)
+def directions(hard: Array, other: Array, ways: Ways) -> Iterator[tuple[str, Array]]:
+    """Unit vectors of both programs, remedies for zero solutions included, as they are asked for.
+
+    Each comes with the name of the program that it solves.
+    """
+    for program, found in _directions(hard, other, ways):
+        unit = _unit(found)
+        if unit is not None:
+            yield program, unit
 
 
-def _directions(hard: Array, other: Array, ways: Ways) -> Iterator[Array | None]:
+def _directions(hard: Array, other: Array, ways: Ways) -> Iterator[tuple[str, Array | None]]:
     middle = np.concatenate([hard, other]).mean(axis=0)
     hard, other = hard - middle, other - middle
-    yield heavy_direction(hard, other, ways.hard_weights[0], ways)
+    yield "C-SVM", heavy_direction(hard, other, ways.hard_weights[0], ways)
     place = other.mean(axis=0)
     whole = projection(hard, place)
-    yield whole
+    yield "H1", whole
     for weight in ways.hard_weights[1:]:
-        yield heavy_direction(hard, other, weight, ways)
+        yield "C-SVM", heavy_direction(hard, other, weight, ways)
     if whole is None or ways.always_reduced:
         some = hard if len(hard) <= HULL_ROWS else _some(hard, HULL_ROWS, ways.seed)
-        yield from reduced_directions(some, place, ways.reduced)
+        remedy = "mean" if ways.reduced == (1.0,) else "reduced hull"
+        for found in reduced_directions(some, place, ways.reduced):
+            yield f"H1, {remedy}", found
 
 
 def reduced_directions(hard: Array, place: Array, shares: tuple[float, ...]) -> list[Array]:

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import narrow, spread
 from svmcompile.accelerate.h1_tree.directions import Ways
-from svmcompile.accelerate.h1_tree.grow import Flags, Growth, HalfSpace, PlaneList, grow, prune, threshold
+from svmcompile.accelerate.h1_tree.grow import (
+    Flags,
+    Growth,
+    HalfSpace,
+    PlaneList,
+    closed,
+    grow,
+    prune,
+    threshold,
+)
 from svmcompile.accelerate.h1_tree.options import DTYPES, EXIT_NODES, LIST_NODES, PAIR_NODES, ListOptions
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows, Sample
 from svmcompile.ir import nodes as ir
@@ -29,6 +38,7 @@ from svmcompile.progress import steps
 
 PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is the mean
 EXIT_WEIGHTS = (30.0, 1.0)  # weights of the hard class that are tried besides, where an SVM follows
+ALL = 1 << 30  # nodes of a list
 OUT = "lists"
 SOME_ROWS = 1000  # tell whether rows are mostly zeros
 ROUNDING = 2.0**-24  # of float32
@@ -157,10 +167,12 @@ def grown(
             count += len(found.nodes)
             if growth.mixed and found.nodes:
                 found = prune(found, seen, options.prune_tol)
+            if growth.closing and found.nodes:
+                found = closed(found, seen, growth)
             held = [node.holds(seen.points) for node in found.nodes]
             planes = np.array([node.plane * factor for node in found.nodes]).reshape(-1, len(factor))
             made.append(ruler(found, planes, held, sample, centre))
-    return Forest(tuple(made), "dag" if options.multiclass == "dag" else "all", count)
+    return Forest(tuple(made), options.order, count)
 
 
 def _rounding(factor: Array, dtype: str) -> Callable[[Array], Array]:
@@ -202,7 +214,18 @@ class Lists:
 
     @property
     def longest(self) -> int:
-        return max(len(one.nodes) for one in self.lists)
+        return max((len(one.nodes) for one in self.lists), default=0)
+
+    def whole(self) -> Lists:
+        """Without closing nodes, which say what the rest would get anyway."""
+        own = (tuple(node for node in one.nodes if not node.closing) for one in self.lists)
+        rests = (one.rest for one in self.lists)
+        return Lists(tuple(map(PlaneList, own, rests)), self.order)
+
+    def first(self, count: int) -> Lists:
+        """The first nodes of each list, before an end that takes the rest; ALL: closing ones as well."""
+        lists = self.lists if count == ALL else self.whole().lists
+        return Lists(tuple(PlaneList(one.nodes[:count], 0) for one in lists), self.order)
 
     def node(self, x: str) -> ir.PlaneLists:
         return ir.PlaneLists(OUT, x, *NAMES, self.order)

@@ -23,6 +23,17 @@ Indices = NDArray[np.intp]
 ANGLES = tuple(np.radians((2.0, 5.0, 12.0, 30.0)))
 TURNS = 8
 FINALISTS = 4  # directions that are tried on all rows, where candidates were compared on some
+PACE = 20  # nodes that tell how fast a list goes on
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How the direction of a plane was found: what the report's Table 4.1 has of each node."""
+
+    program: str  # that gave it, or gave the one it is made of
+    sign: int = 1  # -1: turned round
+    perpendicular: bool = False  # to what the program gave
+    turned: bool = False  # step by step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +44,7 @@ class HalfSpace:
     threshold: float
     answer: int  # 1 or -1
     reach: float
+    how: How = How("none")
     closing: bool = False  # rows that earlier nodes answered held it back as well
 
     def holds(self, points: Array) -> Flags:
@@ -99,7 +111,12 @@ class Growth:
     turn: bool = True  # the best directions are turned for as long as that answers more rows
     stored: Callable[[Array], Array] = lambda planes: planes  # planes as tables will hold them
     mixed: bool = True  # the rest gets a sign; else rows that no node answers are left open
+    closing: bool = False  # a complete list gets one more node, for the rest that is left
+    gives_up: bool = False  # ends a list that would not be complete with the most nodes
     seed: int = 0
+
+
+Aim = tuple[Array, int, How]  # a direction, what its node would answer, and how it was found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,8 +133,8 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
     generator = np.random.default_rng(growth.seed)
     alive: Indices = np.arange(len(sample))
     enough = growth.least_gain * (len(sample) if sample.counted is None else int(sample.counted.sum()))
-    left = sample
-    while len(nodes) < growth.most:
+    left, sizes = sample, [len(sample)]
+    while len(nodes) < growth.most and not (growth.gives_up and _is_hopeless(sizes, growth.most)):
         found = _next_node(sample, left, nodes, growth, generator)
         if found is None or found.gain < enough:
             break
@@ -126,8 +143,27 @@ def grow(sample: Sample, growth: Growth, advance: Callable[[int], None] = lambda
         advance(len(alive) - len(kept))
         alive = alive[kept]
         left = sample.some(alive)
+        sizes.append(len(alive))
     advance(len(alive))
     return PlaneList(tuple(nodes), majority(left) if growth.mixed else 0)
+
+
+def _is_hopeless(sizes: list[int], most: int) -> bool:
+    """Whether, at the pace of the last nodes, rows would be left after all nodes; of rows left so far."""
+    if len(sizes) <= PACE:
+        return False
+    pace = (sizes[-1 - PACE] - sizes[-1]) / PACE
+    return pace * (most + 1 - len(sizes)) < sizes[-1]
+
+
+def closed(found: PlaneList, sample: Sample, growth: Growth) -> PlaneList:
+    """The list with a node for the sign that its rest has, which leaves the space between open."""
+    held = [node.holds(sample.points) for node in found.nodes]
+    left = sample.some(np.flatnonzero(~np.any(held, axis=0)))
+    if _is_mixed(left):
+        return found
+    last = closing_node(sample, left, list(found.nodes), growth, np.random.default_rng(growth.seed))
+    return found if last is None or last.gain == 0 else PlaneList((*found.nodes, last.node), found.rest)
 
 
 def _next_node(
@@ -152,8 +188,8 @@ def closing_node(
         return None
     answer = majority(left)
     rows = left.joined(sample.some(np.flatnonzero(sample.hard(answer))))
-    turned = _compared(rows, [(-node.plane, answer) for node in nodes], growth, flip=False)
-    found = _best(turned)
+    other_sides = [(-node.plane, answer, replace(node.how, sign=-node.how.sign)) for node in nodes]
+    found = _best(_compared(rows, other_sides, growth, flip=False))
     if found is None or not _is_complete(rows, found):
         both = (found, best_node(rows, growth, generator, answer))
         found = _best([one for one in both if one is not None])
@@ -178,7 +214,7 @@ def best_node(
     tried = [one for one in _candidates(few, growth) if only in (0, one.node.answer)]
     if few is not sample:
         ordered = sorted(tried, key=lambda one: -one.gain)[:FINALISTS]
-        tried = [_judge(sample, one.node.plane, one.node.answer, growth.noise) for one in ordered]
+        tried = [_judge(sample, one.node, growth.noise) for one in ordered]
     best = _best(tried)
     return best if best is not None and best.gain > 0 else None
 
@@ -214,9 +250,17 @@ def _candidates(sample: Sample, growth: Growth) -> list[Candidate]:
         return found
     main = main_directions(sample.points[sample.signs == 1], sample.points[sample.signs == -1])
     if growth.level == 1 or best is None or best.gain == 0:
-        units = [one.node.plane / np.sqrt(one.node.plane @ one.node.plane) for one in found]
-        across = [side for plane in units for side in perpendiculars(plane, main)]
-        both = [(sign * side, answer) for side in across for sign in (1, -1) for answer in _answers(sample)]
+        across = [
+            (side, replace(one.node.how, perpendicular=True))
+            for one in found
+            for side in perpendiculars(_unit(one.node.plane), main)
+        ]
+        both = [
+            (sign * side, answer, replace(how, sign=sign))
+            for side, how in across
+            for sign in (1, -1)
+            for answer in _answers(sample)
+        ]
         found += _compared(sample, both, growth, flip=False)
     if growth.turn:
         ordered = sorted(found, key=lambda one: -one.gain)[:FINALISTS]
@@ -238,8 +282,8 @@ def _solutions(sample: Sample, growth: Growth) -> list[Candidate]:
         hard = real if real.any() else hard
         if not hard.any() or not gains.any():
             continue
-        for plane in directions(sample.points[hard], sample.points[gains], growth.ways):
-            found += _compared(sample, [(plane, answer)], growth, flip=True)
+        for program, plane in directions(sample.points[hard], sample.points[gains], growth.ways):
+            found += _compared(sample, [(plane, answer, How(program))], growth, flip=True)
             if answer == majority(sample) and _is_complete(sample, found[-1]):
                 return found
     return found
@@ -251,32 +295,35 @@ def _answers(sample: Sample) -> tuple[int, int]:
     return (1, -1) if total > 0 else (-1, 1)
 
 
-def _compared(
-    sample: Sample, planes: list[tuple[Array, int]], growth: Growth, flip: bool
-) -> list[Candidate]:
-    """Nodes with those planes; with `flip` one that answers nothing is turned round."""
+def _compared(sample: Sample, aims: list[Aim], growth: Growth, flip: bool) -> list[Candidate]:
+    """Nodes with those directions; with `flip` one that answers nothing is turned round."""
     found = []
     for answer in _answers(sample):
-        own = [plane for plane, of in planes if of == answer]
+        own = [(plane, how) for plane, of, how in aims if of == answer]
         if not own:
             continue
-        own = list(growth.stored(np.array(own)))
+        planes = growth.stored(np.array([plane for plane, _ in own]))
         hard, gains = sample.hard(answer), sample.gains(answer)
-        along = projected(sample.points, np.array(own))
-        for plane, values in zip(own, along.T, strict=True):
-            one = _node(plane, answer, values[hard], values[gains], growth.noise)
+        along = projected(sample.points, planes)
+        for plane, (_, how), values in zip(planes, own, along.T, strict=True):
+            one = _node(plane, answer, how, values[hard], values[gains], growth.noise)
             if one.gain == 0 and flip:
-                one = _node(-plane, answer, -values[hard], -values[gains], growth.noise)
+                turned = replace(how, sign=-1)
+                one = _node(-plane, answer, turned, -values[hard], -values[gains], growth.noise)
             found.append(one)
     return found
+
+
+def _unit(plane: Array) -> Array:
+    return plane / np.sqrt(plane @ plane)
 
 
 def _turned(sample: Sample, best: Candidate, main: Array, growth: Growth) -> Candidate:
     """The node turned towards perpendicular directions, as long as it answers more rows."""
     for _ in range(TURNS):
-        plane = best.node.plane / np.sqrt(best.node.plane @ best.node.plane)
+        plane, how = _unit(best.node.plane), replace(best.node.how, turned=True)
         turned = [
-            (np.cos(angle) * plane + np.sin(angle) * side, best.node.answer)
+            (np.cos(angle) * plane + np.sin(angle) * side, best.node.answer, how)
             for side in perpendiculars(plane, main)
             for angle in (*ANGLES, *(-angle for angle in ANGLES))
         ]
@@ -287,15 +334,17 @@ def _turned(sample: Sample, best: Candidate, main: Array, growth: Growth) -> Can
     return best
 
 
-def _judge(sample: Sample, plane: Array, answer: int, noise: float) -> Candidate:
-    along = projected(sample.points, plane[None])[:, 0]
-    return _node(plane, answer, along[sample.hard(answer)], along[sample.gains(answer)], noise)
+def _judge(sample: Sample, node: HalfSpace, noise: float) -> Candidate:
+    """The node with a threshold for this sample."""
+    along = projected(sample.points, node.plane[None])[:, 0]
+    hard, gains = along[sample.hard(node.answer)], along[sample.gains(node.answer)]
+    return _node(node.plane, node.answer, node.how, hard, gains, noise)
 
 
-def _node(plane: Array, answer: int, hard: Array, gains: Array, noise: float) -> Candidate:
+def _node(plane: Array, answer: int, how: How, hard: Array, gains: Array, noise: float) -> Candidate:
     at, reach = threshold(hard, gains, noise)
     lost = int((hard > at).sum()) if noise else 0
-    return Candidate(HalfSpace(plane, at, answer, reach), int((gains > at).sum()) - lost)
+    return Candidate(HalfSpace(plane, at, answer, reach, how), int((gains > at).sum()) - lost)
 
 
 def farthest_node(sample: Sample, growth: Growth) -> Candidate | None:
@@ -316,7 +365,7 @@ def farthest_node(sample: Sample, growth: Growth) -> Candidate | None:
     at, reach = threshold(along[~copies], along[copies])
     answer = majority(sample.some(np.flatnonzero(copies)))
     gain = int((along > at).sum())
-    return Candidate(HalfSpace(plane, at, answer, reach), gain) if gain else None
+    return Candidate(HalfSpace(plane, at, answer, reach, How("farthest row")), gain) if gain else None
 
 
 def prune(found: PlaneList, sample: Sample, tolerance: float = 0.0) -> PlaneList:

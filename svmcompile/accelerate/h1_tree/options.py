@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
-from svmcompile.accelerate.registry import check_options
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.errors import OptionError, UnsupportedError
+from svmcompile.ir.kinds import Order
 from svmcompile.model.svm import SVM, LabelRule
 
 PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two classes, before an SVM
+NOISES = (0.0, 0.1)  # tried where none is given
 DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them
-KNOWN = {
-    "labels": ("auto", "model", "given"),
-    "end": ("auto", "svm", "label"),
-    "multiclass": ("vote", "dag"),
-    "planes": tuple(DTYPES),
-    "scale": ("none", "std", "minmax"),
-}
+ENDS = ("svm", "label", "plane")
 
 
 class ShareList:
@@ -44,51 +40,79 @@ REDUCED = ShareList("0.05,0.3")
 class ListOptions:
     """How lists are grown, whoever wants them."""
 
-    paper: bool = False  # as published: given labels, a mean for the reduced hull, nothing turned, no SVM
-    level: int = 0  # 1: perpendicular directions at every node; 0: only where nothing else helps
-    hard_weight: float = 1e3  # how much more an error on the hard class costs than one on the other
-    zero_factor: float = 10.0  # by which that is lowered while it gives no direction
-    reduced: ShareList = REDUCED  # hulls tried where the whole one gives no direction
-    turn: bool = True  # directions are turned for as long as they answer more rows
-    noise: float = 0.0  # share of the rows a node answers that may be of the other class; for noisy labels
-    max_nodes: int = 0  # of a list; 0: 150 for two classes, 60 for a pair of more, 12 before an SVM
-    prune_tol: float = 0.0  # share of rows that pruning may get wrong
-    multiclass: str = "vote"  # vote | dag: every pair of classes, or only those on the way to the winner
-    planes: str = "f32"  # tables of planes: f32 | f16 | int8
-    sample: int = 4000  # rows that directions are made from; thresholds heed all rows
-    seed: int = 0
+    paper: bool = option(
+        False,
+        "Build lists as published: given labels, a mean for the reduced hull, nothing turned, no SVM.",
+    )
+    level: int = option(
+        0,
+        "1 tries perpendicular directions at every node, 0 only where nothing else helps.",
+        least=0,
+        most=1,
+    )
+    hard_weight: float = option(
+        1e3, "How much more an error on the hard class costs than one on the other.", least=1
+    )
+    zero_factor: float = option(
+        10.0, "Divide hard_weight by this for as long as it gives no direction.", least=1
+    )
+    reduced: ShareList = option(
+        REDUCED, "Shares to which hulls are reduced where the whole hull gives no direction.",
+        words="shares above 0, at most 1",
+    )  # fmt: skip
+    turn: bool = option(True, "Turn the best directions for as long as they answer more rows.")
+    noise: float = option(
+        0.0, "Share of the rows a node answers that may be of the other class, for noisy labels.",
+        least=0, below=0.5,
+    )  # fmt: skip
+    max_nodes: int = option(
+        0, f"Nodes of a list at most; 0 means {LIST_NODES} for two classes, {PAIR_NODES} for a pair of "
+        f"more, {EXIT_NODES} before an SVM.", least=0,
+    )  # fmt: skip
+    prune_tol: float = option(0.0, "Share of the rows that pruning may get wrong.", least=0)
+    multiclass: str = option(
+        "vote", "Ask every pair of classes, or only those on the way to the winner.", among=("vote", "dag")
+    )
+    planes: str = option("f32", "Number type of the tables of planes.", among=tuple(DTYPES))
+    sample: int = option(
+        4000, "Rows of a node that directions are made from at most; thresholds heed all rows.", least=10
+    )
+    seed: int = option(0, "Seed of the rows that are held out, sampled and made up.", least=0)
 
-    def check_lists(self) -> None:
-        known = {name: texts for name, texts in KNOWN.items() if hasattr(self, name)}
-        least = {
-            "hard_weight": 1,
-            "zero_factor": 1,
-            "prune_tol": 0,
-            "sample": 10,
-            "max_nodes": 0,
-            "seed": 0,
-        }
-        check_options("h1-tree", self, known, least)
-        if self.level not in (0, 1):
-            raise OptionError(f"h1-tree: level is 0 or 1, got {self.level}")
-        if not 0 <= self.noise < 0.5:
-            raise OptionError(f"h1-tree: noise must lie within 0 and 0.5, got {self.noise}")
+    @property
+    def order(self) -> Order:
+        return "dag" if self.multiclass == "dag" else "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class H1TreeOptions(ListOptions):
     """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
 
-    labels: str = "auto"  # model | given: what lists are grown for; auto: model, given with paper=true
-    end: str = "auto"  # svm | label: who takes rows no half-space answers; auto: svm, label with paper=true
-    tau: float = -1.0  # rows the SVM is not sure of by so much never exit; -1: chosen on held-out rows
-    recalibrate: int = 8  # points made up around each row that hold thresholds back
-    min_gain: float = 0.01  # share of rows that a node before the SVM must answer
-    target: float = 0.999  # agreement with the original that exits keep
-    confidence: float = 0.8  # with which they do
-    calibrate: CalibrationRows = NO_ROWS  # rows that prove it; none: 25 % of the data
-    proven: bool = False  # exits by proof instead of measurement: no label changes
-    centres: int = 16  # of the expansions that prove exits
+    labels: str = option(
+        "auto", "What lists are grown for: the SVM's predictions or the given labels; auto takes the "
+        "former, unless paper=true.", among=("auto", "model", "given"),
+    )  # fmt: skip
+    end: str = option(
+        "auto", "Who answers rows that no half-space answers: the SVM or a label; auto takes the SVM, "
+        "unless paper=true.", among=("auto", *ENDS),
+    )  # fmt: skip
+    tau: float = option(
+        -1.0, "Rows whose score is smaller never exit before the SVM; -1 chooses it on held-out rows.",
+        least=0, special=(-1,),
+    )  # fmt: skip
+    recalibrate: int = option(
+        8, "Points to make up around each row, to hold thresholds back.", least=0, most=1000
+    )
+    min_gain: float = option(
+        0.01, "Share of the rows that a node before the SVM must answer.", least=0, most=1
+    )
+    target: float = option(0.999, "Agreement with the original that exits keep.", above=0, below=1)
+    confidence: float = option(0.8, "Confidence with which they do.", above=0, below=1)
+    calibrate: CalibrationRows = option(
+        NO_ROWS, "Rows that show whether the target is kept; by default 25 % of the data."
+    )
+    proven: bool = option(False, "Exit only where a proof allows it, so that no label changes.")
+    centres: int = option(16, "Centres of the expansions if proven=true.", least=1, most=4096)
 
     @property
     def ends_in_svm(self) -> bool:
@@ -101,9 +125,13 @@ class H1TreeOptions(ListOptions):
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        self.check_lists()
+        check_options("h1-tree", self)
         if svm.label_rule is LabelRule.NONE:
             raise UnsupportedError("h1-tree: half-spaces answer with a class, and a regressor has none")
+        if self.end == "plane":
+            raise OptionError("h1-tree: end=plane is for training; use end=svm or end=label")
+        if self.noise and self.ends_in_svm:
+            raise OptionError("h1-tree: noise is for lists that stand alone; add end=label")
         if svm.n_sums > 1 and not svm.counts:
             raise UnsupportedError(
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
@@ -111,10 +139,6 @@ class H1TreeOptions(ListOptions):
             )
         if self.proven and not self.ends_in_svm:
             raise OptionError("h1-tree: proven=true is for end=svm")
-        if self.tau != -1 and self.tau < 0:
-            raise OptionError(f"h1-tree: tau must be -1 or at least 0, got {self.tau}")
-        within = {"centres": (1, 4096), "min_gain": (0, 1), "recalibrate": (0, 1000)}
-        check_options("h1-tree", self, within=within, shares=("target", "confidence"))
         if self.calibrate and not self.ends_in_svm:
             raise OptionError("h1-tree: calibrate is for end=svm")
 
@@ -123,22 +147,49 @@ class H1TreeOptions(ListOptions):
 class H1TrainOptions(ListOptions):
     """Lists of half-spaces grown for given labels, one per pair of classes."""
 
-    scale: str = "std"  # none | std | minmax: how features are scaled while directions are looked for
-    end: str = "label"  # svm | label: whether an RBF machine is trained for rows no half-space answers
-    C: float = 1.0  # of that machine
-    gamma: float = 0.0  # of its kernel; 0: one over the number of features
-    svm_rows: int = 20_000  # it is trained on at most so many rows
-    target: float = 0.999  # agreement with it that exits keep
-    confidence: float = 0.8  # with which they do
+    end: str = option(
+        "auto", "Who answers rows that no half-space answers: a label, a plane or an RBF SVM; auto lets "
+        "held-out rows choose (with paper=true a label).", among=("auto", *ENDS),
+    )  # fmt: skip
+    noise: float = option(
+        -1.0, "Share of the rows a node answers that may be of the other class; -1 tries 0 and 0.1.",
+        least=0, below=0.5, special=(-1,),
+    )  # fmt: skip
+    scale: str = option(
+        "std", "How features are scaled while directions are looked for.", among=("none", "std", "minmax")
+    )
+    C: float = option(1.0, "C of the machine at the end, linear or RBF.", above=0)
+    gamma: float = option(
+        0.0, "Gamma of the RBF machine's kernel; 0 means one over the number of features.", least=0
+    )
+    svm_rows: int = option(20_000, "Rows to train the machine at the end on at most.", least=10)
+    validation: float = option(
+        0.0, "Share of the rows held out for good; 0 lets held-out rows choose, then trains on all rows.",
+        least=0, below=0.9,
+    )  # fmt: skip
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The ends to choose from."""
+        if self.end != "auto":
+            return (self.end,)
+        return ("label",) if self.paper else ("label", "plane", "svm")
+
+    @property
+    def noises(self) -> tuple[float, ...]:
+        """The noises to choose from."""
+        if self.noise != -1:
+            return (self.noise,)
+        return (0.0,) if self.paper else NOISES
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.ends == ("label",) and len(self.noises) == 1
 
     def check(self) -> None:
-        self.check_lists()
-        if self.end == "auto":
-            raise OptionError("h1-tree: end is svm or label in training")
-        if self.C <= 0 or self.gamma < 0 or self.svm_rows < 10:
-            raise OptionError("h1-tree: C must be above 0, gamma at least 0, svm_rows at least 10")
-
-    def before_svm(self) -> H1TreeOptions:
-        """The options for lists before a machine."""
-        own = {field.name: getattr(self, field.name) for field in fields(ListOptions)}
-        return H1TreeOptions(**own, end="svm", target=self.target, confidence=self.confidence)
+        check_options("h1-tree", self)
+        if self.paper and (self.end == "plane" or self.noise > 0):
+            raise OptionError("h1-tree: paper=true has neither end=plane nor noise; leave it out, or them")
+        if self.gamma and "svm" not in self.ends:
+            raise OptionError("h1-tree: gamma is for an RBF machine at the end; use end=svm or end=auto")

@@ -185,6 +185,7 @@ class Workbench:
     field: Field
     judge: Judge
     ridge: float
+    max_depth: int
     max_leaves: int
     max_bytes: int
     dtype: str
@@ -231,7 +232,7 @@ class Workbench:
             return 4 + 4 * m + functions * (8 + width * number)
 
         room = max(1, self.max_bytes - 4 * (d + 1)) if self.max_bytes else 0  # beside centre and end
-        return Limits(form.eps, form.min_leaf, self.max_leaves, room, node, leaf_bytes)
+        return Limits(form.eps, form.min_leaf, self.max_depth, self.max_leaves, room, node, leaf_bytes)
 
     def _built(self, form: Form, sample: Sample, tree: Tree, leaves: list[Leaf], fitted: bool) -> Built:
         quadratic = form.leaf == "quadratic"

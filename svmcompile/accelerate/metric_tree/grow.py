@@ -235,10 +235,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop. Zero leaves or bytes mean no limit."""
+    """When to stop. Zero tests, leaves or bytes mean no limit."""
 
     eps: float  # share of wrong rows a leaf may keep; below zero: none is good enough
     min_leaf: int
+    max_depth: int
     max_leaves: int
     max_bytes: int
     node_bytes: int
@@ -275,7 +276,8 @@ class Grower:
         leaf, wrong = self.fit(rows) if self.fit else (None, len(rows))
         branch = Branch(rows, depth, leaf, wrong)
         good = wrong <= self.limits.eps * len(rows)
-        if len(rows) > self.limits.min_leaf and depth < DEPTH and not good:
+        deep = depth >= (self.limits.max_depth or DEPTH)
+        if len(rows) > self.limits.min_leaf and not (good or deep):
             heapq.heappush(self.open, (-wrong, self.made, branch))
             self.made += 1
         else:

@@ -35,7 +35,7 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     generator = np.random.default_rng(options.seed)
     kept, held = _held_out(svm, finite_rows("metric-tree", data.X, svm=svm), options, generator)
     builder, points = Builder(svm), svm.prepared(kept)
-    field, limits = Field(svm), (options.max_leaves, options.max_bytes)
+    field, limits = Field(svm), (options.max_depth, options.max_leaves, options.max_bytes)
     judge = Judge.of(svm, options.tol, field.values(spread(points, SOME_ROWS)))
     bench = Workbench(field, judge, options.ridge, *limits, options.dtype, builder.preprocess())
     choice, sample = _choose(bench, points, options, generator)

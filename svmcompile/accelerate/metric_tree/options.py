@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.accelerate.fitting.calibration import NO_ROWS, CalibrationRows
-from svmcompile.accelerate.registry import check_options
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.errors import OptionError
 from svmcompile.model.svm import SVM
 
-KNOWN = {
-    "split": ("auto", "affine", "gradient-axis", "midpoint", "median"),
-    "leaf": ("auto", "ridge", "taylor", "quadratic"),
-    "stop": ("errors", "risk"),
-    "guard": ("none", "tau", "target"),
-    "dtype": ("f32", "f16", "i8"),
-}
 QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot products
 
 
@@ -23,33 +16,64 @@ QUADRATIC_FEATURES = 20  # a full second-order leaf costs d / 2 further dot prod
 class MetricTreeOptions:
     """A tree over the rows with one affine function per leaf instead of the kernel sum."""
 
-    paper: bool = False  # the published form: midpoint splits, one row per leaf, Taylor leaves
-    split: str = "auto"  # auto | affine | gradient-axis | midpoint | median
-    leaf: str = "auto"  # auto | ridge | taylor | quadratic
-    stop: str = "errors"  # errors | risk: a leaf's wrong rows are counted, or expected from its residuals
-    eps: float = -1.0  # share of wrong rows a leaf may keep; -1: 0.002 for axis splits, else 0
-    min_leaf: int = 0  # rows below which nothing is split; 0: 16 for axis splits, else 8
-    ridge: float = 0.1  # strength of the ridge correction
-    tol: float = 0.0  # judge by |error| <= tol instead of the label; 0 for a regressor: 5 % of the spread
-    max_leaves: int = 0  # best-first growth stops there; 0: no limit
-    max_bytes: int = 0  # the same for the bytes of the tables
-    augment: int = 0  # rows made between neighbours, for each row given
-    dtype: str = "f32"  # leaf and hyperplane tables: f32 | f16 | i8
-    target: float = 0.999  # agreement with the original that choice and guard band aim at
-    guard: str = "none"  # none | tau | target: scores near zero go to the exact sum
-    tau: float = 0.0  # the width of guard=tau
-    confidence: float = 0.8  # with which guard=target holds
-    calibrate: CalibrationRows = NO_ROWS  # rows for guard=target; none: 25 % of the data
-    reach: float = 0.0  # beyond that many radii of the rows the value at infinity (rbf); 0: off
-    seed: int = 0  # of the holdouts and of augmentation
+    paper: bool = option(
+        False, "Build the tree as published: midpoint splits, one row per leaf, Taylor leaves."
+    )
+    split: str = option(
+        "auto", "How nodes are split; auto tries several on held-out rows.",
+        among=("auto", "affine", "gradient-axis", "midpoint", "median"),
+    )  # fmt: skip
+    leaf: str = option(
+        "auto", "What a leaf holds: a Taylor expansion, one corrected by ridge, or a quadratic form.",
+        among=("auto", "ridge", "taylor", "quadratic"),
+    )  # fmt: skip
+    stop: str = option(
+        "errors", "Stop splitting by the wrong rows counted in a leaf, or by those its residuals predict.",
+        among=("errors", "risk"),
+    )  # fmt: skip
+    eps: float = option(
+        -1.0, "Share of wrong rows that a leaf may keep; -1 means 0.002 for axis splits and 0 for others.",
+        least=0, below=1, special=(-1,),
+    )  # fmt: skip
+    min_leaf: int = option(
+        0, "Do not split nodes with fewer rows; 0 means 16 for axis splits and 8 for others.", least=0
+    )
+    ridge: float = option(0.1, "Strength of the ridge penalty in ridge leaves.", least=0)
+    tol: float = option(
+        0.0, "Judge a row by whether its error is at most tol, not by its label; 0 for a regressor means "
+        "5 % of the spread of its values.", least=0, infinite=True,
+    )  # fmt: skip
+    max_depth: int = option(0, "Tests on the way to a leaf at most; 0 means no limit.", least=0)
+    max_leaves: int = option(0, "Stop at this many leaves, grown best first; 0 means no limit.", least=0)
+    max_bytes: int = option(
+        0, "Stop when the tables reach this size, grown best first; 0 means no limit.", least=0
+    )
+    augment: int = option(0, "How many rows to make up between neighbours for each row given.", least=0)
+    dtype: str = option("f32", "Number type of the leaf and split tables.", among=("f32", "f16", "i8"))
+    target: float = option(
+        0.999, "Agreement with the original that the choice of tree and the guard band aim at.",
+        above=0, below=1,
+    )  # fmt: skip
+    guard: str = option(
+        "none", "Send rows with small scores to the exact sum: never, below tau, or as the target needs.",
+        among=("none", "tau", "target"),
+    )  # fmt: skip
+    tau: float = option(0.0, "Width of the guard band if guard=tau.", least=0, infinite=True)
+    confidence: float = option(
+        0.8, "Confidence with which guard=target keeps the target.", above=0, below=1
+    )
+    calibrate: CalibrationRows = option(
+        NO_ROWS, "Rows that set the guard band if guard=target; by default 25 % of the data."
+    )
+    reach: float = option(
+        0.0, "Beyond this many radii of the rows, answer with an RBF model's value at infinity; 0 is off.",
+        least=0, infinite=True,
+    )  # fmt: skip
+    seed: int = option(0, "Seed of the rows that are held out and made up.", least=0)
 
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
-        least = ("min_leaf", "ridge", "tol", "max_leaves", "max_bytes", "augment", "tau", "reach", "seed")
-        shares, infinite = ("target", "confidence"), ("tol", "tau", "reach")
-        check_options("metric-tree", self, KNOWN, dict.fromkeys(least, 0), shares=shares, infinite=infinite)
-        if self.eps != -1 and not 0 <= self.eps < 1:
-            raise OptionError(f"metric-tree: eps must be -1 or a share below 1, got {self.eps}")
+        check_options("metric-tree", self)
         if self.ridge == 0 and self.leaf == "ridge":
             raise OptionError(
                 "metric-tree: ridge=0 has no unique solution; use leaf=taylor or a small ridge"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.sv_tree.balanced import Balanced, Plan
 from svmcompile.accelerate.sv_tree.split import (
     SMALLEST_SQUARE,
     Matrix,
@@ -24,6 +25,7 @@ from svmcompile.accelerate.sv_tree.split import (
     all_cuts,
     best_column,
     best_split,
+    column_gains,
     fit_term,
 )
 from svmcompile.ir.arithmetic import Array
@@ -70,9 +72,17 @@ class Tree:
 
 
 def alternating_split(
-    K: Matrix, rows: Rows, column: int, targets: Array, random: np.random.Generator
+    K: Matrix,
+    rows: Rows,
+    column: int,
+    targets: Array,
+    random: np.random.Generator,
+    own: Array | None = None,
 ) -> Split | None:
-    """A split that neither other columns nor another threshold improves; None for equal values."""
+    """A split that neither other columns nor another threshold improves; None for equal values.
+
+    Columns with coefficients of their `own` keep them.
+    """
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")
     rows, keys, targets = rows[order], keys[order], targets[order]
@@ -82,9 +92,12 @@ def alternating_split(
     cut, cost = int(cuts[random.integers(len(cuts))]), np.inf
     values = K[rows].astype(np.float64)
     while True:
-        left, right = _column(values[:cut], targets[:cut]), _column(values[cut:], targets[cut:])
-        on_left = np.cumsum(_errors(values, targets, left, slice(cut)))
-        on_right = np.cumsum(_errors(values, targets, right, slice(cut, None)))
+        parts = slice(cut), slice(cut, None)
+        left, right = (
+            int(np.argmax(column_gains(values[p], targets[p], affine=False, own=own))) for p in parts
+        )
+        on_left = np.cumsum(_errors(values, targets, left, parts[0], own))
+        on_right = np.cumsum(_errors(values, targets, right, parts[1], own))
         costs = on_left[cuts - 1] + (on_right[-1] - on_right[cuts - 1])
         best = int(np.argmin(costs))
         if not costs[best] < cost:
@@ -94,17 +107,9 @@ def alternating_split(
     return Split(float(keys[cut - 1] + keys[cut]) / 2, left, right)
 
 
-def _column(values: Array, targets: Array) -> int:
-    """The column whose best multiple is closest to the targets."""
-    squares = np.square(values).sum(axis=0)
-    alive = squares > SMALLEST_SQUARE
-    gains = np.square(values.T @ targets).sum(axis=1) / np.where(alive, squares, 1.0)
-    return int(np.argmax(np.where(alive, gains, 0.0)))
-
-
-def _errors(values: Array, targets: Array, column: int, part: slice) -> Array:
+def _errors(values: Array, targets: Array, column: int, part: slice, own: Array | None) -> Array:
     """Squared errors of all rows under the column's best multiple for a part of them."""
-    term = fit_term(values[part, column], targets[part], affine=False)
+    term = fit_term(values[part, column], targets[part], False, None if own is None else own[column])
     return np.asarray(np.square(targets - term.values(values[:, column])).sum(axis=1))
 
 
@@ -119,6 +124,8 @@ class Growth:
     ridge: float = 0.3
     cache: bool = True  # a vector met before on the path is not met again
     alternate: bool = False  # the published search in place of the exact one
+    balanced: bool = False  # the best tree whose nodes halve their rows
+    own: Array | None = None  # coefficients [columns, outputs] that columns keep, in place of fitted ones
     decide: Decide | None = None  # with it, a node whose labels are all right is not split
     seed: int = 0
 
@@ -133,6 +140,7 @@ class Branch:
     bias: Array  # [outputs]
     rest: Array  # [rows, outputs]
     link: tuple[list[int], int] | None  # the parent's children, and which of them it is
+    plan: Plan | None = None  # of a balanced tree
 
 
 class Grower:
@@ -149,9 +157,13 @@ class Grower:
     def grow(self, rows: Rows, rest: Array) -> Tree:
         """The tree over the rows, of whose targets the rest is to be met."""
         m = rest.shape[1]
-        root = best_column(self.K, rows, rest, self.growth.affine, self.ridge)
-        start = Branch(rows, [], np.zeros((0, m)), np.zeros(m), rest, None)
-        stack = [self._extend(start, root, np.arange(len(rows)), None)]
+        start = Branch(rows, [], np.zeros((0, m)), np.zeros(m), rest, None, self._plan(rows, rest))
+        growth, own = self.growth, self.growth.own
+        if start.plan:
+            root = start.plan.column
+        else:
+            root = best_column(self.K, rows, rest, growth.affine, self.ridge, own)
+        stack = [self._extend(start, root, np.arange(len(rows)), None, start.plan)]
         with steps("growing a tree", len(rows)) as advance:
             while stack:
                 branch = stack.pop()
@@ -165,7 +177,8 @@ class Grower:
                 right = self.K[branch.rows, branch.path[-1]] > split.threshold
                 for side, column in ((1, split.right), (0, split.left)):  # the left one is taken first
                     kept = np.flatnonzero(right if side else ~right)
-                    stack.append(self._extend(branch, column, kept, (children, side)))
+                    plan = branch.plan.parts[side] if branch.plan else None
+                    stack.append(self._extend(branch, column, kept, (children, side), plan))
         picks, thresholds, pairs = zip(*self.nodes, strict=True)
         weights, bias = zip(*self.leaves, strict=True)
         return Tree(
@@ -189,17 +202,32 @@ class Grower:
 
     def _split(self, branch: Branch) -> Split | None:
         """The split of a node, None where it ends."""
-        growth, rows, column = self.growth, branch.rows, branch.path[-1]
+        growth, rows, column, plan = self.growth, branch.rows, branch.path[-1], branch.plan
+        if plan:
+            return Split(plan.threshold, *(part.column for part in plan.parts)) if plan.parts else None
         if len(rows) <= growth.min_rows or len(branch.path) >= growth.max_depth:
             return None
         if growth.decide is not None and _settled(growth.decide, self.targets[rows], branch.rest):
             return None
         if growth.alternate:
-            return alternating_split(self.K, rows, column, branch.rest, self.random)
-        return best_split(self.K, rows, column, branch.rest, growth.affine, self.ridge)
+            return alternating_split(self.K, rows, column, branch.rest, self.random, growth.own)
+        return best_split(self.K, rows, column, branch.rest, growth.affine, self.ridge, growth.own)
+
+    def _plan(self, rows: Rows, rest: Array) -> Plan | None:
+        growth = self.growth
+        if not growth.balanced:
+            return None
+        return Balanced(self.K, growth.affine, growth.own, growth.min_rows).plan(
+            rows, rest, growth.max_depth
+        )
 
     def _extend(
-        self, parent: Branch, column: int, kept: Rows, link: tuple[list[int], int] | None
+        self,
+        parent: Branch,
+        column: int,
+        kept: Rows,
+        link: tuple[list[int], int] | None,
+        plan: Plan | None,
     ) -> Branch:
         """The branch of some of the parent's rows, with one column more on its path."""
         rows, rest = parent.rows[kept], parent.rest[kept]
@@ -211,10 +239,12 @@ class Grower:
             weights = weights + change
             rest = rest - A @ change - constant
         else:
-            term = fit_term(self.K[rows, column], rest, self.growth.affine)
+            own = self.growth.own
+            own = None if own is None else own[column]
+            term = fit_term(self.K[rows, column], rest, self.growth.affine, own)
             weights[-1], constant = term.coefficient, term.constant
             rest = rest - term.values(self.K[rows, column])
-        return Branch(rows, path, weights, parent.bias + constant, rest, link)
+        return Branch(rows, path, weights, parent.bias + constant, rest, link, plan)
 
 
 def grow(K: Matrix, targets: Array, base: Array, growth: Growth, rows: Rows | None = None) -> Tree:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.calibration import Band, fixed
+from svmcompile.accelerate.fitting.linear import Linear, fit_linear
 from svmcompile.accelerate.fitting.rows import (
     BLOCK_VALUES,
     FittingRows,
@@ -25,13 +26,15 @@ from svmcompile.accelerate.fitting.rows import (
     likeness,
     margin_rule,
 )
-from svmcompile.accelerate.registry import Method, check_options
+from svmcompile.accelerate.options import check_options, option
+from svmcompile.accelerate.registry import Method
+from svmcompile.accelerate.sv_tree.balanced import highest
 from svmcompile.accelerate.sv_tree.grow import Growth, Tree, grow
 from svmcompile.accelerate.sv_tree.split import Matrix
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.nodes.decisions import margins
@@ -39,15 +42,11 @@ from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.progress import steps
 
-CHOICES = {
-    "coef": ("scale", "affine", "refit"),
-    "linear": ("auto", "on", "off"),
-    "multiclass": ("auto", "shared", "pairs"),
-}
 MOST_DOUBLES = 1 << 26  # kernel values kept in float64; more are kept in float32
-RIDGE = 1e-3  # of the rows' mean variance
 MOST_PAIRS = 15  # with more sums, a tree for each is not tried: it would cost more than it saves
-NO_CAP = 100  # depth of the published form, for safety
+DEPTH = 8  # kernel values on a path at most, unless told
+NO_CAP = 100  # the same for the published form, for safety
+PAPER_ROWS = 5  # a node with so few rows is not split there
 # Nanoseconds on a processor with vector instructions, one row per call. The exact sum takes
 # many vectors side by side; on a path each kernel value waits for the one before.
 EXACT_PER_VECTOR, EXACT_PER_FEATURE = 0.35, 0.02
@@ -58,37 +57,55 @@ CLEARLY = 2.0  # so many times better is clearly better
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvTreeOptions:
-    """A tree picks, row by row, the few support vectors whose kernel values are computed.
+    """A tree picks, row by row, the few support vectors whose kernel values are computed."""
 
-    `paper` gives the published form: random alternating search, scaled columns, no cap on depth, no
-    linear term, rows of the data alone; it overrides all options but `fallback` and `seed`.
-    """
-
-    paper: bool = False
-    max_depth: int = 8  # kernel values on a path at most
-    min_rows: int = 15  # a node with so few rows is not split
-    coef: str = "refit"  # of a node: "scale", "affine" (and a constant), "refit" (all of its path)
-    ridge: float = 0.3  # of "refit"
-    linear: str = "auto"  # a linear term first: "on", "off", or unless held-out rows speak against it
-    synthetic_rows: int = 3000  # made up between data rows; a quarter is held out
-    purity_stop: bool = True  # a node whose rows all have their label is not split
-    cache: bool = True  # a vector met before on the path is not met again
-    multiclass: str = "auto"  # one tree for all pairs of classes, or "pairs": one each
-    fallback: bool = False  # rows the tree is not sure of go through the exact sum
-    fallback_quantile: float = 0.9  # of held-out errors that the fallback catches
-    fallback_depth: int = 5  # cap on the depth with a fallback, which deeper trees gain little over
-    seed: int = 0
+    paper: bool = option(
+        False, "Build the tree as published: random alternating search, scaled columns, no cap on depth, "
+        "no linear term, data rows alone. Of the other options it heeds max_depth, coef=plain, balanced, "
+        "fallback, fallback_quantile and seed.",
+    )  # fmt: skip
+    max_depth: int = option(
+        0, f"The most kernel values on a path from root to leaf; 0 means {DEPTH}, if paper=true no "
+        "limit.", least=0,
+    )  # fmt: skip
+    balanced: bool = option(
+        False, "The best tree whose nodes halve their rows, for few support vectors and levels."
+    )
+    min_rows: int = option(15, "Do not split a node with this many rows or fewer.", least=1)
+    coef: str = option(
+        "refit", "Coefficients of a node: those of the SVM, scaled, scaled with a constant, or its whole "
+        "path refitted.", among=("plain", "scale", "affine", "refit"),
+    )  # fmt: skip
+    ridge: float = option(0.3, "Strength of the ridge penalty where coef=refit.", least=0)
+    linear: str = option(
+        "auto", "Put a linear term before the tree; auto does unless held-out rows speak against it.",
+        among=("auto", "on", "off"),
+    )  # fmt: skip
+    synthetic_rows: int = option(
+        3000, "How many rows to make up between data rows; a quarter of all rows is held out.", least=0
+    )
+    purity_stop: bool = option(True, "Do not split a node whose rows all have their label already.")
+    cache: bool = option(True, "Reuse kernel values computed earlier on the same path.")
+    multiclass: str = option(
+        "auto", "One tree for all pairs of classes, one for each pair, or whichever costs less.",
+        among=("auto", "shared", "pairs"),
+    )  # fmt: skip
+    fallback: bool = option(False, "Send rows that the tree is not sure of through the exact sum.")
+    fallback_quantile: float = option(
+        0.9, "The share of held-out errors that the fallback has to catch.", least=0, most=1
+    )
+    fallback_depth: int = option(
+        5, "The most kernel values on a path if fallback=true: deeper trees gain little then.", least=1
+    )
+    seed: int = option(0, "Seed of the rows that are made up, and of the search where paper=true.", least=0)
 
     def __post_init__(self) -> None:
-        least = {
-            "max_depth": 1,
-            "min_rows": 1,
-            "fallback_depth": 1,
-            "synthetic_rows": 0,
-            "seed": 0,
-            "ridge": 0,
-        }
-        check_options("sv-tree", self, CHOICES, least, within={"fallback_quantile": (0, 1)})
+        check_options("sv-tree", self)
+        if self.coef == "plain" and self.linear == "on":
+            raise OptionError(
+                "sv-tree: coef=plain keeps the SVM's own coefficients, which do not fit what a linear term "
+                "leaves; use linear=off, or coef=scale"
+            )
 
 
 def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
@@ -101,29 +118,6 @@ def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
             K[at : at + step] = kernel.values(rows[at : at + step], vectors)
             advance(min(step, len(rows) - at))
     return K
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """weights (z - centre) + bias."""
-
-    weights: Array  # [outputs, features]
-    bias: Array  # [outputs]
-    centre: Array  # [features], float32 numbers
-
-    def values(self, z: Array) -> Array:
-        return np.asarray((z - self.centre) @ self.weights.T + self.bias)
-
-
-def fit_linear(z: Array, targets: Array) -> Linear:
-    """The least-squares fit of targets [rows, outputs], slopes kept small."""
-    centre = nearest_float32(z.mean(axis=0))
-    h = z - z.mean(axis=0)
-    gram = h.T @ h
-    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
-    slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), h.T @ (targets - targets.mean(axis=0)))
-    bias = targets.mean(axis=0) + (centre - z.mean(axis=0)) @ slopes
-    return Linear(slopes.T, bias, centre)
 
 
 def calibrate(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
@@ -178,21 +172,22 @@ class Judged:
 def growth_of(svm: SVM, options: SvTreeOptions, each: bool) -> Growth:
     """How a tree grows under the options; `each`: it gives one sum of several."""
     if options.paper:
-        plain = Growth(max_depth=NO_CAP, min_rows=5, affine=False, refit=False, cache=False)
-        return replace(plain, alternate=True, seed=options.seed)
+        bare = Growth(max_depth=options.max_depth or NO_CAP, min_rows=PAPER_ROWS, affine=False, refit=False)
+        return replace(bare, cache=False, alternate=True, balanced=options.balanced, seed=options.seed)
 
     def decide(sums: Array) -> NDArray[Any]:
         return np.asarray(sums[:, 0] > 0) if each else labels_of(svm, sums)
 
     classes = options.purity_stop and svm.label_rule is not LabelRule.NONE
     return Growth(
-        max_depth=options.max_depth,
+        max_depth=options.max_depth or DEPTH,
         min_rows=options.min_rows,
-        affine=options.coef != "scale",
+        affine=options.coef not in ("plain", "scale"),
         refit=options.coef == "refit",
         ridge=options.ridge,
         cache=options.cache,
         decide=decide if classes else None,
+        balanced=options.balanced,
         seed=options.seed,
     )
 
@@ -203,6 +198,8 @@ def judged_models(
     """The models that the options leave open, built on fitted rows and judged on held-out ones."""
     linears = {"on": (True,), "off": (False,), "auto": (False, True)}[options.linear]
     layouts = {"shared": (False,), "pairs": (True,), "auto": (False, True)}[options.multiclass]
+    own = svm.weights_by_sum.T if options.coef == "plain" else None
+    linears = linears if own is None else (False,)
     if options.paper:
         linears, layouts = (False,), (svm.n_sums > 1,)
     elif options.multiclass == "auto" and not 1 < svm.n_sums <= MOST_PAIRS:
@@ -214,8 +211,28 @@ def judged_models(
         for with_linear in linears:
             linear = fit_linear(z[fitted], sums[fitted]) if with_linear else None
             base = linear.values(z) if linear else np.broadcast_to(svm.intercepts, sums.shape)
-            trees = tuple(grow(K, sums[:, part], base[:, part], growth, fitted) for part in columns)
+            trees = tuple(
+                grow(K, sums[:, part], base[:, part], _keeping(growth, own, part), fitted)
+                for part in columns
+            )
             yield _judge(svm, Model(linear, trees, svm.intercepts), K_held, z[held], sums[held])
+
+
+def _keeping(growth: Growth, own: Array | None, part: slice) -> Growth:
+    """The growth of a tree for some sums, whose columns may keep the SVM's coefficients."""
+    return growth if own is None else replace(growth, own=own[:, part])
+
+
+def balanced_height(svm: SVM, options: SvTreeOptions, rows: int) -> int:
+    """Levels of the best balanced tree: those asked for, else as many as can be searched."""
+    possible, asked = highest(rows, svm.n_vectors), options.max_depth
+    if (asked or 2) > possible:
+        raise OptionError(
+            f"sv-tree: balanced=true tries {svm.n_vectors} vectors at every node of {asked or 2} levels "
+            f"on {rows:,} rows, which is too much; set max_depth to {possible} at most, give fewer rows "
+            "(synthetic_rows=0) or take a model of fewer support vectors"
+        )
+    return asked or possible
 
 
 def _judge(svm: SVM, model: Model, K: Matrix, z: Array, wanted: Array) -> Judged:
@@ -244,12 +261,15 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     assert data is not None
     if not svm.n_vectors:
         raise UnsupportedError("the model has no support vectors to make a tree of; use method exact")
-    if options.fallback:
-        options = replace(options, max_depth=min(options.max_depth, options.fallback_depth))
+    if options.fallback and not options.paper:
+        depth = min(options.max_depth or DEPTH, options.fallback_depth)
+        options = replace(options, max_depth=depth)
     if svm.kernel.kind == "precomputed":  # rows of kernel values: none can be made up, nor weighed
         options = replace(options, synthetic_rows=0, linear="off")
     rows = fitting_rows(svm, data, options.synthetic_rows, DATA_ROWS, options.seed)
     fitted, held = _parts(rows, options.paper)
+    if options.balanced:
+        options = replace(options, max_depth=balanced_height(svm, options, len(fitted)))
     K = kernel_matrix(svm.kernel, rows.z, svm.vectors)
     tried = list(judged_models(svm, options, K, rows, fitted, held))
     best = _choose(tried, options.fallback)

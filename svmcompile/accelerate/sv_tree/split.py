@@ -49,8 +49,13 @@ class Term:
         return np.asarray(np.multiply.outer(column, self.coefficient) + self.constant, dtype=np.float64)
 
 
-def fit_term(column: Matrix, targets: Array, affine: bool) -> Term:
-    """The least-squares fit of targets [rows, outputs] by one column, with a constant if `affine`."""
+def fit_term(column: Matrix, targets: Array, affine: bool, own: Array | None = None) -> Term:
+    """The least-squares fit of targets [rows, outputs] by one column, with a constant if `affine`.
+
+    A column with coefficients of its `own` [outputs] keeps them.
+    """
+    if own is not None:
+        return Term(own, np.zeros(targets.shape[1]))
     k = column.astype(np.float64)
     if not affine:
         square = float(k @ k)
@@ -64,24 +69,43 @@ def fit_term(column: Matrix, targets: Array, affine: bool) -> Term:
     return Term(slope, level - slope * centre)
 
 
-def best_column(K: Matrix, rows: Rows, targets: Array, affine: bool, ridge: float = 0.0) -> int:
+def column_gains(values: Matrix, targets: Array, affine: bool, own: Array | None = None) -> Array:
+    """By how much each column of values [rows, columns] lowers the squared error of all rows."""
+    block = values.astype(np.float64)
+    totals = [block.T @ targets, np.square(block).sum(axis=0), targets.sum(axis=0)]
+    side = [total[None] for total in (*totals, np.array(float(len(block))), block.sum(axis=0))]
+    return np.asarray(_gains(side, affine, 0.0, own)[0])
+
+
+def best_column(
+    K: Matrix, rows: Rows, targets: Array, affine: bool, ridge: float = 0.0, own: Array | None = None
+) -> int:
     """The column with the best fit on all rows: the root's."""
     few = np.arange(0, len(rows), _step(rows, K))
     everything = np.array([len(few)])
-    return int(_best(K, rows[few], targets[few], everything, affine, ridge)[1][0])
+    return int(_best(K, rows[few], targets[few], everything, affine, ridge, own)[1][0])
 
 
 def best_split(
-    K: Matrix, rows: Rows, column: int, targets: Array, affine: bool, ridge: float = 0.0
+    K: Matrix,
+    rows: Rows,
+    column: int,
+    targets: Array,
+    affine: bool,
+    ridge: float = 0.0,
+    own: Array | None = None,
 ) -> Split | None:
-    """The best split of rows by their values in a column; None where all values are equal."""
+    """The best split of rows by their values in a column; None where all values are equal.
+
+    Columns with coefficients of their `own` [columns, outputs] keep them.
+    """
     keys = K[rows, column].astype(np.float64)
     order = np.argsort(keys, kind="stable")[:: _step(rows, K)]
     keys = keys[order]
     cuts = possible_cuts(keys, targets.shape[1], K.shape[1])
     if not len(cuts):
         return None
-    gains, left, right = _best(K, rows[order], targets[order], cuts, affine, ridge)
+    gains, left, right = _best(K, rows[order], targets[order], cuts, affine, ridge, own)
     at = int(np.argmax(gains))
     cut = cuts[at]
     return Split(float(keys[cut - 1] + keys[cut]) / 2, int(left[at]), int(right[at]))
@@ -108,11 +132,11 @@ def possible_cuts(keys: Array, outputs: int, columns: int = 1) -> Rows:
 
 
 def _best(
-    K: Matrix, rows: Rows, targets: Array, cuts: Rows, affine: bool, ridge: float
+    K: Matrix, rows: Rows, targets: Array, cuts: Rows, affine: bool, ridge: float, own: Array | None
 ) -> tuple[Array, Rows, Rows]:
     """The best gain of each cut, and the columns that give it on its left and right."""
-    best_left = np.full(len(cuts), -1.0)
-    best_right = np.full(len(cuts), -1.0)
+    best_left = np.full(len(cuts), -np.inf)
+    best_right = np.full(len(cuts), -np.inf)
     left, right = np.zeros(len(cuts), dtype=np.intp), np.zeros(len(cuts), dtype=np.intp)
     counts = np.append(cuts, len(rows)).astype(np.float64)
     sums = _running(targets, cuts)
@@ -125,7 +149,7 @@ def _best(
         on_left = [total[:-1] for total in totals]
         on_right = [total[-1] - total[:-1] for total in totals]
         for side, best, arg in ((on_left, best_left, left), (on_right, best_right, right)):
-            gain = _gains(side, affine, ridge)
+            gain = _gains(side, affine, ridge, None if own is None else own[start : start + COLUMNS])
             at = np.argmax(gain, axis=1)
             found = gain[np.arange(len(cuts)), at]
             better = found > best
@@ -149,12 +173,15 @@ def _running_products(block: Array, targets: Array, cuts: Rows) -> Array:
     return np.cumsum(np.stack(parts), axis=0)
 
 
-def _gains(side: list[Array], affine: bool, ridge: float) -> Array:
+def _gains(side: list[Array], affine: bool, ridge: float, own: Array | None) -> Array:
     """By how much the squared error falls, [cuts, columns], for the best scale (and constant).
 
-    A ridge above zero makes columns that hardly vary look as poor as their fits would be.
+    A ridge above zero makes columns that hardly vary look as poor as their fits would be. Columns with
+    coefficients of their own are not scaled.
     """
     products, squares, sums, counts, plain = side
+    if own is not None:
+        return np.asarray(2 * (products * own).sum(axis=2) - squares * np.square(own).sum(axis=1))
     if not affine:
         return _ratio(np.square(products).sum(axis=2), squares + ridge, SMALLEST_SQUARE)
     n = np.maximum(counts, 1.0)[:, None]

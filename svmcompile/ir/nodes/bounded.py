@@ -23,7 +23,7 @@ from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, chunks
 from svmcompile.ir.kinds import IndexTable, Kind, Lazy, Level, Table, Type, Value
 from svmcompile.ir.layout import by_rows, rows_of, triangle_size
-from svmcompile.ir.node import At, Node, Result, Work, dims, need, operands, shape_flops
+from svmcompile.ir.node import At, Node, Result, Work, dims, kernel_sum_flops, need, operands
 from svmcompile.ir.stages import CHECK_FLOPS, Spent, Stages, stages
 
 
@@ -50,6 +50,7 @@ class Adaptive(Node):
 
     __slots__ = ()
     is_adaptive: ClassVar = True
+    kernel: Kernel
 
     def plain(self, at: At) -> At:
         """The same, not in blocks."""
@@ -71,11 +72,14 @@ class Adaptive(Node):
         at, cost = self.plain(at), spent(self.plain(rows)) if rows else None
         parts = self.most_spent(at) if cost is None else (cost.values.mean(), cost.flops.mean())
         met, others = map(float, parts)
-        per_value = 2 * at.x.width + shape_flops(at.kernel.shape, at.kernel.degree)
-        return Work(met, met * per_value + others)
+        return Work(met, met * kernel_sum_flops(at.kernel, 1, at.x.width, 0) + others)
 
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         return spent(self.plain(rows)).unsure
+
+    @property
+    def shape(self) -> str:
+        return self.kernel.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,17 @@ class BoundedSum(Adaptive):
     but for a sign the exact sum. size = 1 for an RBF kernel, else
     max(1, (gamma |x| max(|x|, reach) + |coef0|)^degree). A row that is not finite is never sure.
 
+    Of a precomputed kernel kernel(x, x) = reach + coef0 or, where reach is 0, what the caller says + coef0:
+    a row of values does not tell, so that nothing is sure before all vectors. size = max(1, kernel(x, x)).
+    Nor is a stage sure where kernel(x, x) - |q|^2 + slacks[s] size^2 < 0, which no positive semidefinite
+    kernel gives, or a value met so far is not finite.
+
     Machine programs hold it in blocks of lanes, residuals squared; a sum that gives values has the
     program's input for `exact` there.
     """
 
     has_stages: ClassVar = True
+    small_tables: ClassVar = {"vectors": ("int32",)}
     flat_tables: ClassVar = ("coordinates", "estimates")
     out: Value
     x: Value
@@ -134,7 +144,9 @@ class BoundedSum(Adaptive):
         n = len(at.vectors)
         ends, r = at.ends.astype(np.int64), len(at.projection)
         need(n > 0 and len(ends) > 0, "vectors or stages are missing")
-        at.fit(triangle=max(1, r * (r + 1) // 2), beyond=max(1, int(ends[ends > r].sum())))
+        at.fit(
+            d=at.vector_width, triangle=max(1, r * (r + 1) // 2), beyond=max(1, int(ends[ends > r].sum()))
+        )
         rises = ends[-1] <= n and (np.diff(ends, prepend=0) > 0).all()
         need(bool(rises), "the ends of stages do not rise")
         need(r <= ends[-1], "more coordinates than values")
@@ -207,7 +219,7 @@ class BoundedSum(Adaptive):
 def sound_bounds(at: At) -> None:
     """The kernel has bounds."""
     kernel, reach = at.kernel, at.reach
-    need(kernel.kind in ("rbf", "poly"), f"a {kernel.kind} kernel has no bounded sum")
+    need(kernel.kind in ("rbf", "poly", "precomputed"), f"a {kernel.kind} kernel has no bounded sum")
     need(kernel.gamma >= 0 and kernel.coef0 >= 0, "the kernel is not positive definite")
     need(math.isfinite(reach) and reach >= 0, "the reach makes no sense")
 

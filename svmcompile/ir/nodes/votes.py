@@ -31,12 +31,14 @@ class BoundedVote(Adaptive):
     A pair is settled as a `BoundedSum` settles a sign, with the basis picks[starts[p]:starts[p + 1]],
     all its coordinates, a stage after every `block` values and at the end of the basis, then with all
     vectors of its two classes; pairs share kernel values. One that stays unsure makes the label exact.
+    What `BoundedSum` says of precomputed kernels holds here.
 
     Machine programs hold it in blocks of lanes, residuals squared; each class and the basis of each pair
     fill whole blocks. With more than one lane, `basis` holds the vectors of each pair's basis once more.
     """
 
     has_stages: ClassVar = True
+    small_tables: ClassVar = {"vectors": ("int32",)}
     flat_tables: ClassVar = ("coordinates", "projections", "picks")
     out: Value
     x: Value
@@ -75,7 +77,7 @@ class BoundedVote(Adaptive):
         starts, picks = at.starts.astype(np.int64), at.picks.astype(np.int64)
         basis = np.diff(starts)
         stages, triangles = int((-(-basis // self.block)).sum()), int((basis * (basis + 1) // 2).sum())
-        at.fit(n=n, k=k, pairs=pair_count(k), triangles=triangles, stages=stages)
+        at.fit(n=n, k=k, d=at.vector_width, pairs=pair_count(k), triangles=triangles, stages=stages)
         need(starts[0] == 0 and starts[-1] == len(picks) and bool((basis > 0).all()), "starts do not rise")
         within(picks, n, "a vector")
         _own_vectors(self, starts, picks)

@@ -60,7 +60,7 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
             Function(result.comment, result.declaration(function, row_array(program))),
             Function("The same for many rows.", batch, each),
         ]
-    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
+    text = f"Runs stored rows and returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
     return [*found, Function(text, f"int {name}_self_test(void)")]
 
 
@@ -105,7 +105,8 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
     assert main is not None
     if program.labels is None:
         return [Result(main, "predict", "values", 1, real, f"The value {row}.", alone=True)]
-    found = [Result(main, "predict", "indices", 1, "int", f"Index into {name}_labels {row}.", alone=True)]
+    comment = f"The index of the label in {name}_labels, {row}."
+    found = [Result(main, "predict", "indices", 1, "int", comment, alone=True)]
     if scores := program.output("scores"):
         width = types[scores].width
         comment = f"The {width} decision values of one row."
@@ -174,9 +175,15 @@ def body(
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
     for node in needed(program, goal, set(buffer)):
-        arguments = ", ".join(buffer[name] for name in _eager(node))
+        if node.widens and takes_kernel(
+            program
+        ):  # what the caller is asked for is widened where it is used
+            buffer[node.out] = row_argument(program)
+            continue
+        read = [buffer[name] for name in _eager(node)]
         if lazy_operands(node):  # what is computed when needed starts from the row
-            arguments = ", ".join([buffer[program.input.name], arguments])
+            read.insert(0, buffer[program.input.name])
+        arguments = ", ".join(dict.fromkeys(read) if takes_kernel(program) else read)
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
             calls.append(f"return {function}({arguments})")

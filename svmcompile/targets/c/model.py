@@ -100,7 +100,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": c_real(program.number or "f64"),
         "constants": _constants(program, asked),
-        "points": {"count": len(asked), "text": literals.wrap(map(str, asked))} if asked else None,
+        "points": _points(program, asked) if asked else None,
         "labels": labels,
         "api": api,
         "tables": tables,
@@ -121,6 +121,16 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
         "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
+    }
+
+
+def _points(program: Program, asked: list[int]) -> dict[str, Any]:
+    """What is said of a caller's kernel."""
+    return {
+        "count": len(asked),
+        "text": literals.wrap(map(str, asked)),
+        "itself": extra.asks_itself(program),
+        "most": literals.LOWEST[float_number(program)].lstrip("-"),
     }
 
 
@@ -181,7 +191,7 @@ def _banner(program: Program) -> list[str]:
     origin = program.origin
     options = "".join(f", {key}={value}" for key, value in origin.options)
     noise = origin.details.get("noise_scale")
-    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
+    told = f"Errors follow a Laplace distribution of scale {noise!r}." if noise is not None else ""
     return [
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",
@@ -197,6 +207,7 @@ def _constants(program: Program, asked: list[int]) -> dict[str, int]:
     known = {
         "N_FEATURES": program.n_features,
         "N_VECTORS": len(asked),
+        "SELF": -1 if extra.asks_itself(program) else 0,
         "N_CLASSES": program.n_classes if program.labels else 0,
         "N_SCORES": infer_types(program)[scores].width if scores else 0,
     }

@@ -29,13 +29,14 @@ from svmcompile.accelerate.bounds.margins import (
     error_from_products,
     kernel_error,
 )
-from svmcompile.accelerate.bounds.sums import merge_copies, mostly_zeros
+from svmcompile.accelerate.bounds.sums import mostly_zeros
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.accelerate.taylor.expansion import Axes, Expansion, loose_of
 from svmcompile.accelerate.taylor.rounding import SAFE, Apart, Parts, Sizes, U, apart, extra
 from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, roundings
 from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir.arithmetic import Array, in_segments
+from svmcompile.ir.copies import merge_copies
 from svmcompile.ir.pairs import class_slices, pair_indices
 from svmcompile.ir.stages import longest_chain
 from svmcompile.model.svm import SVM, LabelRule

@@ -41,6 +41,18 @@ class Bounded(CNode[B]):
         return self.lanes > 1
 
     @property
+    def is_given(self) -> bool:
+        """Whether the caller computes the kernel."""
+        return self.node.kernel.kind == "precomputed"
+
+    def _own(self) -> str:
+        """k(x, x) of a given kernel: a number, or what the caller says."""
+        more = self.node.kernel.coef0
+        if self.node.reach:
+            return self.literal(self.node.reach + more)
+        return f"kernel(query, {self.name.upper()}_SELF)" + (f" + {self.literal(more)}" if more else "")
+
+    @property
     def template(self) -> str:
         return self.host_template if self.is_host else super().template
 
@@ -54,8 +66,16 @@ class Bounded(CNode[B]):
             NUMBERS[self.number],
             len(self.tables[self.node.vectors]),
         )
+        row = row_parameters(self.program, self.name)
+        given, prepared = self.is_given, f"const {c_real(self.number)} z[{self.width}]"
         return {
-            "row": row_parameters(self.program, self.name),
+            "row": row,
+            "given": given,  # the caller is asked for kernel values
+            "prepared": row if given else prepared,
+            "row_and_z": row if given else f"{row}, {prepared}",
+            "z": "kernel, query" if given else "z",
+            "given_row": "kernel, query" if given else "x, z",
+            "own": self._own() if given else "",
             "helper": self.helper,
             "is_float": self.number == "f32",
             "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
@@ -94,6 +114,8 @@ class Bounded(CNode[B]):
     def helpers(self) -> set[str]:
         if self.node.kernel.kind == "poly":
             return {"dot", "power"}
+        if self.is_given:
+            return {"dot"}
         return set() if self.is_host else {"dot", "distance", "exp2"}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, SEGMENT, Number
+from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import DOUBLE, CNode
 
@@ -33,6 +34,9 @@ class JetSum(CNode[ir.JetSum]):
             "narrow_cast": "(float)" if is_float else "",
             "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
             "rbf": True,
+            "given": False,
+            "prepared": f"const {c_real(self.number)} z[{self.width}]",
+            "z": "z",
             "tolerance": "",
             "segment": SEGMENT,
             "scale": self.literal(-node.kernel.gamma * log2e),

@@ -28,7 +28,7 @@ def _(node: ir.Widen, values: Values) -> str:
 
 @build.register
 def _(node: ir.BoundedSum, values: Values) -> str:
-    if is_affine(node.kernel):
+    if is_affine(node.kernel) or node.kernel.kind == "precomputed":  # which has no values left to save
         build_needed(values, [node.exact])
         return values.names[node.exact]
     inside = values.in_double()
