@@ -39,6 +39,7 @@ def compile(  # the name users know; the builtin is not needed here
     most_probable: bool = False,
     measure: bool = False,
     watch: Watcher | None = None,
+    held_out: Data | None = None,
     **options: Any,
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
@@ -48,7 +49,9 @@ def compile(  # the name users know; the builtin is not needed here
     limits: same_labels, agreement, accuracy_loss, latency, max_bytes and others (docs/auto.md).
     `n_features` is for LIBSVM files, which do not store it. `most_probable` gives the label of the largest
     probability, as LIBSVM's svm-predict -b 1 does. `measure` builds the C of the method, of its variants
-    and of the exact sum, and keeps the quickest on rows of X. A `DTSVMClassifier` and a stored program
+    and of the exact sum, and keeps the quickest on rows of X. Methods that approximate are refused where
+    they change probabilities too much on rows `held_out`, or a part of X; the option `probabilities` says
+    otherwise (docs/methods.md). A `DTSVMClassifier` and a stored program
     (.svmc) are compiled already.
     """
     method = find_name(method, ("auto", *METHODS), "method")
@@ -71,7 +74,7 @@ def compile(  # the name users know; the builtin is not needed here
         from svmcompile.flow.measured import compile_measured
 
         return compile_measured(model.svm, method, data, options, watch)
-    return compile_svm(model.svm, method, data, options, watch)
+    return compile_svm(model.svm, method, data, options, watch, held_out)
 
 
 def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **wishes: Any) -> Files:

@@ -64,7 +64,8 @@ def test_a_library_of_another_program_or_machine_is_refused(tmp_path: Path) -> N
         sc.load(tmp_path)
     assert sc.load(tmp_path, target="c").predict(X[:1]) == [0]
     other = tmp_path / "other"
-    sc.write({**sc.emit(sc.compile(SVC().fit(X, Y)), "c", "iris"), f"iris.{SUFFIX}": b"of no machine"}, other)
+    files = sc.emit(sc.compile(SVC().fit(X, Y)), "c", "iris")
+    sc.write({**files, f"iris.{SUFFIX}": b"of no machine"}, other)
     with pytest.raises(ReadError, match="cannot be loaded on this machine"):
         sc.load(other)
 
