@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -12,13 +14,29 @@ from svmcompile.errors import OptionError
 
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
-Model = Annotated[Path, Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")]
-Folder = Annotated[Path, Argument(help="a folder that `compile` wrote")]
+
+def complete(where: str, *more: str) -> Callable[[str], list[str]]:
+    """Names that a shell completes: those of a table, "module:name", which is loaded when asked for."""
+    module, name = where.split(":")
+
+    def names(incomplete: str) -> list[str]:
+        known = getattr(importlib.import_module(f"svmcompile.{module}"), name)
+        return [one for one in (*more, *known) if one.startswith(incomplete)]
+
+    return names
+
+
+Model = Annotated[
+    Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
+]
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
 Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
 Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
-Method = Annotated[str, Option(help="see `svmcompile methods`")]
+METHODS = complete("accelerate.registry:METHODS", "auto")
+TARGETS = complete("flow.evaluation:TARGETS")
+Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
 TrustPickle = Annotated[
     bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
 ]
@@ -29,6 +47,28 @@ Cluster = Annotated[
     str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
 Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
+
+
+# In which panel of its help an option of a command with many stands, and in which order.
+PANELS = {
+    "Method": ("method", "set_", "measure", "time_limit"),
+    "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
+    "Output": (
+        "output", "target", "targets", "kit", "name", "precision", "profile", "tables", "ranges", "given",
+        "soft_double", "dump_ir", "checkpoint",
+    ),
+    "Device": ("cpu", "flash", "ram", "clock", "energy"),
+    "Limits for --method auto and explore": (
+        "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes",
+    ),
+    "Search of --method auto and explore": (
+        "minimise", "methods", "budget", "confidence", "tolerance", "seed", "jobs", "cluster", "replay",
+        "from_", "pick",
+    ),
+    "Model": ("others", "features", "most_probable", "trust_pickle"),
+}  # fmt: skip
+PANEL = {name for names in PANELS.values() for name in names}
+MANY = 20  # options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +179,8 @@ class WishOptions(DataOptions):
     cpu: Annotated[
         str | None,
         Option(
-            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device"
+            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device",
+            autocompletion=complete("device.cost:CPUS"),
         ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
@@ -164,15 +205,26 @@ class CompileOptions(WishOptions):
 
     model: Model
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
-    method: Annotated[str, Option(help="see `svmcompile methods`; auto chooses one")] = "exact"
+    method: Annotated[
+        str, Option(help="see `svmcompile methods`; auto chooses one", autocompletion=METHODS)
+    ] = "exact"
+    time_limit: Annotated[
+        str | None, Option(help="stop a method after this time, such as 40s or 2m, and write nothing")
+    ] = None
     set_: Annotated[
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
-    target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
+    target: Annotated[
+        list[str] | None,
+        Option(help="c, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
+    ] = None
     kit: Annotated[
         list[str] | None,
-        Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+        Option(
+            help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)",
+            autocompletion=complete("targets.kits:KITS"),
+        ),
     ] = None
     rows: Annotated[
         str | None,
@@ -187,7 +239,10 @@ class CompileOptions(WishOptions):
     pick: Annotated[int | None, Option(help="with --from: its number  [default: the one to take]")] = None
     precision: Annotated[
         str | None,
-        Option(help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]"),
+        Option(
+            help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]",
+            autocompletion=complete("choose.wishes:NUMBERS"),
+        ),
     ] = None
     ranges: Annotated[
         str | None, Option(help="q15, q7: LOW:HIGH of the features, or a file of rows  [default: --data]")
@@ -199,7 +254,8 @@ class CompileOptions(WishOptions):
         str | None,
         Option(
             help="host: vector instructions, for GCC and clang; portable: plain C99; device: for "
-            "microcontrollers, see --cpu  [default: host; device with kits for devices]"
+            "microcontrollers, see --cpu  [default: host; device with kits for devices]",
+            autocompletion=complete("flow.emission:PROFILES"),
         ),
     ] = None
     tables: Annotated[
@@ -319,7 +375,9 @@ class PredictOptions(DataOptions):
         Path, Option("-o", "--output", help=".csv, .csv.gz, .npy, .npz or .parquet; - prints CSV")
     ]
     name: Name = None
-    target: Annotated[str | None, Option(help="c, onnx or wasm  [default: what is there]")] = None
+    target: Annotated[
+        str | None, Option(help="c, onnx or wasm  [default: what is there]", autocompletion=TARGETS)
+    ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")
     ] = False
@@ -374,7 +432,10 @@ class BenchOptions(DataOptions):
 class MethodsOptions:
     """List the methods, or explain one and its options."""
 
-    name: Annotated[str | None, Argument(help="a method to explain  [default: list all]")] = None
+    name: Annotated[
+        str | None,
+        Argument(metavar="NAME", help="a method to explain  [default: list all]", autocompletion=METHODS),
+    ] = None
     as_json: Json = False
 
 
