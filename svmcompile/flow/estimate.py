@@ -40,9 +40,9 @@ class Law:
 LAWS = {
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),
-    "reduced-set": Law(1.0, 1.1, made_up=4000, most=4000),
-    "sv-tree": Law(0.95, 1.0, made_up=3000, per_pair=True),
-    "dtsvm": Law(0.25, 0.6),
+    "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
+    "sv-tree": Law(1.1, 0.8, made_up=3000, per_pair=True),
+    "dtsvm": Law(0.25, 0.9),
 }
 
 
