@@ -209,16 +209,23 @@ def verify(
     name: str | None = None,
     trust_pickle: bool = False,
 ) -> Any:
-    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`."""
-    from svmcompile.flow.evaluation import compare_forms
+    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`.
+
+    A program that `train` made has no original: pass None for the model, and labels `y`.
+    """
+    from svmcompile.flow.evaluation import TRAINED, compare_forms, needs_original
 
     stem, program = find_program(folder, name)
-    opened = open_model(
-        model,
-        trust_pickle=trust_pickle,
-        n_features=program.n_features,
-        most_probable=bool(program.origin.details.get("most_probable")),
-    )
+    opened = None
+    if model is not None:
+        opened = open_model(
+            model,
+            trust_pickle=trust_pickle,
+            n_features=program.n_features,
+            most_probable=bool(program.origin.details.get("most_probable")),
+        )
+    elif program.origin.source not in TRAINED or y is None:
+        raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y)
 
 

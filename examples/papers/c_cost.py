@@ -44,13 +44,16 @@ def c_costs(programs: Sequence[Program], rows: Any, profile: str, count: bool = 
     return emitted_costs(emitted, rows, COUNTED_ROWS if count else 0)
 
 
-def emitted_costs(emitted: Sequence[Files], rows: Any, counted: int, turns: int = TURNS) -> list[CCost]:
+def emitted_costs(
+    emitted: Sequence[Files], rows: Any, counted: int, turns: int = TURNS, flags: Sequence[str] = ("-O2",)
+) -> list[CCost]:
     """The cost of emitted C; instructions of so many rows are counted, or batches are timed (0)."""
     with tempfile.TemporaryDirectory() as name:
         table = np.ascontiguousarray(rows, dtype=np.float32)
         table.tofile(Path(name) / "rows.bin")
         drivers = [
-            _built(one, Path(name) / str(k), table.shape[1], not counted) for k, one in enumerate(emitted)
+            _built(one, Path(name) / str(k), table.shape[1], not counted, flags)
+            for k, one in enumerate(emitted)
         ]
         calls = [[str(driver), str(Path(name) / "rows.bin")] for driver in drivers]
         timed = [[_timed(call, len(table)) for call in calls] for _ in range(turns)]
@@ -60,11 +63,11 @@ def emitted_costs(emitted: Sequence[Files], rows: Any, counted: int, turns: int 
     return [CCost(single, batch, own) for (single, batch), own in zip(times, counts, strict=True)]
 
 
-def _built(emitted: Files, folder: Path, features: int, batches: bool) -> Path:
+def _built(emitted: Files, folder: Path, features: int, batches: bool, flags: Sequence[str]) -> Path:
     sc.write(emitted, folder)
     driver = folder / "driver"
-    words = [*find_compiler(), "-O2", f"-DFEATURES={features}", f"-DBATCHES={int(batches)}"]
-    sources = ["-I", str(folder), str(folder / "model.c"), str(DRIVER), "-o", str(driver)]
+    words = [*find_compiler(), *flags, f"-DFEATURES={features}", f"-DBATCHES={int(batches)}"]
+    sources = ["-I", str(folder), str(folder / "model.c"), str(DRIVER), "-o", str(driver), "-lm"]
     subprocess.run([*words, *sources], check=True)
     return driver
 

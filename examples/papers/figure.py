@@ -1,4 +1,4 @@
-"""Decision borders and the parts of the plane, as a picture (needs the extra `report`)."""
+"""Metric trees: decision borders and the parts of the plane, as a picture."""
 
 from __future__ import annotations
 
@@ -8,49 +8,43 @@ from typing import Any
 
 import numpy as np
 from common import Split
+from style import GREY, Plane, legend, panels, same, save, stroke
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.program import Program
 
-STEPS = 400  # points of the grid along each side
-
 
 def draw(kind: str, model: Any, programs: Mapping[str, Program], data: Split, path: Path) -> Path:
     """One panel for the machine and one per program; the file's path."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    side = np.linspace(-1.1, 1.1, STEPS)
-    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    shape = (STEPS, STEPS)
-    panels, axes = pyplot.subplots(1, 1 + len(programs), figsize=(5 * (1 + len(programs)), 5))
-    titles = [f"{kind}, {len(model.support_)} support vectors", *programs]
-    for axis, title, program in zip(axes, titles, (None, *programs.values()), strict=True):
-        values = (model if program is None else program).decision_function(grid).reshape(shape)
-        if program is not None:
-            title += _parts(axis, side, program, grid)
-        axis.contourf(side, side, values > 0, levels=[-0.5, 0.5, 1.5], colors=["#dce9f5", "#fbe5d6"])
-        axis.contour(side, side, values, levels=[0], colors="black", linewidths=1.5)
-        axis.scatter(*data.X.T, c=data.y, cmap="coolwarm", s=6)
-        axis.set_title(title)
-        axis.set_aspect("equal")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    panels.savefig(path, dpi=110, bbox_inches="tight")
-    pyplot.close(panels)
-    return path
+    plane = Plane(data)
+    meant, own = (model.decision_function(rows) for rows in (plane.grid, data.X_test))
+    figure, axes = panels(1 + len(programs))
+    plane.regions(axes[0], meant > 0)
+    plane.border(axes[0], meant, linewidths=1.3)
+    plane.rows(axes[0], f"{kind}:\n{len(model.support_)} support vectors")
+    for axis, (name, program) in zip(axes[1:], programs.items(), strict=True):
+        values, leaves = program.decision_function(plane.grid), leaves_of(program, plane.grid)
+        plane.regions(axis, values > 0)
+        plane.parts(axis, leaves)
+        plane.border(axis, meant, linewidths=0.9, linestyles="dotted")
+        plane.border(axis, values, linewidths=1.3)
+        kept = same(program.decision_function(data.X_test) > 0, own > 0)
+        plane.rows(axis, f"{name}: {count_of(program)} leaves\n{kept}")
+    borders = stroke("decision border"), stroke(f"the {kind}'s", linestyle=":")
+    legend(figure, [*plane.handles(), *borders, stroke("edges of leaves", GREY, linewidth=0.6)])
+    return save(figure, path)
 
 
-def _parts(axis: Any, side: Any, program: Program, grid: Any) -> str:
-    """Draws where the leaf changes; how many leaves there are, in words."""
-    route = next((node for node in program.body if isinstance(node, (ir.AxisRoute, ir.PlaneRoute))), None)
-    if route is None:
-        return ", 1 leaf"
-    leaves = interpret_values(program, grid, {route.out})[route.out].reshape(STEPS, STEPS)
-    change = np.zeros(leaves.shape, dtype=bool)
-    change[1:] |= leaves[1:] != leaves[:-1]
-    change[:, 1:] |= leaves[:, 1:] != leaves[:, :-1]
-    axis.contour(side, side, change, levels=[0.5], colors="#8a8a8a", linewidths=0.4, zorder=3)
-    return f", {len(program.tables[route.children]) + 1} leaves"
+def route_of(program: Program) -> ir.AxisRoute | ir.PlaneRoute | None:
+    return next((node for node in program.body if isinstance(node, (ir.AxisRoute, ir.PlaneRoute))), None)
+
+
+def leaves_of(program: Program, grid: Any) -> Any:
+    route = route_of(program)
+    return np.zeros(len(grid)) if route is None else interpret_values(program, grid, {route.out})[route.out]
+
+
+def count_of(program: Program) -> int:
+    route = route_of(program)
+    return 1 if route is None else len(program.tables[route.children]) + 1

@@ -1,4 +1,4 @@
-"""Half-spaces one after the other, and the regions they label, as a picture (needs the extra `report`)."""
+"""Half-spaces one after the other, and the regions they label, as a picture."""
 
 from __future__ import annotations
 
@@ -8,51 +8,48 @@ from typing import Any
 
 import numpy as np
 from common import Split
+from style import REGIONS, Plane, legend, panels, patch, save, stroke
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Program
 
-STEPS = 500  # points of the grid along each side
-SHOWN = (1, 2, 3, 5)  # after so many planes, and at the end
-COLOURS = ("#dce9f5", "#ffffff", "#fbe5d6")  # one class, nobody yet, the other
+SHOWN, INCHES = 6, 2.5  # panels of a program at most, and their side
 
 
 def draw(programs: Mapping[str, Program], data: Split, path: Path) -> Path:
     """A row of panels per program; the file's path."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    columns = len(SHOWN) + 1
-    panels, axes = pyplot.subplots(len(programs), columns, figsize=(3.4 * columns, 3.6 * len(programs)))
-    for row, (name, program) in zip(np.atleast_2d(axes), programs.items(), strict=True):
+    plane = Plane(data)
+    figure, axes = panels(SHOWN, len(programs), INCHES)
+    for at, (name, program) in enumerate(programs.items()):
         node = next(node for node in program.body if isinstance(node, ir.PlaneLists))
         total = len(program.tables[node.answers])
-        for axis, count in zip(row, (*(min(n, total) for n in SHOWN), total), strict=True):
-            _panel(axis, program, node, data, count, count == total and axis is row[-1])
-            axis.set_title(f"{name}: {count} of {total} planes", fontsize=9)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    panels.savefig(path, dpi=90, bbox_inches="tight")
-    pyplot.close(panels)
-    return path
+        own = axes[SHOWN * at : SHOWN * (at + 1)]
+        counts = shown(total)
+        for axis, count in zip(own, counts, strict=False):
+            _panel(axis, plane, program, node, count)
+            plane.rows(axis, f"{name}: {count} of {total} planes")
+        for axis in own[len(counts) :]:
+            axis.axis("off")
+    last, others = stroke("the last plane", linewidth=1.6), stroke("those before", linewidth=0.6)
+    legend(figure, [*plane.handles(), patch("no answer yet", "white"), last, others])
+    return save(figure, path)
 
 
-def _panel(axis: Any, program: Program, node: ir.PlaneLists, data: Split, count: int, ends: bool) -> None:
-    """Regions that the first planes label, the planes themselves, and the rows."""
-    low, high = data.X.min(axis=0) - 0.1, data.X.max(axis=0) + 0.1
-    sides = [np.linspace(low[j], high[j], STEPS) for j in range(2)]
-    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2) - program.tables[node.centre]
-    planes, thresholds, answers = (program.tables[t] for t in (node.planes, node.thresholds, node.answers))
-    said = np.full(len(grid), program.tables[node.rest][0] if ends else 0.0)
+def shown(total: int) -> list[int]:
+    """How many planes each panel has: evenly from one to all."""
+    return sorted(set(np.linspace(1, total, SHOWN).round().astype(int).tolist()))
+
+
+def _panel(axis: Any, plane: Plane, program: Program, node: ir.PlaneLists, count: int) -> None:
+    """Regions that the first planes label, and the planes themselves."""
+    planes, thresholds, answers, centre, rest = (
+        program.tables[name]
+        for name in (node.planes, node.thresholds, node.answers, node.centre, node.rest)
+    )
+    values = (plane.grid - centre) @ planes.T - thresholds
+    said = np.full(len(values), rest[0] if count == len(answers) else 0.0)
     for index in reversed(range(count)):
-        said[grid @ planes[index] > thresholds[index]] = answers[index]
-    axis.contourf(*sides, said.reshape(STEPS, STEPS), levels=[-1.5, -0.5, 0.5, 1.5], colors=COLOURS)
+        said[values[:, index] > 0] = answers[index]
+    plane.regions(axis, said + 1, (REGIONS[0], "white", REGIONS[1]))
     for index in range(count):
-        value = (grid @ planes[index] - thresholds[index]).reshape(STEPS, STEPS)
-        axis.contour(
-            *sides, value, levels=[0], colors="black", linewidths=1.2 if index == count - 1 else 0.5
-        )
-    axis.scatter(*data.X.T, c=data.y, cmap="coolwarm", s=4)
-    axis.set_xticks([])
-    axis.set_yticks([])
+        plane.border(axis, values[:, index], linewidths=1.6 if index == count - 1 else 0.6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.bench.peers import Subject
-from svmcompile.bench.result import BUDGET_SECONDS, Times
+from svmcompile.bench.result import BUDGET_SECONDS, Latency, Threads, Times
 from svmcompile.errors import ToolchainError
 
 BUILD_SECONDS, RUN_SECONDS = 120, 3600
@@ -66,25 +66,49 @@ class Outcome:
     times: Times
     single: NDArray[Any]
     batch: NDArray[Any]
+    latency: Latency | None = None
+    threads: tuple[Threads, ...] = ()
 
 
 def race_in_c(
     entries: Sequence[Entry], subject: Subject, compiler: Compiler, repeats: int,
-    seconds: float = BUDGET_SECONDS,
+    seconds: float = BUDGET_SECONDS, calls: int = 0, threads: int = 0,
 ) -> list[Outcome]:  # fmt: skip
-    """All entries in turn, in one process; who has used so many seconds leaves after the second turn."""
+    """All entries in turn, in one process; who has used so many seconds leaves after the second turn.
+
+    Then single calls are timed one by one, at most `calls` of each, and the first entry from up to so many
+    threads.
+    """
     real = "double" if subject.number == "f64" else "float"
     defines = (f"-DREAL={real}", f"-DREGRESSOR={int(subject.is_regressor)}")
-    program = compiler.build("driver.c", subject.work, *defines, "-ldl", "-lm")
+    program = compiler.build("driver.c", subject.work, *defines, "-ldl", "-lm", "-pthread")
     n, d = subject.rows.shape
     words = [str(program), *_store_rows(subject), str(n), str(d), str(subject.batch), str(repeats)]
-    words += [str(seconds), "results.bin"]
+    words += [str(seconds), str(calls), str(min(threads, n)), "results.bin"]
     for entry in entries:
         words += [entry.kind, str(entry.library), entry.argument]
-    printed = run(words, subject.work, RUN_SECONDS).split()
+    printed = [
+        [float(word) for word in line.split()]
+        for line in run(words, subject.work, RUN_SECONDS).splitlines()
+    ]
     results = np.fromfile(subject.work / "results.bin").reshape(len(entries), 2, n)
-    times = [Times(float(single), float(batch)) for single, batch in zip(*[iter(printed)] * 2, strict=True)]
-    return [Outcome(time, *result) for time, result in zip(times, results, strict=True)]
+    times, rest = [Times(*line) for line in printed[: len(entries)]], printed[len(entries) :]
+    late: list[Latency | None] = [_latency(line) for line in rest[: len(entries)]]
+    late = late or [None] * len(entries)
+    several = tuple(
+        Threads(int(line[0]), line[1] * 1e6, _latency(line[2:])) for line in rest[len(entries) :]
+    )
+    outcomes = [
+        Outcome(time, single, batch, latency)
+        for time, (single, batch), latency in zip(times, results, late, strict=True)
+    ]
+    outcomes[0] = replace(outcomes[0], threads=several)
+    return outcomes
+
+
+def _latency(line: Sequence[float]) -> Latency:
+    p50, p95, p99, longest = (seconds * 1e6 for seconds in line[:4])
+    return Latency(p50, p95, p99, longest, int(line[4]))
 
 
 def _store_rows(subject: Subject) -> tuple[str, str]:

@@ -63,6 +63,9 @@ class WorkerRunner:
     def single(self, rows: int) -> float:
         return float(self._ask("single", rows))
 
+    def latencies(self, calls: int) -> NDArray[Any]:
+        return np.array(self._ask("latencies", calls))
+
     def batch(self) -> float:
         return float(self._ask("batch"))
 
@@ -89,7 +92,7 @@ class WorkerRunner:
 
 
 def main(path: str) -> None:
-    """Answer `single N`, `batch`, `answers` and `single_answers N` until the input ends."""
+    """Answer `single N`, `latencies N`, `batch`, `answers` and `single_answers N` until the input ends."""
     with np.load(path) as stored:
         model, rows, batch = _model(stored), stored["rows"], int(stored["batch"])
     runner = LocalRunner(model.predict, rows, batch)

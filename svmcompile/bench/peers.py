@@ -41,6 +41,8 @@ class PythonPeer:
     title: str
     runner: Runner
     version: str = ""
+    bytes: int | None = None  # what has to be shipped of the model
+    like: str = "ours"  # the line of ours that gets rows of the same kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,17 @@ class Subject:
     @property
     def is_regressor(self) -> bool:
         return self.program.labels is None
+
+    def frame(self) -> Any | None:
+        """The rows as a frame, where the estimator learnt the names of its columns from one."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if names is None:
+            return None
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            return None
+        return DataFrame(self.rows, columns=list(names))
 
     def original(self) -> SVM:
         """The SVM, or a reason."""

@@ -17,12 +17,41 @@ VALUE_TOLERANCE = 1e-3  # a regressor's values count as different beyond this sh
 SINGLE_SECONDS = 0.05  # a pass of single calls takes about this long at most
 PASS_SECONDS = 0.005  # and any pass at least this long
 LEAST_SINGLES = 10
+LATENCY_SECONDS = 0.5
+LEAST_CALLS, MOST_CALLS = 100, 20_000  # that are timed one by one
 BUDGET_SECONDS = 2.0  # who has used this much leaves after the second turn
 
 
 @dataclass(frozen=True, slots=True)
+class Latency:
+    """Microseconds of single calls, each timed by itself on the wall clock."""
+
+    p50: float
+    p95: float
+    p99: float
+    longest: float
+    calls: int
+
+    @classmethod
+    def of(cls, seconds: NDArray[Any]) -> Latency:
+        """Nearest-rank percentiles."""
+        found = np.sort(np.asarray(seconds, dtype=np.float64)) * 1e6
+        p50, p95, p99 = (float(found[math.ceil(share * len(found)) - 1]) for share in (0.5, 0.95, 0.99))
+        return cls(p50, p95, p99, float(found[-1]), len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Our C from several threads at once: a batch that they share, and single calls of each."""
+
+    threads: int
+    us_batch: float
+    latency: Latency
+
+
+@dataclass(frozen=True, slots=True)
 class Contender:
-    """One line of the table. Ratios are to ours, called from the same language."""
+    """One line of the table. Ratios are to ours, called from the same language same kind of rows."""
 
     key: str
     name: str
@@ -34,6 +63,9 @@ class Contender:
     ratio_single: float
     ratio_batch: float
     labels_differing: int
+    agreement: float  # share of rows answered as the original answers them
+    bytes: int | None  # what has to be shipped of the model, where that is known
+    latency: Latency | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +78,21 @@ class Timed:
     via: Via
     times: Times
     labels_differing: int
+    rows: int = 1
+    bytes: int | None = None
+    latency: Latency | None = None
+    like: str = "ours"  # the line of ours that gets rows of the same kind
 
 
 def compare(timed: Sequence[Timed]) -> list[Contender]:
-    """Ratios to the line `ours` of the same language."""
-    base, found = {one.via: one.times for one in timed if one.key == "ours"}, []
+    """Ratios to the line of ours of the same language that gets rows of the same kind."""
+    base, found = {(one.via, one.key): one.times for one in timed if one.key.startswith("ours")}, []
     for one in timed:
-        ours, single, batch = base[one.via], one.times.single, one.times.batch
+        ours, single, batch = base[one.via, one.like], one.times.single, one.times.batch
         figures = single * 1e6, batch * 1e6, single / ours.single, batch / ours.batch
         who = one.key, one.name, one.version, one.via, one.key.startswith("ours")
-        found.append(Contender(*who, *figures, one.labels_differing))
+        same = 1 - one.labels_differing / one.rows
+        found.append(Contender(*who, *figures, one.labels_differing, same, one.bytes, one.latency))
     return found
 
 
@@ -83,6 +120,9 @@ class Runner(Protocol):
     def single(self, rows: int) -> float:
         """Time of one call for each of the first rows."""
 
+    def latencies(self, calls: int) -> NDArray[Any]:
+        """Seconds of so many single calls, each on the wall clock."""
+
     def batch(self) -> float:
         """Time of one call for a batch."""
 
@@ -102,7 +142,7 @@ class Times:
 
 
 class LocalRunner:
-    """A `predict` function in this process. `rows` may be an array or a CSR matrix."""
+    """A `predict` function in this process. `rows` may be an array, a CSR matrix or a frame."""
 
     def __init__(self, predict: Callable[[Any], Any], rows: Any, batch: int) -> None:
         self._predict = predict
@@ -119,6 +159,15 @@ class LocalRunner:
             predict(row)
         return time.process_time() - start
 
+    def latencies(self, calls: int) -> NDArray[Any]:
+        predict, found = self._predict, np.empty(calls)
+        for call in range(calls):
+            row = self._singles[call % self._count]
+            start = time.perf_counter()
+            predict(row)
+            found[call] = time.perf_counter() - start
+        return found
+
     def batch(self) -> float:
         start = time.process_time()
         self._predict(self._batch)
@@ -130,6 +179,12 @@ class LocalRunner:
 
     def single_answers(self, rows: int) -> NDArray[Any]:
         return np.concatenate([np.ravel(self._predict(row)) for row in self._singles[:rows]])
+
+
+def latency_of(runner: Runner, times: Times) -> Latency:
+    """Percentiles of single calls, as many as take half a second, some hundred at least."""
+    calls = int(np.clip(LATENCY_SECONDS / max(times.single, 1e-9), LEAST_CALLS, MOST_CALLS))
+    return Latency.of(np.asarray(runner.latencies(calls)))
 
 
 class _Turns:

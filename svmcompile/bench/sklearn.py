@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -10,9 +12,15 @@ from svmcompile.bench.result import LocalRunner
 
 
 def start(subject: Subject) -> PythonPeer:
-    """predict on float64 rows, which it does not have to convert."""
+    """predict on float64 rows, which it does not have to convert; on frames where it learnt names from one.
+
+    Rows without those names would make it warn at every call, within the clock.
+    """
     subject.machine()
-    return _peer("scikit-learn", subject, subject.rows)
+    frame = subject.frame()
+    if frame is None:
+        return _peer("scikit-learn", subject, subject.rows)
+    return replace(_peer("scikit-learn, frames", subject, frame), like="ours-frames")
 
 
 def start_csr(subject: Subject) -> PythonPeer:
@@ -26,4 +34,6 @@ def start_csr(subject: Subject) -> PythonPeer:
 
 def _peer(title: str, subject: Subject, rows: Any) -> PythonPeer:
     estimator: Any = subject.estimator
-    return PythonPeer(title, LocalRunner(estimator.predict, rows, subject.batch), version("scikit-learn"))
+    size = len(pickle.dumps(estimator))
+    runner = LocalRunner(estimator.predict, rows, subject.batch)
+    return PythonPeer(title, runner, version("scikit-learn"), size)

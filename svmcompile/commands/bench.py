@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from svmcompile import api, errors
 from svmcompile.bench.charts import bar_chart
+from svmcompile.bench.page import page
 from svmcompile.bench.peers import Subject, choose_peers
-from svmcompile.commands.options import BenchOptions
+from svmcompile.commands.options import BenchOptions, reading
 from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
+from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.evaluation import find_program, read_file
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
@@ -36,14 +38,18 @@ THREADS = ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM", "GOTO"
 def run(options: BenchOptions) -> dict[str, Any]:
     """The figures; `bench.json` and `bench.svg` as well, if there is an output folder."""
     choose_peers(options.peers)
-    for name in ("batch", "repeats", "rows"):
+    if options.output is not None:
+        check_output_folder(options.output)
+    for name in ("batch", "repeats", "rows", "threads"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise OptionError(f"--{name} must be at least 1, got {value}")
     result = _in_child(options)
     if options.output is not None:
         text = json.dumps(result, indent=2, sort_keys=True) + "\n"
-        api.write({"bench.json": text, "bench.svg": chart(result)}, options.output)
+        picture = chart(result)
+        files = {"bench.json": text, "bench.svg": picture, "bench.html": page(result, picture)}
+        api.write(files, options.output)
     return result
 
 
@@ -79,7 +85,9 @@ def measure(options: BenchOptions) -> dict[str, Any]:
     stem, program = find_program(options.folder, options.name)
     with tempfile.TemporaryDirectory(prefix="svmcompile-bench-") as work:
         subject, reference, answers = _subject(options, stem, program, Path(work))
-        contest = Race(options.folder, stem, subject, answers, options.repeats, options.as_json)
+        contest = Race(
+            options.folder, stem, subject, answers, options.repeats, options.as_json, _threads(options)
+        )
         result = contest.run(choose_peers(options.peers))
     return {"reference": reference, **result}
 
@@ -110,8 +118,7 @@ def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDAr
     """At least one batch of finite rows, rounded to the number type, and how many the data has."""
     if program.input.number:
         raise OptionError("rows of whole numbers are not timed; compile the model without --input")
-    names = program.input.feature_names
-    data = read_data(options.data, label=options.label, n_features=program.n_features, feature_names=names)
+    data = read_data(options.data, **reading(options, program))
     rows = data.X[np.isfinite(data.X).all(axis=1)][: options.rows or options.batch]
     if not len(rows):
         raise ReadError(f"{options.data}: has no row of finite numbers")
@@ -120,6 +127,10 @@ def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDAr
         rows = np.resize(rows, (options.batch, rows.shape[1]))
     rounded = rows if number == "f64" else rows.astype(np.float32)
     return np.ascontiguousarray(rounded, dtype=np.float64), given
+
+
+def _threads(options: BenchOptions) -> int:
+    return options.threads or os.cpu_count() or 1
 
 
 def chart(result: dict[str, Any]) -> str:

@@ -17,7 +17,16 @@ from svmcompile.bench.driver import Compiler, Entry, Outcome, race_in_c
 from svmcompile.bench.onnx import c_peer
 from svmcompile.bench.peers import Absent, CPeer, PythonPeer, Subject, first_line, start
 from svmcompile.bench.probe import Limits, Work, measure_limits
-from svmcompile.bench.result import LocalRunner, Timed, compare, differing, race
+from svmcompile.bench.result import (
+    MOST_CALLS,
+    LocalRunner,
+    Threads,
+    Timed,
+    compare,
+    differing,
+    latency_of,
+    race,
+)
 from svmcompile.errors import ToolchainError
 from svmcompile.flow.evaluation import read_c, read_file
 from svmcompile.flow.measured import driver_compiler
@@ -37,8 +46,10 @@ class Race:
     expected: NDArray[Any]  # answers
     repeats: int
     quiet: bool
+    threads: int = 1
     absent: list[Absent] = field(default_factory=list)
     compiler: Compiler = field(default_factory=driver_compiler)
+    several: tuple[Threads, ...] = ()
 
     def run(self, rivals: tuple[str, ...]) -> dict[str, Any]:
         peers = self._start(rivals)
@@ -56,6 +67,7 @@ class Race:
             "limits": limits.as_dict(),
             "work": asdict(work),
             "share": work.shares(in_c[0].times, limits),
+            "threads": [asdict(one) for one in self.several],
             "notes": self._notes({one.key for one in (*in_c, *timed)}),
         }
 
@@ -82,24 +94,48 @@ class Race:
     # Through Python.
 
     def _through_python(self, peers: dict[str, Any]) -> list[Timed]:
-        entries: dict[str, PythonPeer] = {"ours": self._ours()}
+        entries: dict[str, PythonPeer] = self._ours()
         entries |= {name: peer for name, peer in peers.items() if isinstance(peer, PythonPeer)}
         wrong = {name: self._check(name, entry) for name, entry in entries.items()}
         entries = {name: entry for name, entry in entries.items() if wrong[name] is not None}
         self._say(f"timing {len(entries)} through Python")
         runners = [entry.runner for entry in entries.values()]
         times = race(runners, len(self.subject.rows), self.subject.batch, self.repeats)
+        self._say("timing single calls")
+        late = [latency_of(runner, time) for runner, time in zip(runners, times, strict=True)]
         for runner in runners:
             getattr(runner, "close", lambda: None)()
         return [
-            Timed(name, entry.title, entry.version, "Python", time, wrong[name] or 0)
-            for (name, entry), time in zip(entries.items(), times, strict=True)
+            Timed(
+                name,
+                entry.title,
+                entry.version,
+                "Python",
+                time,
+                wrong[name] or 0,
+                len(self.expected),
+                entry.bytes,
+                latency,
+                entry.like,
+            )
+            for (name, entry), time, latency in zip(entries.items(), times, late, strict=True)
         ]
 
-    def _ours(self) -> PythonPeer:
-        model = api.load(self.folder, self.name, "c")
+    def _ours(self) -> dict[str, PythonPeer]:
+        """Our C on an array, and on a frame where the original gets one."""
+        model, batch = api.load(self.folder, self.name, "c"), self.subject.batch
         rows = self.subject.rows.astype(np.float64 if self.subject.number == "f64" else np.float32)
-        return PythonPeer("svmcompile C", LocalRunner(model.predict, rows, self.subject.batch), __version__)
+        size = self._library().stat().st_size
+        plain = PythonPeer("svmcompile C", LocalRunner(model.predict, rows, batch), __version__, size)
+        frame = self.subject.frame()
+        if frame is None:
+            return {"ours": plain}
+        runner = LocalRunner(model.predict, frame, batch)
+        framed = PythonPeer("svmcompile C, frames", runner, __version__, size, "ours-frames")
+        return {"ours": plain, "ours-frames": framed}
+
+    def _library(self) -> Path:
+        return build_library(self.name, *read_c(self.folder, self.name))
 
     def _our_graph(self) -> dict[str, CPeer | PythonPeer]:
         """Our ONNX graph, from the folder or made now; none where there is no ONNX Runtime."""
@@ -123,7 +159,8 @@ class Race:
         program = self.subject.program
         model = load_onnx(made, program.labels, program.n_features)
         rows = self.subject.rows.astype(model.number)
-        return PythonPeer(OUR_GRAPH, LocalRunner(model.predict, rows, self.subject.batch), version)
+        runner = LocalRunner(model.predict, rows, self.subject.batch)
+        return PythonPeer(OUR_GRAPH, runner, version, len(made))
 
     def _check(self, name: str, entry: PythonPeer) -> int | None:
         """How many answers differ; None (and a note) if a rival gives none."""
@@ -139,8 +176,7 @@ class Race:
     # In C.
 
     def _in_c(self, peers: dict[str, Any]) -> list[Timed]:
-        library = build_library(self.name, *read_c(self.folder, self.name))
-        entries = {"ours": Entry("ours", library, self.name)}
+        entries = {"ours": Entry("ours", self._library(), self.name)}
         called = {name: peer for name, peer in peers.items() if isinstance(peer, CPeer)}
         for name, peer in called.items():
             self._say(f"building {name}")
@@ -148,10 +184,27 @@ class Race:
         self._say(f"timing {len(entries)} in C")
         us = CPeer("svmcompile C", "ours", self.name, __version__)
         found = [(name, called.get(name, us), one) for name, one in self._outcomes(entries).items()]
+        self.several = found[0][2].threads
         return [
-            Timed(name, peer.title, peer.version, "C", one.times, self._differing(peer, one))
+            Timed(
+                name,
+                peer.title,
+                peer.version,
+                "C",
+                one.times,
+                self._differing(peer, one),
+                len(self.expected),
+                self._bytes(peer, entries[name]),
+                one.latency,
+            )
             for name, peer, one in found
         ]
+
+    def _bytes(self, peer: CPeer, entry: Entry) -> int:
+        """The library that is the model, or the file that a library reads."""
+        if peer.library is None:
+            return entry.library.stat().st_size
+        return (self.subject.work / peer.argument.rpartition(":")[2]).stat().st_size
 
     def _entry(self, name: str, peer: CPeer) -> dict[str, Entry]:
         try:
@@ -164,7 +217,10 @@ class Race:
     def _outcomes(self, entries: dict[str, Entry]) -> dict[str, Outcome]:
         """By name. A rival that breaks the driver must not take our figures along."""
         try:
-            found = race_in_c(list(entries.values()), self.subject, self.compiler, self.repeats)
+            found = race_in_c(
+                list(entries.values()), self.subject, self.compiler, self.repeats, calls=MOST_CALLS,
+                threads=self.threads,
+            )  # fmt: skip
         except ToolchainError as error:
             if len(entries) == 1:
                 raise
@@ -208,8 +264,14 @@ class Race:
         subject = self.subject
         found = [
             f"least of {self.repeats} turns, taken in rotation, processor time, one thread; "
-            "each gets rows in its own number type"
+            "each gets rows in its own number type",
+            "p50, p95, p99 and max: single calls on the wall clock, each timed by itself; size: what must "
+            "be shipped of it (library, file or pickle)",
         ]
+        if "ours-frames" in present:
+            found.append(
+                "the model learnt names from a frame: scikit-learn gets frames, one line of ours too"
+            )
         if "libsvm" in present:
             found.append("LIBSVM gets dense rows: making its nodes, zeros dropped, is part of its time")
         if present & {"onnxruntime", "ours-onnx"}:

@@ -117,6 +117,8 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     _stages(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     _agreement(table, report)
+    if fixed := report["details"].get("fixed"):
+        table.add_row("stated error", f"{fixed['error']:.3g} at worst, of decision values")
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
@@ -279,27 +281,58 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
     if options.certificate:
         _certificates(report)
         return
-    right = ("differ", "near ties", "error", "of bound", "accuracy")
+    approximate = report["claim"] == "APPROXIMATE"
+    key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
+    promised = any(one["max_error_over_bound"] is not None for one in report["comparisons"])
+    right = (f"{first}, 95 %", "differ", "near\nties", "error", *(["of\nbound"] if promised else []))
     title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
-    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, "claim", right=right)
-    probabilities = []
+    last = "is the\nprogram" if approximate else "claim"
+    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right)
+    table.padding, table.pad_edge = (0, 1, 0, 0), False  # to fit into 80 columns
+    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": []}
     for one in report["comparisons"]:
         form = f"{one['backend']} {one['precision']}"
-        counts = (str(one[key]) for key in ("labels_differing", "rows_within_rounding"))
-        errors = (_figure(one[key]) for key in ("max_decision_error", "max_error_over_bound"))
-        accuracy = "" if one["accuracy"] is None else f"{one['accuracy']:.4f}"
-        table.add_row(form, *counts, *errors, accuracy, "; ".join(one["broken"]) or "holds")
+        counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
+        errors = [_figure(one["max_decision_error"])]
+        errors += [_figure(one["max_error_over_bound"])] if promised else []
+        fine = "yes" if approximate else "holds"
+        table.add_row(form, _share(one, key), *counts, *errors, "; ".join(one["broken"]) or fine)
+        if one["accuracy"] is not None and options.model is not None:
+            lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
-            probabilities.append(f"{form} {_figure(one['max_probability_error'])}")
+            lines["worst error of probabilities"].append(f"{form} {_figure(one['max_probability_error'])}")
     console.print(table)
-    if probabilities:
-        console.print(f"worst error of probabilities: {', '.join(probabilities)}")
-    if report["accuracy_of_reference"] is not None:
-        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.4f}")
+    for what, figures in lines.items():
+        if figures:
+            console.print(f"{what}: {', '.join(figures)}")
+    _remarks(report)
+
+
+def _share(one: Report, key: str) -> str:
+    """A share of rows in per cent, and the interval that holds that of rows to come."""
+    if one[f"{key}_interval"] is None:
+        return ""
+    low, high = (f"{100 * end:.4g}" for end in one[f"{key}_interval"])
+    return f"{one[key]:.2%} ({low}-{high})"
+
+
+def _remarks(report: Report) -> None:
+    """What stands below the table of `verify`."""
+    if report["stated_error"] is not None:
+        console.print(
+            f"stated error: {report['stated_error']:.3g} at worst; near ties by the error measured here"
+        )
+    if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
+        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
     if report["rows_not_finite"]:
         console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
     for form in report["left_out"]:
         console.print(f"left out: {escape(form)}")
+    _print_notes(report)
+    if "min_agreement" in report:
+        below = ", ".join(report["below"])
+        said = f"not kept by {below}" if below else "kept"
+        console.print(f"at least {report['min_agreement']:.2%} of the labels asked for: {said}")
 
 
 def _certificates(report: Report) -> None:
@@ -385,29 +418,55 @@ def demo(result: Report, options: given.DemoOptions) -> None:
 
 
 def bench(result: Report, options: given.BenchOptions) -> None:
-    """Times and ratios; ratios are to ours, called from the same language."""
-    right = ("single", "batch", "x single", "x batch", "differ")
+    """Times and ratios; ratios are to ours, called from the same language with rows of the same kind."""
+    right = ("single", "batch", "x\nsingle", "x\nbatch", "same", "size")
     title = (
         f"{result['name']}: {result['n_support_vectors']:,} support vectors, "
         f"{result['n_features']:,} features, {result['precision']} {result['profile']}\n"
         f"us per row, one row per call and in batches of {result['batch']:,}; "
-        "times as long as ours; labels that differ"
+        "times as long as ours; same answers as the original"
     )
     table = _table(escape(title), "contender", "from", *right, right=right)
     for one in result["contenders"]:
         times = (f"{one[key]:.4g}" for key in ("us_single", "us_batch"))
         ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
-        figures = (*times, *ratios, str(one["labels_differing"]))
+        figures = (
+            *times,
+            *ratios,
+            f"{one['agreement']:.2%}",
+            "" if one["bytes"] is None else size(one["bytes"]),
+        )
         table.add_row(escape(one["name"]), one["via"], *figures, style="bold" * (one["key"] == "ours"))
     console.print(table)
+    _latencies(result)
     for line in _limits(result):
         console.print(line)
     for one in result["left_out"]:
         console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
     _print_notes(result)
     if options.output is not None:
-        paths = (escape(str(options.output / name)) for name in ("bench.json", "bench.svg"))
-        console.print(f"files: {', '.join(paths)}")
+        names = ("bench.json", "bench.svg", "bench.html")
+        console.print(f"files: {', '.join(escape(str(options.output / name)) for name in names)}")
+
+
+def _latencies(result: Report) -> None:
+    """Single calls one by one, and ours from several threads."""
+    right = ("p50", "p95", "p99", "max")
+    table = _table("us of single calls, wall clock", "contender", "from", *right, right=right)
+    for one in result["contenders"]:
+        if one["latency"]:
+            table.add_row(escape(one["name"]), one["via"], *_percentiles(one["latency"]))
+    console.print(table)
+    if len(result["threads"]) > 1:
+        columns = ("threads", "us a row in batches", *right)
+        table = _table("our C from several threads at once, wall clock", *columns, right=columns)
+        for one in result["threads"]:
+            table.add_row(str(one["threads"]), f"{one['us_batch']:.4g}", *_percentiles(one["latency"]))
+        console.print(table)
+
+
+def _percentiles(latency: Report) -> tuple[str, ...]:
+    return tuple(f"{latency[key]:.4g}" for key in ("p50", "p95", "p99", "longest"))
 
 
 def _limits(result: dict[str, Any]) -> list[str]:

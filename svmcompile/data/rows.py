@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import MissingValueError, OptionError
 
+FEW = 4096
 SHOWN = 10  # names listed in a message
 
 
@@ -36,7 +37,8 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
 def gaps(rows: NDArray[Any], may_miss: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
     """Where rows hold NaN or an infinity, None if nowhere; NaN is fine in features that `may_miss`."""
     flat = rows.ravel(order="K")
-    if math.isfinite(flat.dot(flat)):  # the quickest test there is; overflow is a false alarm
+    # The quickest tests there are; overflow is a false alarm. Of many numbers BLAS would use threads.
+    if math.isfinite(flat.dot(flat) if flat.size < FEW else flat.sum()):
         return None
     found = np.asarray(~np.isfinite(rows))
     if may_miss is not None:

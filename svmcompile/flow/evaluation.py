@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.extras import install
 from svmcompile.flow.form import form_in
-from svmcompile.flow.program import Opened
+from svmcompile.flow.program import Opened, labels_for
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
@@ -20,6 +23,8 @@ from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
 TARGETS = ("c", "onnx", "wasm")
+LABELS = "the labels of the data"
+TRAINED = ("DTSVM", "labelled rows")  # sources of programs that have no original
 
 
 def evaluate(
@@ -27,7 +32,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """Agreement, accuracy and worst error of a machine program on data, as the report shows them."""
     backend = Backend("interpreter", number, meaning)
-    report = compare("", program, model.reference(), [backend], *_labelled(program, model, X, y))
+    report = compare("", program, model.reference(), [backend], *_labelled(program, X, y))
     one = report.comparisons[0]
     figures: dict[str, Any] = {
         "rows": report.rows,
@@ -44,8 +49,10 @@ def evaluate(
     return figures
 
 
-def compare_forms(folder: Path, stem: str, program: Program, model: Opened, X: Any, y: Any) -> Report:
-    """Interpreter and every emitted form of a folder beside the original."""
+def compare_forms(
+    folder: Path, stem: str, program: Program, model: Opened | None, X: Any, y: Any
+) -> Report:
+    """Interpreter and every emitted form of a folder beside the original; by labels where there is none."""
     backends = [Backend("interpreter", program.number or "f64", program)]
     left_out = []
     for target in targets_in(folder, stem):
@@ -54,21 +61,36 @@ def compare_forms(folder: Path, stem: str, program: Program, model: Opened, X: A
             continue
         runner = load_target(folder, stem, program, target)
         backends.append(Backend(target, program.number or runner.precision, runner))
-    report = compare(stem, program, model.reference(), backends, *_labelled(program, model, X, y))
+    reference = (LABELS, program) if model is None else model.reference()
+    report = compare(stem, program, reference, backends, *_labelled(program, X, y))
     return replace(report, left_out=tuple(left_out))
 
 
-def _labelled(program: Program, model: Opened, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def needs_original(program: Program, stem: str) -> str:
+    """What is lacking to verify a program without a model."""
+    if program.origin.source in TRAINED:
+        return f"{stem}: was trained on labels and is verified by labels; give data that has some (--label)"
+    return f"{stem}: was compiled from a model; give it with --model"
+
+
+def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Rows, and labels (which files hold as numbers or text) in the type of the model's own."""
-    data = model.data(X, y)
-    assert data
-    kind = None if program.labels is None else program.labels.array().dtype
-    if data.y is None or kind is None or kind.kind == data.y.dtype.kind:
-        return data.X, data.y
-    try:
-        return data.X, data.y.astype(kind)
-    except (TypeError, ValueError):
-        return data.X, data.y
+    rows = as_rows(X, program.n_features, program.feature_names)
+    if y is None or program.labels is None:
+        return rows, None
+    labels, classes = labels_for(rows, y), program.labels.array()
+    if classes.dtype.kind != labels.dtype.kind and not (
+        labels.dtype.kind == "U" and classes.dtype.kind == "b"
+    ):
+        with suppress(TypeError, ValueError):  # else they stay as they are, and are told below
+            labels = labels.astype(classes.dtype)
+    if len(labels) and not np.isin(labels, classes).any():
+        given, known = (", ".join(map(repr, np.unique(some)[:3].tolist())) for some in (labels, classes))
+        raise OptionError(
+            f"no label of the data ({given}, ...) is a class of the model ({known}, ...); "
+            "give labels as the model was trained with, or none"
+        )
+    return rows, labels
 
 
 def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:

@@ -78,10 +78,13 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
-def fixed_bounds(program: Program, rows: NDArray[Any]) -> Bounds:
-    """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test."""
-    stated = program.origin.details["fixed"]
-    error, outside = stated["error"], ~within_range(program, rows) | near_tests(program, rows)
+def fixed_bounds(program: Program, rows: NDArray[Any], error: float | None = None) -> Bounds:
+    """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test.
+
+    Sums are off by what the program states, unless another `error` is given.
+    """
+    outside = ~within_range(program, rows) | near_tests(program, rows)
+    error = program.origin.details["fixed"]["error"] if error is None else error
     value = program.output("scores") or program.output("value")
     found = np.full((len(rows), infer_types(program)[value].width if value else 0), np.inf)
     node = maker(program, value)

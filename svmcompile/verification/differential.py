@@ -7,17 +7,20 @@ program: what the interpreter says, up to rounding.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
-from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
-from svmcompile.ir.interpret import interpret
+from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact, within_range
+from svmcompile.ir.graph import maker
+from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
+from svmcompile.progress import Advance, steps
+from svmcompile.statistics import interval
 
 # Figures of a comparison that are None where there is nothing to compare.
 ERRORS = (
@@ -26,6 +29,7 @@ ERRORS = (
 )  # fmt: skip
 # The original rounds as well: its sums carry an error like that of our own float64.
 ORIGINAL_SHARE = 8
+CHUNK_FLOPS = 200_000_000  # of the model as trained, per chunk of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +52,18 @@ class Comparison:
     precision: Number
     rows: int
     agreement: float  # share of rows with the original's label; 1.0 for a regressor
+    agreement_interval: tuple[float, float] | None  # of rows to come, at 95 %; None for a regressor
     labels_differing: int
-    rows_within_rounding: int  # rows whose label rounding alone may change
+    rows_within_rounding: int  # rows whose label rounding (in whole numbers: the error here) may change
     labels_differing_beyond_rounding: int
     max_decision_error: float | None
-    max_error_over_bound: float | None
+    max_error_over_bound: float | None  # None where the claim says nothing of decision values
     max_probability_error: float | None  # among rows whose number of coupling steps rounding cannot change
     max_probability_error_over_bound: float | None
     labels_off_program: int  # that differ from the interpreter's beyond rounding
     error_over_bound_off_program: float | None
     accuracy: float | None  # against given labels; R^2 is not computed for regressors
+    accuracy_interval: tuple[float, float] | None
     broken: tuple[str, ...]
 
 
@@ -70,6 +76,7 @@ class Report:
     claim: str
     rows: int
     rows_not_finite: int
+    stated_error: float | None  # of decision values in whole numbers, at worst
     accuracy_of_reference: float | None
     comparisons: tuple[Comparison, ...]
     left_out: tuple[str, ...] = ()  # forms that could not be run here, and why
@@ -90,30 +97,41 @@ def compare(
     rows: NDArray[Any],
     labels: NDArray[Any] | None = None,
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it."""
+    """Run everything on the same rows, rounded to float32 if any backend computes in it.
+
+    The original may be slow, so rows go through in chunks, and a bar can show how far they are.
+    """
+    if any(backend.precision in ("f32", *FIXED) for backend in backends):
+        with np.errstate(over="ignore"):
+            rows = rows.astype(np.float32)
     finite = usable_rows(program, rows)
-    kept = rows[finite]
+    kept = rows[finite].astype(np.float64)
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
         raise VerifyError("no rows to compare; the data has no row of finite numbers")
-    if any(backend.precision in ("f32", *FIXED) for backend in backends):
-        kept = kept.astype(np.float32)
-    expected = _Expected.of(program, reference[1], kept.astype(np.float64))
-    meant = _Expected.of(program, program, expected.rows)
-    exact = _summed_by_original(program, reference[1])
     numbers = {backend.precision for backend in backends}
-    bounds = {number: _bounds(program, expected.rows, number, exact) for number in numbers}
-    comparisons = []
-    for backend in backends:
-        own = _own(bounds[backend.precision], program)
-        one = _compare_one(backend, expected, meant, bounds[backend.precision], own, program, truth)
-        comparisons.append(one)
+    passes = (2 + len(backends)) * (1 + len(program.outputs)) + len(numbers)
+    with steps("verifying", passes * len(kept)) as advance:
+        expected = _Expected.of(program, _Chunked(reference[1], program, advance), kept)
+        meant = _Expected.of(program, _Chunked(program, program, advance), kept)
+        exact, bounds = _summed_by_original(program, reference[1]), {}
+        for number in numbers:
+            bounds[number] = _bounds(program, kept, number, exact)
+            advance(len(kept))
+        measured = _measure(program, kept, reference[1])
+        comparisons = []
+        for backend in backends:
+            known = bounds[backend.precision]
+            ready = replace(backend, runner=_Chunked(backend.runner, program, advance))
+            told = (known, _own(known, program), program, truth, measured)
+            comparisons.append(_compare_one(ready, expected, meant, *told))
     return Report(
         name=name,
         reference=reference[0],
         claim=program.claim.value,
         rows=len(kept),
         rows_not_finite=int((~finite).sum()),
+        stated_error=program.origin.details.get("fixed", {}).get("error"),
         accuracy_of_reference=_accuracy(expected.labels, truth, program),
         comparisons=tuple(comparisons),
     )
@@ -128,6 +146,25 @@ def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(finite)
     known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
     return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
+
+
+class _Chunked:
+    """A runner whose functions get rows in chunks, and tell how far they are."""
+
+    def __init__(self, runner: Any, program: Program, advance: Advance) -> None:
+        self._runner, self._advance = runner, advance
+        self._step = max(1, CHUNK_FLOPS // max(1, program.origin.exact_flops))
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._runner, name)
+        return None if function is None else lambda rows: self._run(function, rows)
+
+    def _run(self, function: Any, rows: NDArray[Any]) -> NDArray[Any]:
+        parts = []
+        for at in range(0, len(rows), self._step):
+            parts.append(np.asarray(function(rows[at : at + self._step])))
+            self._advance(len(parts[-1]))
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +216,36 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
     )
 
 
+class _Measured(NamedTuple):
+    """In whole numbers: the error of sums on these rows, and the rows whose label that may change.
+
+    The stated error is a worst case, next to which most rows may be near a tie.
+    """
+
+    error: float
+    near: NDArray[np.bool_]
+
+
+def _measure(program: Program, rows: NDArray[Any], original: Any) -> _Measured | None:
+    """None for programs of real numbers, and where sums cannot be told apart."""
+    exact = original if isinstance(original, Program) else getattr(original, "exact", None)
+    if program.number not in FIXED or exact is None:
+        return None
+    found, meant = (_sums(one, rows) for one in (program, exact))
+    inside = within_range(program, rows)
+    if found is None or meant is None or found.shape != meant.shape or not inside.any():
+        return None
+    error = float(np.abs(found - meant)[inside].max(initial=0.0))
+    return _Measured(error, fixed_bounds(program, rows, error).unstable)
+
+
+def _sums(program: Program, rows: NDArray[Any]) -> NDArray[Any] | None:
+    """What the label is decided by: the sums of pairs where scores are made of such, else the scores."""
+    value = program.output("scores")
+    name = getattr(maker(program, value), "pairs", value) if value else None
+    return interpret_values(program, rows, {name})[name].astype(np.float64) if name else None
+
+
 def _own(bounds: Bounds, program: Program) -> Bounds:
     """How far a backend may be from the interpreter: in whole numbers nothing is rounded twice."""
     if program.number not in FIXED or not is_exact(program):
@@ -193,7 +260,7 @@ def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None
 
 def _compare_one(
     backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, own: Bounds, program: Program,
-    truth: NDArray[Any] | None,
+    truth: NDArray[Any] | None, measured: _Measured | None,
 ) -> Comparison:  # fmt: skip
     labels = np.asarray(backend.runner.predict(expected.rows))
     figures: dict[str, Any] = dict.fromkeys(ERRORS)
@@ -211,7 +278,7 @@ def _compare_one(
         # those without any bound.
         steady = np.isfinite(bounds.scores).all(axis=1) if program.number in FIXED else ~bounds.unstable
         worst = _worst(scores, expected.scores, bounds.scores, steady)
-        figures |= dict(zip(ERRORS, worst, strict=False))
+        figures |= dict(zip(ERRORS, worst if _promises_values(program) else worst[:1], strict=False))
         figures["error_over_bound_off_program"] = _worst(scores, meant.scores, own.scores, ~own.unstable)[1]
     if expected.probabilities is not None:
         found = _values(backend.runner, "predict_proba", expected.rows)
@@ -219,18 +286,24 @@ def _compare_one(
             raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
         known = np.isfinite(bounds.probabilities).all(axis=1)
         worst = _worst(found, expected.probabilities, bounds.probabilities, known)
-        figures |= dict(zip(ERRORS[2:], worst, strict=False))
+        figures |= dict(zip(ERRORS[2:], worst if program.claim is Claim.EXACT else worst[:1], strict=False))
+    if measured:
+        figures["max_decision_error"] = measured.error
     beyond = int((differing & ~bounds.unstable).sum())
     figures["labels_off_program"] = int((off & ~own.unstable).sum())
+    accuracy, same = _accuracy(labels, truth, program), int((~differing).sum())
+    right = None if accuracy is None else round(accuracy * len(labels))
     return Comparison(
         backend=backend.name,
         precision=backend.precision,
         rows=len(labels),
         agreement=float(1 - differing.mean()),
+        agreement_interval=None if program.labels is None else interval(same, len(labels)),
         labels_differing=int(differing.sum()),
-        rows_within_rounding=int(bounds.unstable.sum()),
+        rows_within_rounding=int((measured.near if measured else bounds.unstable).sum()),
         labels_differing_beyond_rounding=beyond,
-        accuracy=_accuracy(labels, truth, program),
+        accuracy=accuracy,
+        accuracy_interval=None if right is None else interval(right, len(labels)),
         broken=_broken(program, int(differing.sum()), beyond, figures),
         **figures,
     )
@@ -244,6 +317,12 @@ def _worst(
     error = np.where(np.isnan(error), np.inf, error)
     over = error / np.maximum(bounds[rows], np.finfo(np.float64).tiny)
     return float(error.max(initial=0.0)), float(over.max(initial=0.0))
+
+
+def _promises_values(program: Program) -> bool:
+    """Whether the claim is about decision values too, so that their error has a bound to keep."""
+    stated = program.origin.details.get("fixed", {}).get("claim")
+    return program.claim is Claim.EXACT or stated == Claim.EXACT.value
 
 
 def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 /* driver.c - times compiled SVMs, one row per call and in batches, on the processor's clock.
  *
- *   driver ROWS PREPARED N D BATCH REPEATS BUDGET RESULTS (KIND LIBRARY ARGUMENT)...
+ *   driver ROWS PREPARED N D BATCH REPEATS BUDGET CALLS THREADS RESULTS (KIND LIBRARY ARGUMENT)...
  *
  * ROWS holds N rows of D doubles, PREPARED the same after the model's own
  * preprocessing, for those that know the kernel machine only (it may be the same
@@ -8,6 +8,10 @@
  * has used BUDGET seconds leaves after its second turn. For each the program
  * prints the least seconds per row, one row per call and in batches, and appends
  * to RESULTS what it answered: N doubles from single calls, N from batches.
+ *
+ * With CALLS above 0 it then prints for each p50, p95, p99 and the longest of so many
+ * single calls at most, in seconds on the wall clock, and their number; and with THREADS
+ * above 0 the same for the first contender from 1, 2, 4, ... up to THREADS threads at once.
  *
  *   KIND ours    LIBRARY: a model built by svmcompile     ARGUMENT: its name
  *   KIND libsvm  LIBRARY: LIBSVM                          ARGUMENT: a model file
@@ -25,6 +29,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +38,8 @@
 
 #define SINGLE_SECONDS 0.05 /* a pass of single calls takes about this long at most */
 #define PASS_SECONDS 0.005  /* and any pass at least this long */
+#define LATENCY_SECONDS 0.5 /* single calls that are timed one by one take about this long at most */
+#define MOST_THREADS 256
 
 #if REGRESSOR
 typedef REAL answer_one;
@@ -190,6 +197,8 @@ static void open_m2cgen(contender *self, void *library, const char *classes)
 
 #include "onnx.h"
 
+#include "latency.h"
+
 /* The race. */
 
 static double pass_single(const contender *self)
@@ -291,7 +300,7 @@ static void open_all(contender *all, int n, char **words, const char *results)
 
 int main(int count, char **words)
 {
-    const int fixed = 9;
+    const int fixed = 11;
     if (count <= fixed || (count - fixed) % 3) fail("driver", "wrong number of words; see the top of driver.c");
     n_rows = (size_t)atol(words[3]);
     n_features = (size_t)atol(words[4]);
@@ -300,10 +309,15 @@ int main(int count, char **words)
     double budget = atof(words[7]);
     contender *all = allocate((size_t)n, sizeof *all);
     make_buffers(words[1], words[2]);
-    open_all(all, n, words + fixed, words[8]);
+    size_t calls = (size_t)atol(words[8]), threads = (size_t)atol(words[9]);
+    if (threads > MOST_THREADS || threads > n_rows) fail("driver", "too many threads");
+    open_all(all, n, words + fixed, words[10]);
     for (int turn = 0; turn < repeats; turn++)
         for (int i = 0; i < n; i++)
             if (turn < 2 || all[i].spent < budget) take_turn(&all[i], turn == 0);
     for (int i = 0; i < n; i++) printf("%.9e %.9e\n", all[i].best_single, all[i].best_batch);
+    for (int i = 0; calls && i < n; i++) time_calls(&all[i], calls);
+    for (size_t t = 1; calls && t <= threads; t = t < threads && 2 * t > threads ? threads : 2 * t)
+        time_threads(&all[0], t, calls);
     return 0;
 }

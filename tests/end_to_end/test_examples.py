@@ -20,7 +20,6 @@ ARGUMENTS = {
 }
 PRINTED = {
     "auto.py": "promise kept in",
-    "anytime_trace.py": "certain after",
     "devices.py": "| 143 of 143 |",
     "preprocessing.py": "broken claims: 0",
     "static_checks.py": "Frama-C Eva:",

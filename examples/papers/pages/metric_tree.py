@@ -113,8 +113,8 @@ PAPER = Paper(
             "Table 2: sharper parameters, beside reduced sets of the paper's size",
             tuple(one for row in TABLE2 for one in _sharper(row)),
             "The paper names no parameters; ours give its number of support vectors. M1 to M4 are four "
-            "ways to train on kernel columns of rows drawn at random (Lin and Lin, 2003; the paper does not "
-            "say which is which). As published: such columns with a squared hinge loss, and by least squares. "
+            "ways to train on kernel columns of random rows (Lin and Lin, 2003; the paper does not say "
+            "which is which). As published: such columns with a squared hinge loss, and by least squares. "
             "By default: `reduced-set` with as many vectors, which it chooses and moves.",
         ),
         Grid(

@@ -24,7 +24,7 @@ REASONS = {
     "svm": TUNED,
     "vectors": TUNED,
     "tree": "the SVM behind it is another one",
-    "evaluations": "the SVM behind it is another one",
+    "evaluations": "another SVM behind it; and no split may leave one side empty here",
     "linear": TUNED,
     "dummy": "other splits",
     "cpsp": "cpsp learns labels, our reduced sets learn the SVM's values",

@@ -33,6 +33,7 @@ class AnytimeOptions:
     block: int = option(
         0, "Kernel values between two looks at the bound; 0 chooses by the cost of sample rows.", least=0
     )
+    free: int = option(0, "How many points of the basis come first and may lie anywhere in space.", least=0)
     k_max: int = option(0, "Kernel values after which the direct sum takes over; 0 chooses.", least=0)
     r_coords: str = option(
         "auto", "How many coordinates narrow the bound; auto chooses.", words="a number, all or auto"
@@ -101,6 +102,9 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
         raise OptionError(
             f"anytime: own and shift are for precomputed kernels; this one is {svm.kernel.kind}"
         )
+    if options.free and (svm.counts or svm.kernel.kind == "precomputed"):
+        what = "a precomputed kernel has no space" if not svm.counts else "pairs of classes share no basis"
+        raise OptionError(f"anytime: free is for models with one sum and vectors, and {what}; leave it out")
     refuse_comparisons(svm, "anytime")
     _refuse_tolerance(svm, options)
 

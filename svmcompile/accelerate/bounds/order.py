@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.accelerate.bounds.free import free_points
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.stages import Basis, embed
 from svmcompile.accelerate.bounds.sums import Sum
@@ -39,6 +40,7 @@ MOST_POINTS = 1024  # of a basis: coordinates cost the square of it
 MOST_SQUARE = 6000  # candidates of sgma, which needs all their kernel values at once
 MOST_OTHERS = 2000  # data rows among the candidates
 QUERIES = 400  # of mean-lhn and hybrid
+STARTS = 300  # candidates that a free point may start from
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,11 +204,30 @@ class Ordered:
 def order_basis(own: Sum, rows: Array, options: AnytimeOptions) -> Ordered:
     """The basis of a sum; `rows` are data rows in the kernel's space."""
     points = np.concatenate([own.vectors, _others(own, rows, options)])
+    placed = _placed(own, points, rows, options)
+    points = np.concatenate([points, placed])
     limit = min(options.k_max or MOST_POINTS, MOST_POINTS, len(points))
-    factor = Factor(own, points, limit, options.pivot_tol)
-    order = np.array(order_candidates(factor, _ordering(own, points, rows, options)), dtype=np.int64)
+    factor, ordering = Factor(own, points, limit, options.pivot_tol), _ordering(own, points, rows, options)
+    for chosen in range(len(points) - len(placed), len(points)):
+        if factor.usable[chosen] and not factor.full:
+            ordering.taken(factor.take(chosen))
+    order = np.array(order_candidates(factor, ordering), dtype=np.int64)
     picks = np.where(order < len(own.vectors), order, -1)
     return Ordered(embed(own, points[order]), picks)
+
+
+def _placed(own: Sum, points: Array, rows: Array, options: AnytimeOptions) -> Array:
+    """Points anywhere in space, which come first: by queries or by W alone, as the ordering has it."""
+    if not options.free:
+        return points[:0]
+    queries = _queries(rows, options) if options.ordering in ("mean-lhn", "hybrid") else points[:0]
+    signs = np.sign(own.products(queries) + own.bias)
+    some = points[np.sort(np.random.default_rng(options.seed).permutation(len(points))[:STARTS])]
+    return free_points(own, some, queries, signs, options.free)
+
+
+def _queries(rows: Array, options: AnytimeOptions) -> Array:
+    return np.asarray(rows[np.sort(np.random.default_rng(options.seed).permutation(len(rows))[:QUERIES])])
 
 
 def _others(own: Sum, rows: Array, options: AnytimeOptions) -> Array:
@@ -232,7 +253,7 @@ def _ordering(own: Sum, points: Array, rows: Array, options: AnytimeOptions) -> 
                 "use min-wz"
             )
         return Sgma(own.kernel.values(points, points))
-    queries = rows[np.sort(np.random.default_rng(options.seed).permutation(len(rows))[:QUERIES])]
+    queries = _queries(rows, options)
     sums, nearly = own.products(queries) + own.bias, NEARLY if options.ordering == "hybrid" else np.inf
     cross, diagonal = own.kernel.values(points, queries), self_kernel(own.kernel, queries)
     return MeanLhn(cross, diagonal, sums, own.bias, nearly)

@@ -28,7 +28,7 @@ from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Labels, Output, Program
 from svmcompile.model.svm import SVM, digest
 
-MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth the memory of its kernel matrix
+MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth its kernel values
 SOME_ROWS = 20_000  # tell how many vectors a row meets
 LABELS_ONLY = "votes within a leaf are no decision values: the program gives labels only"
 AROUND = (0.1, 1.0, 10.0)  # times the SVM's own C and gamma
@@ -133,7 +133,7 @@ def _figures(given: Given, cut: Cut, y: Indices) -> dict[str, Any]:
 
 
 def _risk_of_given(given: Given, y: Indices) -> float | None:
-    """S: the same sum for the one SVM over all rows; None where its kernel matrix would be too large."""
+    """S: the same sum for the one SVM over all rows; None where it has too many vectors."""
     svm = given.svm
     if not 0 < svm.n_vectors <= MOST_NORM_VECTORS or svm.n_sums == 2:
         return None

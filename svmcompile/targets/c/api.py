@@ -60,7 +60,7 @@ def public_functions(program: Program, types: Types, name: str) -> list[Function
             Function(result.comment, result.declaration(function, row_array(program))),
             Function("The same for many rows.", batch, each),
         ]
-    text = f"Runs stored rows, returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
+    text = f"Runs stored rows and returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
     return [*found, Function(text, f"int {name}_self_test(void)")]
 
 
@@ -105,7 +105,8 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
     assert main is not None
     if program.labels is None:
         return [Result(main, "predict", "values", 1, real, f"The value {row}.", alone=True)]
-    found = [Result(main, "predict", "indices", 1, "int", f"Index into {name}_labels {row}.", alone=True)]
+    comment = f"The index of the label in {name}_labels, {row}."
+    found = [Result(main, "predict", "indices", 1, "int", comment, alone=True)]
     if scores := program.output("scores"):
         width = types[scores].width
         comment = f"The {width} decision values of one row."

@@ -93,11 +93,11 @@ def sparse_functions(found: Tiled, name: str) -> list[Function]:
         target = f", {goal.target}" if goal.target else ""
         functions += [
             Function(
-                f"{name}_{goal.name} for a row given by n features that are not zero, each named once.",
+                f"{name}_{goal.name} for a row given by its n non-zero features, each listed once.",
                 f"{goal.single} {name}_{goal.name}_sparse({row}{target})",
             ),
             Function(
-                "The same for many rows: those of row i stand from starts[i] to starts[i + 1] - 1.",
+                "The same for many rows, as CSR: row i has entries starts[i] to starts[i + 1] - 1.",
                 f"void {name}_{goal.name}_sparse_batch({rows}, {goal.many})",
             ),
         ]
@@ -119,7 +119,7 @@ def asks_itself(program: Program) -> bool:
 
 def kernel_functions(program: Program, types: Types, name: str) -> list[Function]:
     """What the header declares for callers with a kernel of their own."""
-    query, found = "a query that only the caller's kernel knows", []
+    query, found = "a query that only your kernel function understands", []
     for result in api.results(program, types, name):
         function = f"{name}_{result.function}"
         declaration = result.declaration(f"{function}_with", api.row_parameters(program, name))
@@ -164,11 +164,11 @@ def quantised_functions(file: CFile) -> list[Both]:
         d, kind = types[node.out].width, api.c_real(types[node.out].whole or "i8")
         row, start = f"const {kind} x[{d}]", (node.out, "x")
         declaration = f"void {name}_quantise(const float x[{d}], {kind} q[{d}])"
-        quantise = Function("The row in whole numbers, as the next functions take it.", declaration)
+        quantise = Function("Quantises a row for the functions that end in _q.", declaration)
         found.append((quantise, Body(declaration, [f"{file.nodes[node.out].function}(x, q)"])))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
-            predict = Function(f"{name}_predict for such a row.", declaration)
+            predict = Function(f"Like {name}_predict, for a row from {name}_quantise.", declaration)
             found.append((predict, api.body(program, types, file.symbols, label, declaration, start=start)))
         if scores and node in api.needed(program, scores[0], set()):
             found.append(_scores_function(file, scores, row, start))
@@ -180,13 +180,14 @@ def _scores_function(
 ) -> Both:
     """The function that gives scores, or the value, in whole numbers; from one that is there already."""
     (value, unit), target = scores, "scores" if file.program.labels else ""
-    what = "The value for such a row" if start else "The value of one row"
+    row_text = f"a row from {file.name}_quantise" if start else "one row"
+    what = f"The value of {row_text}"
     declaration = f"int32_t {file.name}_predict_q({row})"
     if target:
         result = f"int32_t scores[{file.types[value].width}]"
-        what = f"The decision values of {'such a' if start else 'one'} row"
+        what = f"The decision values of {row_text}"
         declaration = f"void {file.name}_decision_function_q({row}, {result})"
-    text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; no float is touched'}."
+    text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; uses no float'}."
     calls = api.body(file.program, file.types, file.symbols, value, declaration, target, start)
     return Function(text, declaration), calls
 
@@ -199,7 +200,7 @@ def fixed_banner(program: Program) -> list[str]:
     lines = [f"Decision values are within {told['error']:.3g} of the original's, for rows within range."]
     if "disagreement" in told:
         share = f"{100 * told['disagreement']:.3g} %"
-        lines.append(f"{share} of {told['rows']} rows of data get another label.")
+        lines.append(f"{share} of {told['rows']} rows of the data get another label.")
     if "low" in told:
         lines += _ranges(told["low"], told["high"])
     return lines

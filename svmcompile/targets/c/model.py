@@ -191,7 +191,7 @@ def _banner(program: Program) -> list[str]:
     origin = program.origin
     options = "".join(f", {key}={value}" for key, value in origin.options)
     noise = origin.details.get("noise_scale")
-    told = f"Errors have Laplace's distribution of scale {noise!r}." if noise is not None else ""
+    told = f"Errors follow a Laplace distribution of scale {noise!r}." if noise is not None else ""
     return [
         f"Source: {comment(origin.source)}, sha256 {comment(origin.sha256)}.",
         f"Method: {comment(origin.method + options)}. Claim: {origin.claim.value}.",

@@ -3,10 +3,9 @@
  * Method: exact. Claim: EXACT.
  * 4 support vectors, 3 features, double arithmetic.
  *
- * A row with a NaN or an infinity has NaN scores; its label is what comparisons
- * with NaN, all false, give. Where numbers grow beyond double, scores are
- * infinite or NaN.
- * Re-entrant: no allocation, no input or output, no data that changes.
+ * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
+ * check rows first. Scores beyond the range of double are infinite or NaN.
+ * Re-entrant: no allocation, no I/O, no mutable data.
  *
  * This file belongs to whoever generated it and may be used without conditions.
  */
@@ -33,7 +32,7 @@ extern const int32_t coin_labels[2];
 /** The label at an index as text; "" for an index out of range. */
 const char *coin_label_name(int index);
 
-/** Index into coin_labels for one row of 3 features. */
+/** The index of the label in coin_labels, for one row of 3 features. */
 int coin_predict(const double x[3]);
 
 /** The same for many rows. */
@@ -45,7 +44,7 @@ void coin_decision_function(const double x[3], double scores[1]);
 /** The same for many rows. */
 void coin_decision_function_batch(const double *x, size_t rows, double *scores);
 
-/** Runs stored rows, returns how many fail; 0 if COIN_NO_SELF_TEST is defined. */
+/** Runs stored rows and returns how many fail; 0 if COIN_NO_SELF_TEST is defined. */
 int coin_self_test(void);
 
 /* svmcompile: declarations end */

@@ -3,10 +3,9 @@
  * Method: exact. Claim: EXACT.
  * 8 support vectors, 4 features, float arithmetic.
  *
- * A row with a NaN or an infinity has NaN scores; its label is what comparisons
- * with NaN, all false, give. Where numbers grow beyond float, scores are
- * infinite or NaN.
- * Re-entrant: no allocation, no input or output, no data that changes.
+ * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
+ * check rows first. Scores beyond the range of float are infinite or NaN.
+ * Re-entrant: no allocation, no I/O, no mutable data.
  *
  * Features, in order:
  *   0: sepal length (cm)
@@ -39,7 +38,7 @@ extern const char *const iris_labels[3];
 /** The label at an index as text; "" for an index out of range. */
 const char *iris_label_name(int index);
 
-/** Index into iris_labels for one row of 4 features. */
+/** The index of the label in iris_labels, for one row of 4 features. */
 int iris_predict(const float x[4]);
 
 /** The same for many rows. */
@@ -51,7 +50,7 @@ void iris_decision_function(const float x[4], float scores[3]);
 /** The same for many rows. */
 void iris_decision_function_batch(const float *x, size_t rows, float *scores);
 
-/** Runs stored rows, returns how many fail; 0 if IRIS_NO_SELF_TEST is defined. */
+/** Runs stored rows and returns how many fail; 0 if IRIS_NO_SELF_TEST is defined. */
 int iris_self_test(void);
 
 /* svmcompile: declarations end */

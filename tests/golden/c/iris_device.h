@@ -3,12 +3,11 @@
  * Method: exact. Claim: EXACT.
  * 8 support vectors, 4 features, float arithmetic.
  *
- * A row with a NaN or an infinity has NaN scores; its label is what comparisons
- * with NaN, all false, give. Where numbers grow beyond float, scores are
- * infinite or NaN.
- * Re-entrant: no allocation, no input or output, no data that changes.
- * Memory: none for good; at most 312 bytes of stack for a row (optimised code for Cortex-M,
- * RISC-V and AVR). Define IRIS_TABLE to place tables in a section of your own.
+ * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
+ * check rows first. Scores beyond the range of float are infinite or NaN.
+ * Re-entrant: no allocation, no I/O, no mutable data.
+ * No static RAM. Stack: at most 312 bytes per call (optimised code for Cortex-M, RISC-V
+ * and AVR). Define IRIS_TABLE to place tables in a section of your own.
  *
  * Features, in order:
  *   0: sepal length (cm)
@@ -41,7 +40,7 @@ extern const char *const iris_labels[3];
 /** The label at an index as text; "" for an index out of range. */
 const char *iris_label_name(int index);
 
-/** Index into iris_labels for one row of 4 features. */
+/** The index of the label in iris_labels, for one row of 4 features. */
 int iris_predict(const float x[4]);
 
 /** The same for many rows. */
