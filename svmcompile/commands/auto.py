@@ -13,6 +13,7 @@ from svmcompile.commands.options import WISHES, CompileOptions, WishOptions, rea
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
+from svmcompile.progress import say
 from svmcompile.targets.kits import default_profile
 
 
@@ -59,7 +60,9 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
     if options.replay or options.from_:
         return _recorded(options, model), {}
     assert options.data
-    choice = choose(model, read_rows(model, options.data, options.test, options), _wishes(options))
+    rows, wishes = read_rows(model, options.data, options.test, options), _wishes(options)
+    say(f"auto: searches for up to {wishes.budget_seconds:g} s (--budget)")
+    choice = choose(model, rows, wishes)
     if choice.decision.winner is None:
         raise OptionError(choice.record["sentence"])
     return _named(options, choice.record, choice.decision.winner), {"choice": choice.record}

@@ -212,7 +212,7 @@ class CompileOptions(WishOptions):
         str | None, Option(help="stop a method after this time, such as 40s or 2m, and write nothing")
     ] = None
     set_: Annotated[
-        list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="an option of the method (repeatable)")
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     target: Annotated[
@@ -309,9 +309,9 @@ class TrainOptions(DataOptions):
     data: DataFiles
     output: Annotated[Path, Option("-o", "--output", help=".svmc file")]
     method: Method = "dtsvm"
-    set_: Annotated[list[str] | None, Option("--set", help="a training option, KEY=VALUE (repeatable)")] = (
-        None
-    )
+    set_: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="a training option (repeatable)")
+    ] = None
     test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
     cluster: Cluster = None
     as_json: Json = False
