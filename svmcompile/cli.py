@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from svmcompile.commands import options
+from svmcompile.commands import helping, options
 from svmcompile.errors import SvmCompileError
 
 # A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
@@ -83,13 +83,13 @@ class Grouped(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         params = self.get_params(ctx)
-        if len(params) <= options.MANY:
+        if len(params) <= helping.MANY:
             super().format_options(ctx, formatter)
             return
         by_name = {one.name: one for one in params}
         arguments = [one.name for one in params if one.param_type_name == "argument"]
-        others = [name for name in by_name if name not in options.PANEL and name not in arguments]
-        for panel, names in {"Arguments": arguments, **options.PANELS, "Other": others}.items():
+        others = [name for name in by_name if name not in helping.PANEL and name not in arguments]
+        for panel, names in {"Arguments": arguments, **helping.PANELS, "Other": others}.items():
             found = [by_name[name].get_help_record(ctx) for name in names if name in by_name]
             with formatter.section(panel):
                 formatter.write_dl([record for record in found if record])

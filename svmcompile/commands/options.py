@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from typer import Argument, Option
 
-from svmcompile.errors import OptionError
+from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
 
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
-
-
-def complete(where: str, *more: str) -> Callable[[str], list[str]]:
-    """Names that a shell completes: those of a table, "module:name", which is loaded when asked for."""
-    module, name = where.split(":")
-
-    def names(incomplete: str) -> list[str]:
-        known = getattr(importlib.import_module(f"svmcompile.{module}"), name)
-        return [one for one in (*more, *known) if one.startswith(incomplete)]
-
-    return names
-
 
 Model = Annotated[
     Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
@@ -34,8 +20,6 @@ DataFile = Annotated[Path, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
 Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
 Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
-METHODS = complete("accelerate.registry:METHODS", "auto")
-TARGETS = complete("flow.evaluation:TARGETS")
 Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
 TrustPickle = Annotated[
     bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
@@ -47,28 +31,6 @@ Cluster = Annotated[
     str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
 ]
 Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
-
-
-# In which panel of its help an option of a command with many stands, and in which order.
-PANELS = {
-    "Method": ("method", "set_", "measure", "time_limit"),
-    "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
-    "Output": (
-        "output", "target", "targets", "kit", "name", "precision", "profile", "tables", "ranges", "given",
-        "soft_double", "dump_ir", "checkpoint",
-    ),
-    "Device": ("cpu", "flash", "ram", "clock", "energy"),
-    "Limits for --method auto and explore": (
-        "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes",
-    ),
-    "Search of --method auto and explore": (
-        "minimise", "methods", "budget", "confidence", "tolerance", "seed", "jobs", "cluster", "replay",
-        "from_", "pick",
-    ),
-    "Model": ("others", "features", "most_probable", "trust_pickle"),
-}  # fmt: skip
-PANEL = {name for names in PANELS.values() for name in names}
-MANY = 20  # options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,17 +84,6 @@ class Options(Protocol):
     def as_json(self) -> bool: ...
 
 
-def settings(pairs: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE, as --set takes them, as a table."""
-    found = {}
-    for pair in pairs or ():
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise OptionError(f"--set {pair!r} is not of the form KEY=VALUE")
-        found[key.replace("-", "_")] = value
-    return found
-
-
 WISHES = (
     "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
     "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
@@ -180,7 +131,7 @@ class WishOptions(DataOptions):
         str | None,
         Option(
             help="report the cost on this processor or board, such as cortex-m4f or uno; profile device",
-            autocompletion=complete("device.cost:CPUS"),
+            autocompletion=CPUS,
         ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
@@ -223,7 +174,7 @@ class CompileOptions(WishOptions):
         list[str] | None,
         Option(
             help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)",
-            autocompletion=complete("targets.kits:KITS"),
+            autocompletion=KITS,
         ),
     ] = None
     rows: Annotated[
@@ -241,7 +192,7 @@ class CompileOptions(WishOptions):
         str | None,
         Option(
             help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]",
-            autocompletion=complete("choose.wishes:NUMBERS"),
+            autocompletion=PRECISIONS,
         ),
     ] = None
     ranges: Annotated[
@@ -255,7 +206,7 @@ class CompileOptions(WishOptions):
         Option(
             help="host: vector instructions, for GCC and clang; portable: plain C99; device: for "
             "microcontrollers, see --cpu  [default: host; device with kits for devices]",
-            autocompletion=complete("flow.emission:PROFILES"),
+            autocompletion=PROFILES,
         ),
     ] = None
     tables: Annotated[

@@ -15,7 +15,7 @@ import typer
 from svmcompile import api
 from svmcompile.accelerate.registry import METHODS
 from svmcompile.cli import app
-from svmcompile.commands import options, show
+from svmcompile.commands import helping, show
 from svmcompile.commands.limit import limited
 from svmcompile.errors import OptionError
 from svmcompile.flow import estimate
@@ -46,7 +46,7 @@ def test_the_list_of_methods_cuts_nothing(run):
 
 def test_every_option_of_compile_is_in_a_panel(run):
     out = run("compile", "--help").out
-    for panel in options.PANELS:
+    for panel in helping.PANELS:
         assert f"\n{panel}:\n" in out
     other = out[out.index("\nOther:\n") :]
     assert "--json" in other and "--help" in other and other.count("\n  --") == 2
