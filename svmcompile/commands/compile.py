@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile import api
-from svmcompile.accelerate.registry import fits_rows, tuned
+from svmcompile.accelerate.registry import fits_rows, method, tuned
 from svmcompile.commands.device_fit import Asked, refuse
 from svmcompile.commands.options import WISHES, CompileOptions, reading, settings
 from svmcompile.data import Data, read_data
@@ -42,6 +42,8 @@ def run(options: CompileOptions) -> dict[str, Any]:
     chosen = settings(options.set_)
     if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
+    if options.number in FIXED and model.svm and method(options.method).bends_probabilities:
+        chosen = {"probabilities": "none", **chosen}  # whole numbers have none
     listings: dict[str, str] = {}
 
     def watch(step: str, program: Program) -> None:
@@ -52,7 +54,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
     watcher = watch if options.dump_ir else None
     begin = time.perf_counter()
     program = api.compile(
-        model, method=options.method, X=X, y=y, measure=options.measure, watch=watcher,
+        model, method=options.method, X=X, y=y, measure=options.measure, watch=watcher, held_out=held,
         **(tuned(options.method, chosen, profile) if model.svm else chosen),
     )  # fmt: skip
     seconds = time.perf_counter() - begin if model.svm else 0.0
@@ -61,7 +63,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
         watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
-        held_out=held,
+        held_out=held, platform=options.platform,
     )  # fmt: skip
     if device:
         cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)

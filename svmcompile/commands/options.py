@@ -43,7 +43,7 @@ class DataOptions:
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: the first index is 0, or 1  [default: decide, refuse in doubt]",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: decide, or refuse]",
             show_default=False,
         ),
     ] = None
@@ -169,10 +169,20 @@ class CompileOptions(WishOptions):
         list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
-    target: Annotated[list[str] | None, Option(help="c, onnx or wasm (repeatable)  [default: c]")] = None
+    target: Annotated[
+        list[str] | None, Option(help="c, shared, onnx or wasm (repeatable)  [default: c]")
+    ] = None
     kit: Annotated[
         list[str] | None,
-        Option(help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)"),
+        Option(
+            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)"
+        ),
+    ] = None
+    platform: Annotated[
+        str | None,
+        Option(
+            help="shared, wheel: linux-x86_64, macos-arm64, windows-x86_64, ...  [default: this machine]"
+        ),
     ] = None
     rows: Annotated[
         str | None,
@@ -319,7 +329,7 @@ class PredictOptions(DataOptions):
         Path, Option("-o", "--output", help=".csv, .csv.gz, .npy, .npz or .parquet; - prints CSV")
     ]
     name: Name = None
-    target: Annotated[str | None, Option(help="c, onnx or wasm  [default: what is there]")] = None
+    target: Annotated[str | None, Option(help="shared, c, onnx or wasm  [default: what is there]")] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")
     ] = False
