@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,17 +25,43 @@ from svmcompile.commands.tables import titled as _table
 from svmcompile.progress import Advance
 
 BAR = 12  # characters of a bar
+LINE_SECONDS = 10.0  # between two lines about long work, where no bar can be drawn
 
 
 @contextmanager
 def progress(title: str, total: int, quiet: bool) -> Iterator[Advance]:
-    """A bar on standard error; the function given moves it on."""
+    """A bar on standard error, or now and then a line where that is no terminal."""
+    errors = Console(stderr=True)
+    if quiet or not errors.is_terminal:
+        yield _lines(title, total, quiet)
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(escape(title), total=total or None)
         yield lambda done, now="": bar.update(task, advance=done, description=escape(now or title))
+
+
+def _lines(title: str, total: int, quiet: bool) -> Advance:
+    """Says how far long work is, every LINE_SECONDS; short work leaves no line."""
+    so_far, last = 0, time.monotonic()
+
+    def advance(done: int, now: str = "") -> None:
+        nonlocal so_far, last
+        so_far += done
+        if quiet or time.monotonic() - last < LINE_SECONDS:
+            return
+        last = time.monotonic()
+        print(f"{now or title}: {so_far:,}{f' of {total:,}' if total else ''}", file=sys.stderr, flush=True)
+
+    return advance
+
+
+def say(text: str, quiet: bool) -> None:
+    """A line on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _device(table: Table, cost: dict[str, Any]) -> None:
