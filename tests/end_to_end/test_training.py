@@ -143,4 +143,11 @@ def test_methods_lists_what_trains(run):
     found = {one["name"]: one for one in json.loads(run("methods", "--json").out)["methods"]}
     assert found["dtsvm"]["trains"] and not found["exact"]["trains"]
     assert "ceiling" in {option["name"] for option in found["dtsvm"]["train_options"]}
-    assert "training:" in run("methods").out
+    assert "options in training" in run("methods", "dtsvm").out
+
+
+def test_options_are_checked_before_the_data_are_read(run, tmp_path):
+    words = ("train", "--data", tmp_path / "nowhere.npz", "-o", tmp_path / "x.svmc")
+    assert "did you mean 'ceiling'" in run(*words, "--set", "celing=3").err
+    assert "ceiling must be at least 1, got 0" in run(*words, "--set", "ceiling=0").err
+    assert "did you mean 'dtsvm'" in run(*words, "--method", "dtsvn").err
