@@ -34,7 +34,7 @@ LEFT_OUT = {
     "a9a": ("certified",),
     "usps-2": ("certified", "h1-tree"),
     "mnist 3-8": ("certified", "h1-tree"),
-    "letter": ("certified",),
+    "letter": ("certified", "metric-tree"),
 }
 
 
