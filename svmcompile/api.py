@@ -39,6 +39,7 @@ def compile(  # the name users know; the builtin is not needed here
     most_probable: bool = False,
     measure: bool = False,
     watch: Watcher | None = None,
+    held_out: Data | None = None,
     **options: Any,
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
@@ -48,7 +49,9 @@ def compile(  # the name users know; the builtin is not needed here
     limits: same_labels, agreement, accuracy_loss, latency, max_bytes and others (docs/auto.md).
     `n_features` is for LIBSVM files, which do not store it. `most_probable` gives the label of the largest
     probability, as LIBSVM's svm-predict -b 1 does. `measure` builds the C of the method, of its variants
-    and of the exact sum, and keeps the quickest on rows of X. A `DTSVMClassifier` and a stored program
+    and of the exact sum, and keeps the quickest on rows of X. Methods that approximate are refused where
+    they change probabilities too much on rows `held_out`, or a part of X; the option `probabilities` says
+    otherwise (docs/methods.md). A `DTSVMClassifier` and a stored program
     (.svmc) are compiled already.
     """
     method = find_name(method, ("auto", *METHODS), "method")
@@ -71,7 +74,7 @@ def compile(  # the name users know; the builtin is not needed here
         from svmcompile.flow.measured import compile_measured
 
         return compile_measured(model.svm, method, data, options, watch)
-    return compile_svm(model.svm, method, data, options, watch)
+    return compile_svm(model.svm, method, data, options, watch, held_out)
 
 
 def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **wishes: Any) -> Files:
@@ -117,9 +120,12 @@ def emit(
     given: str | None = None,
     soft_double: bool = False,
     held_out: Data | None = None,
+    platform: str | None = None,
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
+    Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
+    takes without a compiler), "onnx" and "wasm".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
     C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
@@ -131,7 +137,8 @@ def emit(
     its accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are
     rows like those to come: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout
-    of that system, under KIT/NAME/.
+    of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
+    `platform`: it needs numpy, but neither svmcompile nor a compiler.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     """
     check_program(program, "emit")
@@ -139,7 +146,7 @@ def emit(
     return emit_files(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
-        soft_double=soft_double or chosen["soft_double"], held_out=held_out,
+        soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
     )  # fmt: skip
 
 
@@ -186,9 +193,9 @@ def _form_chosen(
 def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
     """Load a compiled model from an output folder, ready to predict.
 
-    C is built with the C compiler at hand (once: the result is cached by content)
-    and runs in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the
-    slow reference of onnx), WebAssembly in wasmtime, each in one thread.
+    A shared library is loaded as it is. C is built with the C compiler at hand (once: the result is cached
+    by content). Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow reference
+    of onnx), WebAssembly in wasmtime, each in one thread.
     """
     stem, program = find_program(folder, name)
     here = targets_in(Path(folder), stem)

@@ -102,7 +102,9 @@ def _add(name: str, kind: type[options.Options]) -> None:
         run(name, kind(**flags))
 
     call.__doc__ = kind.__doc__
-    call.__signature__ = inspect.signature(kind, eval_str=True)  # type: ignore[attr-defined]
+    whole, shared = inspect.signature(kind, eval_str=True), options.DataOptions.__dataclass_fields__
+    own_first = sorted(whole.parameters.values(), key=lambda flag: flag.name in shared)
+    call.__signature__ = whole.replace(parameters=own_first)  # type: ignore[attr-defined]
     summary = " ".join((kind.__doc__ or "").split()).split(". ")[0].rstrip(".")
     app.command(name, cls=Grouped, short_help=summary)(call)
 

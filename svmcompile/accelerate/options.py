@@ -149,3 +149,35 @@ def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
         raise OptionError(
             f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
         ) from None
+
+
+CHECKED, KEPT = 0.1, ("none", "calibrate", "anyway")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbabilityOptions:
+    """What becomes of probabilities, of every method that approximates decision values."""
+
+    probabilities: str = option(
+        str(CHECKED),
+        "How far probabilities may be off on rows held out before the method is refused; or leave them out "
+        "(none), fit them anew to labelled rows (calibrate), keep them as they are (anyway).",
+        recorded=False, words=f"a number within 0 and 1, or {', '.join(KEPT)}",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.probabilities not in KEPT and not 0 <= self.limit <= 1:
+            raise OptionError(
+                f"probabilities={self.probabilities!r} is neither a number within 0 and 1 nor one of: "
+                f"{', '.join(KEPT)}"
+            )
+
+    @property
+    def limit(self) -> float:
+        """The largest error that passes; below 0 where the text is none."""
+        if self.probabilities in KEPT:
+            return math.inf if self.probabilities == "anyway" else CHECKED
+        try:
+            return float(self.probabilities)
+        except ValueError:
+            return -1.0

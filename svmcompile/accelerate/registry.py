@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from svmcompile.accelerate.options import Option, check_options, listed, parse_options, plain
+from svmcompile.accelerate.options import (
+    Option,
+    ProbabilityOptions,
+    check_options,
+    listed,
+    parse_options,
+    plain,
+)  # fmt: skip
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError, find_name
 from svmcompile.ir.check import check
@@ -52,8 +59,13 @@ class Method:
         return (self.options.__doc__ or "").splitlines()[0]
 
     @property
+    def bends_probabilities(self) -> bool:
+        """Whether its probabilities are made of values that only resemble the original's."""
+        return self.takes_heads and self.claim is Claim.APPROXIMATE
+
+    @property
     def option_list(self) -> list[Option]:
-        return listed(self.options)
+        return listed(self.options) + (listed(ProbabilityOptions) if self.bends_probabilities else [])
 
     @property
     def train_option_list(self) -> list[Option]:
@@ -97,7 +109,18 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"methods that do without: {_names(lambda other: not other.needs_vectors)}"
         )
     parsed = parse_options(name, chosen.options, options)
-    return _with_options(chosen.run(_restrict(svm, name, chosen), data, parsed), parsed)
+    taken = _restrict(svm, name, chosen)
+    program = chosen.run(taken, data, parsed)
+    if program.claim is Claim.EXACT and taken is not svm:  # it emits the exact sum, which keeps them all
+        program = _with_all_outputs(program, svm, set(taken.notes) - set(svm.notes))
+    return _with_options(program, parsed)
+
+
+def _with_all_outputs(program: Program, svm: SVM, gone: set[str]) -> Program:
+    """The exact program of the whole SVM, as its method tells of it, but for notes of what was left out."""
+    whole: Program = method("exact").run(svm, None, None)
+    notes = tuple(note for note in program.origin.notes if note not in gone)
+    return whole.replace(origin=replace(program.origin, notes=notes))
 
 
 def _names(able: Callable[[Method], Any]) -> str:

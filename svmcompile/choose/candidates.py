@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from svmcompile.accelerate.registry import method as find_method
 from svmcompile.choose.wishes import Wishes
 from svmcompile.model.svm import SVM
 
@@ -73,6 +74,8 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
     for method, options, size in _ways(svm, wishes):
         if wishes.methods and method not in ("exact", *wishes.methods):  # exact is what others beat
             continue
+        if svm.has_probabilities and find_method(method).bends_probabilities:
+            options = {**options, "probabilities": "none"}  # candidates are judged by labels
         found += [
             dict(method=method, options=options, size=size, **form)
             for form in forms

@@ -20,8 +20,8 @@ from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
 from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
 from svmcompile.ir.arithmetic import FIXED
-from svmcompile.targets.kits import KITS, check_kit, default_profile
-from svmcompile.targets.templating import check_name
+from svmcompile.targets.kits import KITS, WHEEL, check_kit, default_profile
+from svmcompile.targets.templating import check_name, name_from
 
 
 def checked(options: CompileOptions) -> CompileOptions:
@@ -42,7 +42,7 @@ def checked(options: CompileOptions) -> CompileOptions:
     _refuse_wishes(options)
     profile = profile_of(options)
     for kit in options.kit or ():
-        check_kit(kit, profile)
+        check_kit(kit, profile, options.name or name_from(options.model.stem))
     DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
     if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
@@ -64,7 +64,7 @@ def _named(options: CompileOptions) -> CompileOptions:
         options,
         method=find_name(options.method, ("auto", *METHODS), "method"),
         target=[find_name(name, TARGETS, "target") for name in options.target or ()] or None,
-        kit=[find_name(name, KITS, "kit") for name in options.kit or ()] or None,
+        kit=[find_name(name, (*KITS, WHEEL), "kit") for name in options.kit or ()] or None,
         precision=None if options.precision is None else checked_precision(options.precision),
         profile=one(options.profile, PROFILES, "profile"),
         tables=one(options.tables, TABLES, "table type"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile import api
-from svmcompile.accelerate.registry import fits_rows, tuned
+from svmcompile.accelerate.registry import fits_rows, method, tuned
 from svmcompile.choose.wishes import read_seconds
 from svmcompile.commands.checked import checked, profile_of
 from svmcompile.commands.device_fit import Asked, refuse
@@ -61,13 +61,15 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
     options, figures = _resolve(options, model)
     profile, chosen = profile_of(options), settings(options.set_)
     device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
+    if options.number in FIXED and model.svm and method(options.method).bends_probabilities:
+        chosen = {"probabilities": "none", **chosen}  # whole numbers have none
     data, held = _read(options, model, chosen)
     X, y = (None, None) if data is None else (data.X, data.y)
     if model.svm:
         announce(model.svm, options.method, 0 if X is None else len(X))
     begin = time.perf_counter()
     program = api.compile(
-        model, method=options.method, X=X, y=y, measure=options.measure, watch=watch,
+        model, method=options.method, X=X, y=y, measure=options.measure, watch=watch, held_out=held,
         **(tuned(options.method, chosen, profile) if model.svm else chosen),
     )  # fmt: skip
     seconds = time.perf_counter() - begin if model.svm else 0.0
@@ -76,7 +78,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
         watch, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
-        held_out=held,
+        held_out=held, platform=options.platform,
     )  # fmt: skip
     if device:
         cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)

@@ -45,7 +45,7 @@ class DataOptions:
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: the first index is 0, or 1  [default: decide, refuse in doubt]",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: decide, or refuse]",
             show_default=False,
         ),
     ] = None
@@ -168,13 +168,19 @@ class CompileOptions(WishOptions):
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     target: Annotated[
         list[str] | None,
-        Option(help="c, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
+        Option(help="c, shared, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
     ] = None
     kit: Annotated[
         list[str] | None,
         Option(
-            help="C also as arduino, platformio, cmake, zephyr or esp-idf package (repeatable)",
+            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)",
             autocompletion=KITS,
+        ),
+    ] = None
+    platform: Annotated[
+        str | None,
+        Option(
+            help="shared, wheel: linux-x86_64, macos-arm64, windows-x86_64, ...  [default: this machine]"
         ),
     ] = None
     rows: Annotated[
@@ -327,7 +333,8 @@ class PredictOptions(DataOptions):
     ]
     name: Name = None
     target: Annotated[
-        str | None, Option(help="c, onnx or wasm  [default: what is there]", autocompletion=TARGETS)
+        str | None,
+        Option(help="shared, c, onnx or wasm  [default: what is there]", autocompletion=TARGETS),
     ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")

@@ -23,6 +23,7 @@ from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
+from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.report import describe
@@ -45,11 +46,12 @@ class Request:
     profile: str
     tables: str | None = None
     soft_double: bool = False
+    platform: str | None = None
 
     @classmethod
     def of(
         cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
-        tables: str | None, soft_double: bool,
+        tables: str | None, soft_double: bool, platform: str | None = None,
     ) -> Request:  # fmt: skip
         """From what users write; an error where there is no such thing."""
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -60,7 +62,9 @@ class Request:
         targets = tuple(find_name(one, TARGETS, "target") for one in targets)
         if tables is not None:
             tables = find_name(tables, TABLES, "table type")
-        return cls(name, targets, number, profile, tables, soft_double)
+        if platform is not None:
+            platform = find_name(platform, PLATFORMS, "platform")
+        return cls(name, targets, number, profile, tables, soft_double, platform)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class Emitted:
     """Files, what C was written from (the first of C and WebAssembly), and the rows of its self-test."""
 
     files: Files
+    c: Mapping[str, str]  # NAME.h and NAME.c, asked for or not
     code: Code | None
     test: SelfTest | None
     meaning: Program  # what the interpreter runs for the files: the code, or for ONNX its like in C
@@ -78,12 +83,14 @@ def emit_files(
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
     ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
+    platform: str | None = None,
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
-    request = Request.of(program, target, name, precision, profile, tables, soft_double)
+    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform)
+    kits = checked_kits(kit, request)
     ready, request = prepare(program, request, X, ranges, given)
     emitted = emit_targets(ready, request, X, watch)
-    files = emitted.files | emit_kits(kit, ready, request, emitted)
+    files = emitted.files
     report = describe(
         ready, emitted.code, emitted.meaning, name=request.name, targets=request.targets,
         number=request.number, profile=request.profile, tables=request.tables,
@@ -94,8 +101,8 @@ def emit_files(
         report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
-    files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
-    return files
+    text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
+    return files | emit_kits(kits, ready, request, emitted, text)
 
 
 def _figures(
@@ -120,15 +127,19 @@ def prepare(
     """The program as the number type, the profile and the tables want it; whole numbers have no host."""
     if request.number in FIXED or program.number:
         program = quantise(program, request.number, X, ranges, given)
-        if set(request.targets) != {"c"} or request.tables is not None:
-            raise OptionError("precisions q15 and q7 are for target c, with tables of their own")
+        if not set(request.targets) <= {"c", "shared"} or request.tables is not None:
+            raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
         profile = "device" if request.profile == "device" else "portable"
         return program, replace(request, profile=profile)
     if request.profile == "device":
         program = _for_device(program, request.tables)
     if request.tables == "f16":
-        if request.number != "f32" or request.profile != "host" or set(request.targets) != {"c"}:
-            raise OptionError("tables in f16 need target c, precision f32 and profile host")
+        if (
+            request.number != "f32"
+            or request.profile != "host"
+            or not set(request.targets) <= {"c", "shared"}
+        ):
+            raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
         program = round_vectors(program)
     return program, request
 
@@ -139,8 +150,9 @@ def emit_targets(
     """The files of a program that was prepared; C and WebAssembly are lowered once each."""
     files: Files = {}
     codes: dict[str, Code] = {}
+    c: dict[str, str] = {}
     name, number = request.name, request.number
-    test = SelfTest.of(program, number) if {"c", "wasm"} & set(request.targets) else None
+    test = SelfTest.of(program, number) if {*request.targets} - {"onnx"} else None
     for target in dict.fromkeys(request.targets):
         if target == "onnx":
             from svmcompile.targets.onnx.model import emit as emit_onnx
@@ -148,11 +160,25 @@ def emit_targets(
             files |= emit_onnx(program, name, number)
             continue
         assert test
-        code = codes[target] = lower_for(target, program, request, watch)
-        made = emit_c(code, name, test, request.soft_double)
-        files |= made if target == "c" else _build_page(code, name, made, X)
+        kind = "wasm" if target == "wasm" else "c"
+        if kind not in codes:
+            codes[kind] = lower_for(kind, program, request, watch)
+        made = c if c and kind == "c" else emit_c(codes[kind], name, test, request.soft_double)
+        if target == "wasm":
+            files |= _build_page(codes[kind], name, made, X)
+            continue
+        c = made
+        header = f"{name}.h"
+        files |= made if target == "c" else {header: c[header], **dict([_library(program, request, c)])}
     told = codes.get("c") or codes.get("wasm")
-    return Emitted(files, told, test, told.meaning if told else lower(program, number))
+    return Emitted(files, c, told, test, told.meaning if told else lower(program, number))
+
+
+def _library(program: Program, request: Request, c: Mapping[str, str]) -> tuple[str, bytes]:
+    """Name and content of the shared library, for this machine or the platform asked for."""
+    platform = find_platform(request.platform)
+    library = build_shared(request.name, c, program.digest, platform)
+    return f"{request.name}.{platform.suffix}", library
 
 
 def lower_for(target: str, program: Program, request: Request, watch: Watcher | None) -> Code:
@@ -181,19 +207,37 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 
-def emit_kits(kit: str | Iterable[str], program: Program, request: Request, emitted: Emitted) -> Files:
-    """The files of each kit around the C that was emitted."""
-    from svmcompile.targets.kits import check_kit, emit_kit
+def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
+    """The names of kits, if there are such and they can be made of what is asked for."""
+    from svmcompile.targets.kits import WHEEL, check_kit
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
-    kits = [check_kit(name, request.profile) for name in names]
-    if not kits:
-        return {}
-    if emitted.test is None or "c" not in request.targets:
+    kits = [check_kit(name, request.profile, request.name) for name in names]
+    if kits and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit is made of C; add target c")
+    if request.platform and "shared" not in request.targets and WHEEL not in kits:
+        raise OptionError(
+            "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
+        )
+    return kits
+
+
+def emit_kits(
+    kits: Iterable[str], program: Program, request: Request, emitted: Emitted, report: str
+) -> Files:
+    """The files of each kit around the C that was emitted."""
+    from svmcompile.targets.kits import WHEEL, emit_kit
+    from svmcompile.targets.wheel import emit_wheel
+
     found: Files = {}
-    for one in kits:
-        found |= emit_kit(one, program, request.name, request.number, emitted.files, emitted.test)
+    for kit in kits:
+        if kit == WHEEL:
+            tag, header = find_platform(request.platform).tag, emitted.c[f"{request.name}.h"]
+            library = _library(program, request, emitted.c)
+            found |= emit_wheel(program, request.number, request.name, library, header, report, tag)
+        else:
+            assert emitted.test
+            found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)
     return found
 
 

@@ -19,10 +19,11 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
+from svmcompile.runtime.libraries import SUFFIX
 from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
-TARGETS = ("c", "onnx", "wasm")
+TARGETS = ("shared", "c", "onnx", "wasm")  # which `load` takes first
 LABELS = "the labels of the data"
 TRAINED = ("DTSVM", "labelled rows")  # sources of programs that have no original
 
@@ -124,14 +125,22 @@ def read_c(folder: Path, stem: str) -> tuple[str, str]:
 
 def targets_in(folder: Path, stem: str) -> list[str]:
     """The targets whose files are there."""
-    return [target for target in TARGETS if (folder / f"{stem}.{target}").exists()]
+    return [target for target in TARGETS if _file(folder, stem, target).exists()]
+
+
+def _file(folder: Path, stem: str, target: str) -> Path:
+    """The file that tells that a target is there."""
+    return folder / f"{stem}.{SUFFIX if target == 'shared' else target}"
 
 
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:
     """The model of one target, ready to predict."""
+    path = _file(folder, stem, target)
     if target == "c":
         source, header = read_c(folder, stem)
         files: dict[str, Any] = {f"{stem}.c": source, f"{stem}.h": header}
+    elif target == "shared":
+        files = {path.name: path, f"{stem}.h": read_file(folder / f"{stem}.h").decode(errors="replace")}
     else:
-        files = {f"{stem}.{target}": read_file(folder / f"{stem}.{target}")}
+        files = {path.name: read_file(path)}
     return form_in(folder, stem, target, program).model(files, n_jobs)

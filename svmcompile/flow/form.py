@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from svmcompile import __version__
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
@@ -63,12 +65,31 @@ class Form:
 
             found = WasmModel(self.name, files[f"{self.name}.wasm"], labels, names)
         else:
-            from svmcompile.runtime.c import CModel
-
-            source, header = files[f"{self.name}.c"], files[f"{self.name}.h"]
-            found = CModel(self.name, source, header, labels, names, n_jobs)
+            found = self._c_model(files, n_jobs)
         found.form, found.may_miss = self, features_filled_in(self.program)
         return found
+
+    def _c_model(self, files: Mapping[str, Any], n_jobs: int) -> Any:
+        """The model of C, or of a library that is built already: a file, or what the cache kept of one."""
+        from svmcompile.runtime.c import CModel
+        from svmcompile.runtime.libraries import SUFFIX, keep_library, kept_library
+
+        program, library, kept = self.program, f"{self.name}.{SUFFIX}", kept_library(self.name, self.key)
+        source = files[library] if library in files else files[f"{self.name}.c"]
+        if self.target == "shared" and library not in files and kept.exists():
+            source = kept
+        header, names = files[f"{self.name}.h"], program.input.feature_names
+        found = CModel(self.name, source, header, program.labels, names, n_jobs)
+        if library in files:
+            found.check_program(program.digest)
+            keep_library(source, self.name, self.key)
+        return found
+
+    @property
+    def key(self) -> str:
+        """What tells libraries of this form from those of others."""
+        told = (self.program.digest, self.precision, self.profile, self.tables, __version__)
+        return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def revive(

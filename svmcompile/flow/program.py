@@ -14,6 +14,7 @@ from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows, table_rows
 from svmcompile.errors import OptionError, ReadError
+from svmcompile.flow.held_out import hold_out
 from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
@@ -118,10 +119,24 @@ def labels_for(rows: NDArray[Any], y: Any) -> NDArray[Any]:
 
 
 def compile_svm(
-    svm: SVM, method: str, data: Data | None, options: Mapping[str, Any], watch: Watcher | None = None
-) -> Program:
-    """The program of an SVM that has been read."""
-    return finish(accelerate(svm, data, method, options), svm, data, watch)
+    svm: SVM, method: str, data: Data | None, options: Mapping[str, Any], watch: Watcher | None = None,
+    held_out: Data | None = None,
+) -> Program:  # fmt: skip
+    """The program of an SVM that has been read.
+
+    Where a method may bend probabilities, they are measured on rows held out of fitting: those given, or
+    a part of the data.
+    """
+    from svmcompile.flow.probabilities import settle_probabilities, split_rule
+
+    rule, own = split_rule(method, options)
+    if rule is None or not svm.has_probabilities:
+        return finish(accelerate(svm, data, method, own), svm, data, watch)
+    if held_out is None and data is not None and rule.probabilities not in ("anyway", "none"):
+        data, held_out = hold_out(data)
+    program = accelerate(svm, data, method, own)
+    program = settle_probabilities(program, svm, rule, held_out or data, held_out is not None)
+    return finish(program, svm, data, watch)
 
 
 def finish(program: Program, svm: SVM | None, data: Data | None, watch: Watcher | None) -> Program:

@@ -6,6 +6,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
+from svmcompile.runtime.libraries import identity
 from svmcompile.runtime.toolchain import build_library
 
 DECLARATIONS = re.compile(
@@ -80,7 +82,7 @@ class CModel(BatchModel):
     def __init__(
         self,
         name: str,
-        source: str,
+        source: str | Path,  # C, or a library that is built already
         header: str,
         labels: Labels | None,
         feature_names: tuple[str, ...] = (),
@@ -163,8 +165,16 @@ class CModel(BatchModel):
         rows = np.nan_to_num(np.rint(rows), nan=limits.min)
         return np.ascontiguousarray(np.clip(rows, limits.min, limits.max), dtype=kind)
 
-    def _open(self, source: str, header: str) -> Any:
+    def _open(self, source: str | Path, header: str) -> Any:
         """The library; one that a crash has left damaged in the cache is built again."""
+        if isinstance(source, Path):
+            try:
+                return self._ffi.dlopen(str(source.resolve()))
+            except OSError as error:
+                raise ReadError(
+                    f"{source}: cannot be loaded on this machine ({error}); compile the model again, with "
+                    "--target shared here, or load its C with target='c'"
+                ) from None
         try:
             return self._ffi.dlopen(str(build_library(self.name, source, header)))
         except OSError:
@@ -173,6 +183,16 @@ class CModel(BatchModel):
             return self._ffi.dlopen(str(fresh))
         except OSError as error:
             raise ToolchainError(f"the built library cannot be loaded: {error}") from None
+
+    def check_program(self, digest: str) -> None:
+        """Refuse a prebuilt library of another program."""
+        self._ffi.cdef(identity(self.name))
+        told = getattr(self._library, f"{self.name}_program_sha256", None)
+        if told is None or self._ffi.string(told).decode() != digest:
+            raise ReadError(
+                f"the library of {self.name} is of another program than {self.name}.svmc; compile the "
+                "model again with --target shared, or load its C with target='c'"
+            )
 
     def _constant(self, name: str, *default: int) -> int:
         try:

@@ -22,7 +22,9 @@ from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.templating import render, template_folder
+from svmcompile.targets.wheel import check_package_name
 
+WHEEL = "wheel"  # a file of its own, made in `wheel`
 PROFILE = "device"  # of C for devices
 VERSION = "1.0.0"  # of the model as a package; registries want one
 MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
@@ -50,9 +52,12 @@ KITS = {
 }
 
 
-def check_kit(kit: str, profile: str) -> str:
+def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
-    kit = find_name(kit, KITS, "kit")
+    kit = find_name(kit, (*KITS, WHEEL), "kit")
+    if kit == WHEEL:
+        check_package_name(name)
+        return kit
     if profile == "host" and not KITS[kit].host:
         raise OptionError(
             f"kit {kit} is for devices, profile host is not; add --profile {PROFILE} (profile={PROFILE!r})"
