@@ -9,7 +9,8 @@ from typing import Any
 
 from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
-from svmcompile.commands.options import WISHES, CompileOptions, WishOptions, reading
+from svmcompile.commands.helping import WISHES
+from svmcompile.commands.options import CompileOptions, WishOptions, reading
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened

@@ -10,8 +10,8 @@ from typing import Any
 from svmcompile.accelerate.options import check_options, parse_options
 from svmcompile.accelerate.registry import METHODS, method
 from svmcompile.choose.wishes import read_seconds
-from svmcompile.commands.helping import settings
-from svmcompile.commands.options import WISHES, CompileOptions
+from svmcompile.commands.helping import WISHES, settings
+from svmcompile.commands.options import CompileOptions
 from svmcompile.data.reading import detect
 from svmcompile.device.cost import DeviceOptions
 from svmcompile.errors import OptionError, find_name

@@ -25,6 +25,12 @@ PANELS = {
     ),
     "Model": ("others", "features", "most_probable", "trust_pickle"),
 }  # fmt: skip
+# What auto and explore are asked for, as they name it; from cpu on, compile takes these for any method.
+WISHES = (
+    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
+    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
+    "energy",
+)  # fmt: skip
 PANEL = {name for names in PANELS.values() for name in names}
 MANY = 20  # options
 

@@ -84,13 +84,6 @@ class Options(Protocol):
     def as_json(self) -> bool: ...
 
 
-WISHES = (
-    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
-    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
-    "energy",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WishOptions(DataOptions):
     """What `--method auto` and `explore` are asked for: limits, what should be least, how to search."""
