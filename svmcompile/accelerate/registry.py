@@ -105,7 +105,7 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     parsed = parse_options(name, chosen.options, options)
     taken = _restrict(svm, name, chosen)
     program = chosen.run(taken, data, parsed)
-    if program.claim is Claim.EXACT and taken is not svm:  # it emits the exact sum, which keeps them all
+    if program.origin.details.get("emitted") == "exact" and taken is not svm:  # which keeps all outputs
         program = _with_all_outputs(program, svm, set(taken.notes) - set(svm.notes))
     return _with_options(program, parsed)
 
