@@ -44,7 +44,8 @@ def play(page: Path) -> int:
                 exec(code, names)
         else:
             subprocess.run(["sh", "-e", "-c", code], check=True, stdout=subprocess.DEVNULL)
-        print(f"  {language}: {code.splitlines()[-1][:70]} ({time.perf_counter() - begin:.1f} s)", flush=True)
+        seconds = time.perf_counter() - begin
+        print(f"  {language}: {code.splitlines()[-1][:70]} ({seconds:.1f} s)", flush=True)
     return count
 
 

@@ -9,8 +9,9 @@ import sys
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
-from svmcompile.commands import options
+from svmcompile.commands import helping, options
 from svmcompile.errors import SvmCompileError
 
 # A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
@@ -33,7 +34,6 @@ app = typer.Typer(
     name="svmcompile",
     help="Compile trained support vector machines to standalone C, ONNX and WebAssembly.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -78,6 +78,23 @@ def _root(
     """Compile trained support vector machines to standalone C, ONNX and WebAssembly."""
 
 
+class Grouped(TyperCommand):
+    """A command whose help has its options in panels, if there are many."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        params = self.get_params(ctx)
+        if len(params) <= helping.MANY:
+            super().format_options(ctx, formatter)
+            return
+        by_name = {one.name: one for one in params}
+        arguments = [one.name for one in params if one.param_type_name == "argument"]
+        others = [name for name in by_name if name not in helping.PANEL and name not in arguments]
+        for panel, names in {"Arguments": arguments, **helping.PANELS, "Other": others}.items():
+            found = [by_name[name].get_help_record(ctx) for name in names if name in by_name]
+            with formatter.section(panel):
+                formatter.write_dl([record for record in found if record])
+
+
 def _add(name: str, kind: type[options.Options]) -> None:
     """A command whose flags are the fields of its options."""
 
@@ -85,8 +102,11 @@ def _add(name: str, kind: type[options.Options]) -> None:
         run(name, kind(**flags))
 
     call.__doc__ = kind.__doc__
-    call.__signature__ = inspect.signature(kind, eval_str=True)  # type: ignore[attr-defined]
-    app.command(name)(call)
+    whole, shared = inspect.signature(kind, eval_str=True), options.DataOptions.__dataclass_fields__
+    own_first = sorted(whole.parameters.values(), key=lambda flag: flag.name in shared)
+    call.__signature__ = whole.replace(parameters=own_first)  # type: ignore[attr-defined]
+    summary = " ".join((kind.__doc__ or "").split()).split(". ")[0].rstrip(".")
+    app.command(name, cls=Grouped, short_help=summary)(call)
 
 
 for _name, _kind in COMMANDS.items():
@@ -99,7 +119,8 @@ def run(name: str, wanted: options.Options) -> None:
     from svmcompile.progress import showing
 
     command = importlib.import_module(f"svmcompile.commands.{name}")
-    with showing(lambda what, total: show.progress(what, total, wanted.as_json)):
+    quiet = wanted.as_json
+    with showing(lambda what, total: show.progress(what, total, quiet), lambda text: show.say(text, quiet)):
         report = command.run(wanted)
     if wanted.as_json:
         print(json.dumps(report, indent=2, sort_keys=True, default=str))

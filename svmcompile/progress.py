@@ -20,16 +20,25 @@ class Advance(Protocol):
 Show = Callable[[str, int], AbstractContextManager[Advance]]  # (what, total) -> moves on
 
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
+_say: ContextVar[Callable[[str], None] | None] = ContextVar("say", default=None)
 
 
 @contextmanager
-def showing(show: Show) -> Iterator[None]:
-    """Long work within is shown."""
-    token = _show.set(show)
+def showing(show: Show, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Long work within is shown, and what it has to say beforehand."""
+    token, other = _show.set(show), _say.set(say)
     try:
         yield
     finally:
         _show.reset(token)
+        _say.reset(other)
+
+
+def say(text: str) -> None:
+    """Something to know while the work goes on, such as how long it takes."""
+    found = _say.get()
+    if found is not None:
+        found(text)
 
 
 @contextmanager

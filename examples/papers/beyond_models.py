@@ -33,6 +33,7 @@ import svmcompile as sc
 
 BUDGETS = (2, 16, 64)  # thousands of bytes
 FEATURES_AT_MOST, VECTORS_AT_MOST, HIDDEN_AT_MOST, ROUNDS_AT_MOST = 500, 120, 128, 100
+ATTEMPTS = 3  # at a size
 HERE = Path(__file__).parent
 
 
@@ -121,21 +122,34 @@ def features(kind: type[Any]) -> Callable[[str, int], Contender | None]:
     """Nystroem or random Fourier features before a linear SVM; compiled by svmcompile."""
 
     def build(task: str, budget: int) -> Contender | None:
-        data, gamma = rows_of(task), float(svm_of(task).gamma)
         outputs, _ = outputs_of(task)
-        columns = data.X.shape[1]
-        count = min(budget // (4 * (columns + outputs + 1)) - 1, FEATURES_AT_MOST, len(data.y) // 2)
-        if count < 1:
-            return None
-        candidates = [
-            make_pipeline(
-                kind(gamma=gamma, n_components=count, random_state=SEED), LinearSVC(C=cost, dual=False)
-            )
-            for cost in (1.0, 100.0)
-        ]
-        return emitted(tuned(candidates, data), data)
+        most = min(FEATURES_AT_MOST, len(rows_of(task).y) // 2)
+        count, made = min(budget // (4 * (rows_of(task).X.shape[1] + outputs + 1)), most), None
+        for _ in range(ATTEMPTS):
+            if count < 1:
+                break
+            found = pipeline(kind, task, count)
+            if found.size > budget:  # tables have a little more than features
+                count = min(count - 1, int(count * budget / found.size))
+                continue
+            made = found
+            if 2 * found.size > budget or count == most:
+                break
+            count = min(int(count * budget / found.size), most)  # features are mostly zeros
+        return made
 
     return build
+
+
+def pipeline(kind: type[Any], task: str, count: int) -> Contender:
+    data, gamma = rows_of(task), float(svm_of(task).gamma)
+    candidates = [
+        make_pipeline(
+            kind(gamma=gamma, n_components=count, random_state=SEED), LinearSVC(C=cost, dual=False)
+        )
+        for cost in (1.0, 100.0)
+    ]
+    return emitted(tuned(candidates, data), data)
 
 
 def boosted(task: str, budget: int) -> Contender | None:

@@ -5,6 +5,7 @@ m2cgen 0.10 knows neither. Where a tool is not installed there is no C, and ONNX
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -52,8 +53,13 @@ def c_of_net(model: Any, here: Path) -> Files:
     except ImportError:
         return {}
     own = {path.name: path.read_text() for path in Path(emlearn.__file__).parent.glob("eml_*.h")}
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
-        emlearn.convert(model, method="inline").save(file=str(Path(name) / "net.h"), name="net")
+        os.chdir(name)  # it leaves files of its own where it is called
+        try:
+            emlearn.convert(model, method="inline").save(file="net.h", name="net")
+        finally:
+            os.chdir(before)
         code = (Path(name) / "net.h").read_text().replace("<eml_net.h>", '"eml_net.h"')
     return around("net", here, shape(model), **{**own, "net.h": code})
 

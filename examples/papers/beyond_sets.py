@@ -45,9 +45,9 @@ TASKS = {
     "svmguide1": Task("svmguide1", scale=True),
     "ijcnn1": Task("ijcnn1", 4000),
     "a9a": Task("a9a", 2500),
-    "pendigits": Task("pendigits", 2500, scale=True),
-    "letter": Task("letter", 5000, scale=True),
-    "usps-2": Task("usps", 4000, label=upper_half),
+    "pendigits": Task("pendigits", 2000, scale=True),
+    "letter": Task("letter", 3000, scale=True),
+    "usps-2": Task("usps", 3000, label=upper_half),
     "mnist 3-8": Task("mnist", 2000, divisor=255.0, classes=(3, 8)),
     "digits 3-8": Task("", 180, divisor=16.0, classes=(3, 8)),  # what scikit-learn brings
     "mnist-2": Task("mnist", 6000, divisor=255.0, label=upper_half),  # for the published figures alone
@@ -83,10 +83,10 @@ def rows_of(name: str) -> Split:
 @cache
 def svm_of(name: str) -> Any:
     """The SVM of a set, tuned and trained once."""
-    path = OUTPUT / "models" / f"beyond-{name.replace(' ', '-')}.joblib"
+    data = rows_of(name)
+    path = OUTPUT / "models" / f"beyond-{name.replace(' ', '-')}-{len(data.y)}.joblib"
     if path.exists():
         return joblib.load(path)
-    data = rows_of(name)
     unit = 1 / (data.X.shape[1] * data.X.var())
     grid = {"C": COSTS, "gamma": [unit * width for width in WIDTHS]}
     some = np.random.default_rng(SEED).permutation(len(data.y))[:TUNED]

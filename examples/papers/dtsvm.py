@@ -127,8 +127,8 @@ def one_libsvm(data: Sixths, best: Tried, options: TrainOptions, ours: float) ->
 def searches(plan: Plan, sizes: Sequence[int]) -> Figures:
     """All parameters on both sides: DTSVM's search, and LIBSVM's on some rows, extrapolated to all.
 
-    LIBSVM's seconds grow with a power of the rows, which the first two sizes give; it stops where our
-    leaves stop (`iterations`). A third size tells how far off that is.
+    LIBSVM's seconds grow with a power of the rows, which the last two sizes give; it stops where our
+    leaves stop (`iterations`). Of three sizes, the first two tell how far off the last one would have been.
     """
     data, options = plan.data(), plan.options
     search = search_of(data, options)
@@ -139,10 +139,17 @@ def searches(plan: Plan, sizes: Sequence[int]) -> Figures:
     found["dtsvm_s"] = sum(search.seconds.values()) + trained
     for at, size in enumerate(sizes):
         found |= {f"size_{at}": size, f"libsvm_s_{at}": libsvm_search_seconds(data, size, options)}
-    power = math.log(found["libsvm_s_1"] / found["libsvm_s_0"]) / math.log(sizes[1] / sizes[0])
-    for name, rows in (("libsvm_s", len(data.X)), *((("check_s", sizes[2]),) if len(sizes) > 2 else ())):
-        found[name] = found["libsvm_s_1"] * (rows / sizes[1]) ** power
-    return found | {"power": power, "search_speedup": found["libsvm_s"] / found["dtsvm_s"]}
+    seconds = [found[f"libsvm_s_{at}"] for at in range(len(sizes))]
+    if len(sizes) > 2:
+        found["check_s"], _ = extrapolated(sizes[:2], seconds[:2], sizes[2])
+    found["libsvm_s"], found["power"] = extrapolated(sizes[-2:], seconds[-2:], len(data.X))
+    return found | {"search_speedup": found["libsvm_s"] / found["dtsvm_s"]}
+
+
+def extrapolated(sizes: Sequence[int], seconds: Sequence[float], rows: int) -> tuple[float, float]:
+    """The seconds of so many rows, and the power of the rows by which seconds grow."""
+    power = math.log(seconds[1] / seconds[0]) / math.log(sizes[1] / sizes[0])
+    return seconds[1] * (rows / sizes[1]) ** power, power
 
 
 def libsvm_search_seconds(data: Sixths, size: int, options: TrainOptions) -> float:

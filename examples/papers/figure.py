@@ -18,19 +18,18 @@ from svmcompile.ir.program import Program
 def draw(kind: str, model: Any, programs: Mapping[str, Program], data: Split, path: Path) -> Path:
     """One panel for the machine and one per program; the file's path."""
     plane = Plane(data)
-    meant, own = (model.decision_function(rows) for rows in (plane.grid, data.X_test))
+    meant, own = model.decision_function(plane.grid), model.predict(data.X_test)
     figure, axes = panels(1 + len(programs))
-    plane.regions(axes[0], meant > 0)
+    plane.regions(axes[0], model.predict(plane.grid) == plane.classes[1])
     plane.border(axes[0], meant, linewidths=1.3)
     plane.rows(axes[0], f"{kind}:\n{len(model.support_)} support vectors")
     for axis, (name, program) in zip(axes[1:], programs.items(), strict=True):
         values, leaves = program.decision_function(plane.grid), leaves_of(program, plane.grid)
-        plane.regions(axis, values > 0)
+        plane.regions(axis, program.predict(plane.grid) == plane.classes[1])
         plane.parts(axis, leaves)
         plane.border(axis, meant, linewidths=0.9, linestyles="dotted")
         plane.border(axis, values, linewidths=1.3)
-        kept = same(program.decision_function(data.X_test) > 0, own > 0)
-        plane.rows(axis, f"{name}: {count_of(program)} leaves\n{kept}")
+        plane.rows(axis, f"{name}: {count_of(program)} leaves\n{same(program.predict(data.X_test), own)}")
     borders = stroke("decision border"), stroke(f"the {kind}'s", linestyle=":")
     legend(figure, [*plane.handles(), *borders, stroke("edges of leaves", GREY, linewidth=0.6)])
     return save(figure, path)

@@ -324,7 +324,7 @@ def _guard(name: str, which: int) -> list[str]:
 
 
 def figure(names: list[str]) -> None:
-    """The paper's Figure 2: border of an LS-SVM and of its tree, parts of the plane; and fourclass."""
+    """The paper's Figure 2: border of an LS-SVM and of its tree, and parts of the plane."""
     from figure import draw
 
     data = plane()
@@ -336,14 +336,6 @@ def figure(names: list[str]) -> None:
         "default": compiled(path, data),
     }
     print(f"\nfigure: {draw('LS-SVM', machine, programs, data, OUTPUT / 'metric_tree_ls_svm.png')}")
-    data = split("fourclass_scale")
-    model = trained("fourclass-figure", data, 100.0, 8.0)
-    programs = {
-        "published tree": compiled(model, data, paper=True),
-        "published tree, depth 6": compiled(model, data, paper=True, max_depth=6),
-        "default": compiled(model, data),
-    }
-    print(f"\nfigure: {draw('SVM', model, programs, data, OUTPUT / 'metric_tree.png')}")
 
 
 PARTS = {"sharp": sharp, "guard": guard, "figure": figure}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
@@ -34,9 +34,8 @@ class Range:
     infinite: bool = False
     words: str = ""  # where the class itself checks, what it asks for
 
-    def holds(self, value: Any) -> bool:
-        if self.among:
-            return value in self.among
+    def holds(self, value: float) -> bool:
+        """Whether a number is within the limits."""
         return value in self.special or (
             (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
@@ -50,7 +49,7 @@ class Range:
             return self.words or ", ".join(self.among)
         low, high = self._ends()
         if self.least is not None and self.most is not None:
-            limits = f"within {_short(self.least)} and {_short(self.most)}"
+            limits = f"from {_short(self.least)} to {_short(self.most)}"
         elif self.above is not None and self.below is not None:
             limits = f"between {_short(self.above)} and {_short(self.below)}"
         else:
@@ -121,36 +120,18 @@ def parse_options(name: str, wanted: type, given: Mapping[str, Any]) -> Any:
     return wanted(**values)
 
 
-def check_options(
-    name: str,
-    options: Any,
-    known: Mapping[str, Sequence[str]] | None = None,
-    least: Mapping[str, float] | None = None,
-    within: Mapping[str, tuple[float, float]] | None = None,
-    shares: Sequence[str] = (),
-    infinite: Sequence[str] = (),
-) -> None:
-    """Refuse values outside the ranges of the fields, or given here, and numbers that are not finite."""
-    given: dict[str, Range] = {key: Range(among=tuple(texts)) for key, texts in (known or {}).items()}
-    given |= {key: Range(least=low) for key, low in (least or {}).items()}
-    given |= {key: Range(least=low, most=high) for key, (low, high) in (within or {}).items()}
-    given |= {key: Range(above=0, below=1) for key in shares}
+def check_options(name: str, options: Any) -> None:
+    """Refuse values outside the ranges of their fields, and numbers that are not finite."""
     for one in fields(options):
-        limits = given.get(one.name) or one.metadata.get("range", Range())
-        value = getattr(options, one.name)
-        values = getattr(value, "values", (value,))
-        if limits.among and not limits.holds(value):
+        limits, value = one.metadata.get("range", Range()), getattr(options, one.name)
+        if limits.among and value not in limits.among:
             near, texts = suggestion(value, limits.among), ", ".join(limits.among)
             raise OptionError(f"{name}: {one.name}={value!r} is unknown{near}; known: {texts}")
-        if not limits.among and not all(map(limits.holds, values)):
-            raise OptionError(f"{name}: {one.name} must {_verb(limits)} {limits.text()}, got {value}")
-        refused = math.isnan if limits.infinite or one.name in infinite else _not_finite
+        if not limits.among and not all(map(limits.holds, getattr(value, "values", (value,)))):
+            raise OptionError(f"{name}: {one.name} must be {limits.text()}, got {value}")
+        refused = math.isnan if limits.infinite else _not_finite
         if isinstance(value, float) and refused(value):
             raise OptionError(f"{name}: {one.name} is not a finite number")
-
-
-def _verb(limits: Range) -> str:
-    return "lie" if limits.text().startswith(("within", "between")) else "be"
 
 
 def _not_finite(number: float) -> bool:

@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from svmcompile.accelerate.options import Option, ProbabilityOptions, listed, parse_options, plain
-from svmcompile.accelerate.options import check_options as check_options
+from svmcompile.accelerate.options import (
+    Option,
+    ProbabilityOptions,
+    check_options,
+    listed,
+    parse_options,
+    plain,
+)  # fmt: skip
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError, find_name
 from svmcompile.ir.check import check
@@ -143,18 +149,25 @@ def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
     return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
 
 
-def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
-    """The program a method makes of labelled rows, without an SVM."""
+def training(name: str, options: Mapping[str, Any]) -> tuple[Method, Any]:
+    """A method that trains, and its options for that; an error for one that does not."""
     chosen = method(name)
     if chosen.train is None or chosen.train_options is None:
         able = _names(lambda other: other.train) or "none"
         raise OptionError(f"method {name!r} needs a trained SVM; methods that train: {able}")
+    parsed = parse_options(name, chosen.train_options, options)
+    check_options(name, parsed)
+    return chosen, parsed
+
+
+def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
+    """The program a method makes of labelled rows, without an SVM."""
+    chosen, parsed = training(name, options)
     if data.y is None:
         raise OptionError(
             f"method {name!r} trains on labels and there are none; pass y (Python), "
             "or name the label column with --label"
         )
-    parsed = parse_options(name, chosen.train_options, options)
     return _with_options(chosen.train(data, parsed), parsed)
 
 

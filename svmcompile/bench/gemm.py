@@ -36,7 +36,9 @@ def start(subject: Subject) -> PythonPeer:
         return decide(np.concatenate([scores(rows[at : at + step]) for at in range(0, len(rows), step)]))
 
     rows = subject.prepared().astype(np.float32)
-    return PythonPeer("numpy float32", LocalRunner(predict, rows, subject.batch), np.__version__)
+    tables = 4 * (svm.vectors.size + svm.weights_by_sum.size + svm.intercepts.size)  # as it holds them
+    runner = LocalRunner(predict, rows, subject.batch)
+    return PythonPeer("numpy float32", runner, np.__version__, tables)
 
 
 def _scores(svm: SVM) -> Callable[[Matrix], Matrix]:

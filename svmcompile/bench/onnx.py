@@ -57,7 +57,7 @@ def _in_python(graph: bytes, subject: Subject) -> PythonPeer:
     run, name = session.run, entry.name
     rows = np.ascontiguousarray(subject.rows, dtype=np.float32)
     runner = LocalRunner(lambda part: run(outputs, {name: part})[0], rows, subject.batch)
-    return PythonPeer(TITLE, runner, onnxruntime.__version__)
+    return PythonPeer(TITLE, runner, onnxruntime.__version__, len(graph))
 
 
 def _graph(subject: Subject) -> Any:

@@ -230,6 +230,12 @@ def _quantity(asked: Mapping[str, Any], name: str, units: Mapping[str, float], u
     return float(match[1]) * factor
 
 
+def read_seconds(text: str | None, flag: str) -> float | None:
+    """A time such as 40s or 2m in seconds; None where none is given."""
+    name = flag.removeprefix("--").replace("-", "_")
+    return None if text is None else _quantity({name: text}, name, LONG_SECONDS, "s")
+
+
 def _methods(value: Any) -> tuple[str, ...]:
     names = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
     return tuple(method_name(name) for name in names)

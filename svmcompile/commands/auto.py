@@ -9,10 +9,12 @@ from typing import Any
 
 from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
-from svmcompile.commands.options import WISHES, CompileOptions, WishOptions, reading
+from svmcompile.commands.helping import WISHES
+from svmcompile.commands.options import CompileOptions, WishOptions, reading
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened
+from svmcompile.progress import say
 from svmcompile.targets.kits import default_profile
 
 
@@ -28,8 +30,8 @@ def read_rows(model: Opened, data: Path, report: Path | None, options: WishOptio
     return Rows(read_data(data, **how), last, str(data), None if report is None else str(report))
 
 
-def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
-    """Options that name what auto, a replay or a picked candidate says; the choice, to be reported."""
+def check_auto(options: CompileOptions) -> None:
+    """An error for options that contradict auto, a replay or a picked candidate, whatever the model."""
     recorded = options.replay or options.from_
     if options.replay and options.from_:
         raise OptionError("--replay and --from each name a candidate; leave one of them out")
@@ -39,14 +41,28 @@ def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dic
             chooser = f"{recorded} says" if recorded else "--method auto chooses"
             raise OptionError(f"--{flag} is what {chooser}; leave it out, or name a method")
     if recorded:
-        return _recorded(options, model), {}
+        return
+    if options.time_limit is not None:
+        raise OptionError("--time-limit is for one method; auto has --budget, and keeps the best it found")
     if options.cpu is None and default_profile(options.kit or ()) == "device":
         raise OptionError("the kit is for devices; add --cpu, on which --method auto measures")
     if options.data is None:
         raise OptionError("--method auto needs rows like those to come; add --data FILE")
+    _wishes(options)
+
+
+def _wishes(options: CompileOptions) -> Wishes:
     target = "onnx" if set(options.target or ()) == {"onnx"} else "c"
-    wishes = wishes_of(options, targets=target, precision=options.precision)
-    rows = read_rows(model, options.data, options.test, options)
+    return wishes_of(options, targets=target, precision=options.precision)
+
+
+def resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
+    """Options that name what auto, a replay or a picked candidate says; the choice, to be reported."""
+    if options.replay or options.from_:
+        return _recorded(options, model), {}
+    assert options.data
+    rows, wishes = read_rows(model, options.data, options.test, options), _wishes(options)
+    say(f"auto: searches for up to {wishes.budget_seconds:g} s (--budget)")
     choice = choose(model, rows, wishes)
     if choice.decision.winner is None:
         raise OptionError(choice.record["sentence"])

@@ -12,18 +12,22 @@ import numpy as np
 
 from svmcompile import api
 from svmcompile.accelerate.registry import fits_rows, method, tuned
+from svmcompile.choose.wishes import read_seconds
+from svmcompile.commands.checked import checked, profile_of
 from svmcompile.commands.device_fit import Asked, refuse
-from svmcompile.commands.options import WISHES, CompileOptions, reading, settings
+from svmcompile.commands.helping import settings
+from svmcompile.commands.limit import limited
+from svmcompile.commands.options import CompileOptions, reading
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
-from svmcompile.files.atomic import check_output_folder
+from svmcompile.flow.emission import Files
+from svmcompile.flow.estimate import announce
 from svmcompile.flow.held_out import hold_out
-from svmcompile.flow.program import Opened
+from svmcompile.flow.program import Opened, Watcher
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
-from svmcompile.targets.kits import default_profile
 from svmcompile.targets.templating import name_from
 
 ROWS = re.compile(r"(\d+)@(\d+)(?:/(\d+))?")
@@ -31,37 +35,48 @@ ROWS = re.compile(r"(\d+)@(\d+)(?:/(\d+))?")
 
 def run(options: CompileOptions) -> dict[str, Any]:
     """The report of what was written, with the sizes of the files."""
-    check_output_folder(options.output)
-    model = api.open_model(
-        options.model, trust_pickle=options.trust_pickle, n_features=options.features,
-        most_probable=options.most_probable,
-    )  # fmt: skip
-    options, figures = _resolve(options, model)
-    profile = options.profile or ("device" if options.cpu else default_profile(options.kit or ()))
-    device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
-    chosen = settings(options.set_)
-    if (options.ranges or options.given) and options.number not in FIXED:
-        raise OptionError("--ranges and --input are for precisions q15 and q7")
-    if options.number in FIXED and model.svm and method(options.method).bends_probabilities:
-        chosen = {"probabilities": "none", **chosen}  # whole numbers have none
+    options = checked(options)
     listings: dict[str, str] = {}
 
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
+    with limited(read_seconds(options.time_limit, "--time-limit"), options.method):
+        model = api.open_model(
+            options.model, trust_pickle=options.trust_pickle, n_features=options.features,
+            most_probable=options.most_probable,
+        )  # fmt: skip
+        files, name, seconds = _make(options, model, watch if options.dump_ir else None)
+    api.write(files, options.output)
+    if options.dump_ir:
+        for listing, text in listings.items():
+            write_file(options.dump_ir / listing, text)
+    sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
+    # The time is told, never stored: equal input gives equal files.
+    return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+
+
+def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tuple[Files, str, float]:
+    """The files, the name in theirs, and the seconds that the method took."""
+    options, figures = _resolve(options, model)
+    profile, chosen = profile_of(options), settings(options.set_)
+    device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
+    if options.number in FIXED and model.svm and method(options.method).bends_probabilities:
+        chosen = {"probabilities": "none", **chosen}  # whole numbers have none
     data, held = _read(options, model, chosen)
     X, y = (None, None) if data is None else (data.X, data.y)
-    watcher = watch if options.dump_ir else None
+    if model.svm:
+        announce(model.svm, options.method, 0 if X is None else len(X))
     begin = time.perf_counter()
     program = api.compile(
-        model, method=options.method, X=X, y=y, measure=options.measure, watch=watcher, held_out=held,
+        model, method=options.method, X=X, y=y, measure=options.measure, watch=watch, held_out=held,
         **(tuned(options.method, chosen, profile) if model.svm else chosen),
     )  # fmt: skip
     seconds = time.perf_counter() - begin if model.svm else 0.0
     name = name_from(options.model.stem) if options.name is None else options.name
     files = api.emit(
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
-        watcher, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
+        watch, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
         held_out=held, platform=options.platform,
     )  # fmt: skip
@@ -74,13 +89,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         from svmcompile.commands.auto import choice_file
 
         files["choice.json"] = choice_file(figures["choice"])
-    api.write(files, options.output)
-    if options.dump_ir:
-        for listing, text in listings.items():
-            write_file(options.dump_ir / listing, text)
-    sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
-    # The time is told, never stored: equal input gives equal files.
-    return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+    return files, name, seconds
 
 
 def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:
@@ -89,13 +98,6 @@ def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, di
         from svmcompile.commands.auto import resolve
 
         return resolve(options, model)
-    usual = CompileOptions(model=options.model, output=options.output)
-    for name in WISHES[: WISHES.index("cpu")]:
-        if getattr(options, name) != getattr(usual, name):
-            flag = "--" + name.replace("_", "-")
-            raise OptionError(f"{flag} is for --method auto, and the method is {options.method!r}")
-    if options.pick is not None:
-        raise OptionError("--pick needs --from explore.json")
     return options, {}
 
 

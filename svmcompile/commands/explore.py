@@ -10,6 +10,7 @@ from svmcompile.choose.explore import explore
 from svmcompile.commands.auto import read_rows, wishes_of
 from svmcompile.commands.options import ExploreOptions
 from svmcompile.files.atomic import check_output_folder
+from svmcompile.progress import say
 
 
 def run(options: ExploreOptions) -> dict[str, Any]:
@@ -20,6 +21,7 @@ def run(options: ExploreOptions) -> dict[str, Any]:
     for path in (options.model, *(options.others or ())):
         model = api.open_model(path, trust_pickle=options.trust_pickle, n_features=options.features)
         subjects.append((model, read_rows(model, options.data, options.test, options)))
+    say(f"explore: searches for up to {wishes.budget_seconds:g} s (--budget)")
     with _cluster(options.cluster) as client:
         record, files = explore(subjects, wishes, options.checkpoint, client)
     api.write(files, options.output)

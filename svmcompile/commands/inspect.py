@@ -14,8 +14,8 @@ from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
 REPORTED = (
-    "target", "precision", "profile", "agreement", "accuracy", "max_decision_error",
-    "max_probability_error", "rows", "cost", "device", "vectors",
+    "target", "precision", "profile", "agreement", "agreement_interval", "accuracy", "max_decision_error",
+    "max_probability_error", "rows", "fitted_to_these_rows", "fitted", "cost", "device", "vectors",
 )  # fmt: skip
 
 

@@ -8,17 +8,19 @@ from typing import Annotated, Any, Protocol
 
 from typer import Argument, Option
 
-from svmcompile.errors import OptionError
+from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
 
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
-Model = Annotated[Path, Argument(help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")]
-Folder = Annotated[Path, Argument(help="a folder that `compile` wrote")]
+Model = Annotated[
+    Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
+]
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
 Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
 Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
-Method = Annotated[str, Option(help="see `svmcompile methods`")]
+Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
 TrustPickle = Annotated[
     bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
 ]
@@ -43,7 +45,7 @@ class DataOptions:
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: the first index is 0, or 1  [default: decide, refuse in doubt]",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: decide, or refuse]",
             show_default=False,
         ),
     ] = None
@@ -80,24 +82,6 @@ class Options(Protocol):
 
     @property
     def as_json(self) -> bool: ...
-
-
-def settings(pairs: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE, as --set takes them, as a table."""
-    found = {}
-    for pair in pairs or ():
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise OptionError(f"--set {pair!r} is not of the form KEY=VALUE")
-        found[key.replace("-", "_")] = value
-    return found
-
-
-WISHES = (
-    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
-    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
-    "energy",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +123,8 @@ class WishOptions(DataOptions):
     cpu: Annotated[
         str | None,
         Option(
-            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device"
+            help="report the cost on this processor or board, such as cortex-m4f or uno; profile device",
+            autocompletion=CPUS,
         ),
     ] = None
     flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
@@ -164,18 +149,25 @@ class CompileOptions(WishOptions):
 
     model: Model
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")]
-    method: Annotated[str, Option(help="see `svmcompile methods`; auto chooses one")] = "exact"
+    method: Annotated[
+        str, Option(help="see `svmcompile methods`; auto chooses one", autocompletion=METHODS)
+    ] = "exact"
+    time_limit: Annotated[
+        str | None, Option(help="stop a method after this time, such as 40s or 2m, and write nothing")
+    ] = None
     set_: Annotated[
-        list[str] | None, Option("--set", help="an option of the method, KEY=VALUE (repeatable)")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="an option of the method (repeatable)")
     ] = None
     data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
     target: Annotated[
-        list[str] | None, Option(help="c, shared, onnx or wasm (repeatable)  [default: c]")
+        list[str] | None,
+        Option(help="c, shared, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
     ] = None
     kit: Annotated[
         list[str] | None,
         Option(
-            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)"
+            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)",
+            autocompletion=KITS,
         ),
     ] = None
     platform: Annotated[
@@ -197,7 +189,10 @@ class CompileOptions(WishOptions):
     pick: Annotated[int | None, Option(help="with --from: its number  [default: the one to take]")] = None
     precision: Annotated[
         str | None,
-        Option(help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]"),
+        Option(
+            help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]",
+            autocompletion=PRECISIONS,
+        ),
     ] = None
     ranges: Annotated[
         str | None, Option(help="q15, q7: LOW:HIGH of the features, or a file of rows  [default: --data]")
@@ -209,7 +204,8 @@ class CompileOptions(WishOptions):
         str | None,
         Option(
             help="host: vector instructions, for GCC and clang; portable: plain C99; device: for "
-            "microcontrollers, see --cpu  [default: host; device with kits for devices]"
+            "microcontrollers, see --cpu  [default: host; device with kits for devices]",
+            autocompletion=PROFILES,
         ),
     ] = None
     tables: Annotated[
@@ -263,9 +259,9 @@ class TrainOptions(DataOptions):
     data: DataFiles
     output: Annotated[Path, Option("-o", "--output", help=".svmc file")]
     method: Method = "dtsvm"
-    set_: Annotated[list[str] | None, Option("--set", help="a training option, KEY=VALUE (repeatable)")] = (
-        None
-    )
+    set_: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="a training option (repeatable)")
+    ] = None
     test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
     cluster: Cluster = None
     as_json: Json = False
@@ -329,7 +325,10 @@ class PredictOptions(DataOptions):
         Path, Option("-o", "--output", help=".csv, .csv.gz, .npy, .npz or .parquet; - prints CSV")
     ]
     name: Name = None
-    target: Annotated[str | None, Option(help="shared, c, onnx or wasm  [default: what is there]")] = None
+    target: Annotated[
+        str | None,
+        Option(help="shared, c, onnx or wasm  [default: what is there]", autocompletion=TARGETS),
+    ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")
     ] = False
@@ -384,7 +383,10 @@ class BenchOptions(DataOptions):
 class MethodsOptions:
     """List the methods, or explain one and its options."""
 
-    name: Annotated[str | None, Argument(help="a method to explain  [default: list all]")] = None
+    name: Annotated[
+        str | None,
+        Argument(metavar="NAME", help="a method to explain  [default: list all]", autocompletion=METHODS),
+    ] = None
     as_json: Json = False
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,49 +14,54 @@ from rich.table import Table
 
 from svmcompile.commands import options as given
 from svmcompile.commands.methods import text as default_text
+from svmcompile.commands.show_runs import bench as bench
+from svmcompile.commands.show_runs import predict as predict
+from svmcompile.commands.show_runs import verify as verify
+from svmcompile.commands.tables import Report, console, size
+from svmcompile.commands.tables import figure as _figure
+from svmcompile.commands.tables import print_note as _print_note
+from svmcompile.commands.tables import print_notes as _print_notes
+from svmcompile.commands.tables import titled as _table
 from svmcompile.progress import Advance
 
-Report = dict[str, Any]
-console = Console(highlight=False)
 BAR = 12  # characters of a bar
+LINE_SECONDS = 10.0  # between two lines about long work, where no bar can be drawn
 
 
 @contextmanager
 def progress(title: str, total: int, quiet: bool) -> Iterator[Advance]:
-    """A bar on standard error; the function given moves it on."""
+    """A bar on standard error, or now and then a line where that is no terminal."""
+    errors = Console(stderr=True)
+    if quiet or not errors.is_terminal:
+        yield _lines(title, total, quiet)
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(escape(title), total=total or None)
         yield lambda done, now="": bar.update(task, advance=done, description=escape(now or title))
 
 
-def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    whole = {*right, "form", "method"}
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole)
-    return table
+def _lines(title: str, total: int, quiet: bool) -> Advance:
+    """Says how far long work is, every LINE_SECONDS; short work leaves no line."""
+    so_far, last = 0, time.monotonic()
+
+    def advance(done: int, now: str = "") -> None:
+        nonlocal so_far, last
+        so_far += done
+        if quiet or time.monotonic() - last < LINE_SECONDS:
+            return
+        last = time.monotonic()
+        print(f"{now or title}: {so_far:,}{f' of {total:,}' if total else ''}", file=sys.stderr, flush=True)
+
+    return advance
 
 
-def _print_notes(report: Report) -> None:
-    for note in report["notes"]:
-        _print_note(note)
-
-
-def _print_note(note: str) -> None:
-    """A note, in one line of any length: where lines end is for the terminal to say."""
-    console.print(f"note: {escape(note)}", soft_wrap=True)
-
-
-def size(count: float) -> str:
-    """Bytes for a person."""
-    for unit in ("B", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
+def say(text: str, quiet: bool) -> None:
+    """A line on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _device(table: Table, cost: dict[str, Any]) -> None:
@@ -248,92 +255,6 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def verify(report: Report, options: given.VerifyOptions) -> None:
-    """Every form beside the original. Near ties: rows whose label rounding alone may change."""
-    if options.certificate:
-        _certificates(report)
-        return
-    approximate = report["claim"] == "APPROXIMATE"
-    key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
-    promised = any(one["max_error_over_bound"] is not None for one in report["comparisons"])
-    right = (f"{first}, 95 %", "differ", "near\nties", "error", *(["of\nbound"] if promised else []))
-    title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
-    last = "is the\nprogram" if approximate else "claim"
-    table = _table(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right)
-    table.padding, table.pad_edge = (0, 1, 0, 0), False  # to fit into 80 columns
-    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": []}
-    for one in report["comparisons"]:
-        form = f"{one['backend']} {one['precision']}"
-        counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
-        errors = [_figure(one["max_decision_error"])]
-        errors += [_figure(one["max_error_over_bound"])] if promised else []
-        fine = "yes" if approximate else "holds"
-        table.add_row(form, _share(one, key), *counts, *errors, "; ".join(one["broken"]) or fine)
-        if one["accuracy"] is not None and options.model is not None:
-            lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
-        if one["max_probability_error"] is not None:
-            lines["worst error of probabilities"].append(f"{form} {_figure(one['max_probability_error'])}")
-    console.print(table)
-    for what, figures in lines.items():
-        if figures:
-            console.print(f"{what}: {', '.join(figures)}")
-    _remarks(report)
-
-
-def _share(one: Report, key: str) -> str:
-    """A share of rows in per cent, and the interval that holds that of rows to come."""
-    if one[f"{key}_interval"] is None:
-        return ""
-    low, high = (f"{100 * end:.4g}" for end in one[f"{key}_interval"])
-    return f"{one[key]:.2%} ({low}-{high})"
-
-
-def _remarks(report: Report) -> None:
-    """What stands below the table of `verify`."""
-    if report["stated_error"] is not None:
-        console.print(
-            f"stated error: {report['stated_error']:.3g} at worst; near ties by the error measured here"
-        )
-    if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
-        console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
-    if report["rows_not_finite"]:
-        console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
-    for form in report["left_out"]:
-        console.print(f"left out: {escape(form)}")
-    _print_notes(report)
-    if "min_agreement" in report:
-        below = ", ".join(report["below"])
-        said = f"not kept by {below}" if below else "kept"
-        console.print(f"at least {report['min_agreement']:.2%} of the labels asked for: {said}")
-
-
-def _certificates(report: Report) -> None:
-    """Rows by what is known of their certificates; errors over bounds are in real numbers, then rounded."""
-    counts = {"rows": "rows", "confirmed": "confirmed", "refuted": "refuted", "open": "open"}
-    counts["none"] = "no certificate"
-    columns = (*counts.values(), "error / bound", "in worst rounding")
-    table = _table("certificates", *columns, right=columns)
-    shares = (f"{report[key]:.4f}" for key in ("real", "rounded"))
-    table.add_row(*(f"{report[key]:,}" for key in counts), *shares)
-    console.print(table)
-    if report["not_confirmed"]:
-        console.print(f"not confirmed: rows {', '.join(map(str, report['not_confirmed']))}")
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
-
-
-def predict(report: Report, options: given.PredictOptions) -> None:
-    to_stdout = report["output"] == "-"
-    out = Console(stderr=True, highlight=False) if to_stdout else console
-    speed = f"{report['seconds']:.1f} s, {report['rows_per_second']:,.0f} rows a second"
-    where = "standard output" if to_stdout else escape(report["output"])
-    out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
-    if report["unscored"]:
-        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
-
-
 def methods(report: Report, options: given.MethodsOptions) -> None:
     """The methods, or one with its options, generated from the code."""
     if options.name is not None:
@@ -387,72 +308,6 @@ def demo(result: Report, options: given.DemoOptions) -> None:
     console.print(f"files: {escape(result['output'])}; every claim holds: {holds}")
     console.print(f"99 % of the labels, as fast as can be? {escape(result['sentence'])}")
     console.print(f"what else could be had, to look at: {escape(result['page'])}")
-
-
-def bench(result: Report, options: given.BenchOptions) -> None:
-    """Times and ratios; ratios are to ours, called from the same language with rows of the same kind."""
-    right = ("single", "batch", "x\nsingle", "x\nbatch", "same", "size")
-    title = (
-        f"{result['name']}: {result['n_support_vectors']:,} support vectors, "
-        f"{result['n_features']:,} features, {result['precision']} {result['profile']}\n"
-        f"us per row, one row per call and in batches of {result['batch']:,}; "
-        "times as long as ours; same answers as the original"
-    )
-    table = _table(escape(title), "contender", "from", *right, right=right)
-    for one in result["contenders"]:
-        times = (f"{one[key]:.4g}" for key in ("us_single", "us_batch"))
-        ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
-        figures = (
-            *times,
-            *ratios,
-            f"{one['agreement']:.2%}",
-            "" if one["bytes"] is None else size(one["bytes"]),
-        )
-        table.add_row(escape(one["name"]), one["via"], *figures, style="bold" * (one["key"] == "ours"))
-    console.print(table)
-    _latencies(result)
-    for line in _limits(result):
-        console.print(line)
-    for one in result["left_out"]:
-        console.print(f"left out: {one['peer']} ({escape(one['reason'])})")
-    _print_notes(result)
-    if options.output is not None:
-        names = ("bench.json", "bench.svg", "bench.html")
-        console.print(f"files: {', '.join(escape(str(options.output / name)) for name in names)}")
-
-
-def _latencies(result: Report) -> None:
-    """Single calls one by one, and ours from several threads."""
-    right = ("p50", "p95", "p99", "max")
-    table = _table("us of single calls, wall clock", "contender", "from", *right, right=right)
-    for one in result["contenders"]:
-        if one["latency"]:
-            table.add_row(escape(one["name"]), one["via"], *_percentiles(one["latency"]))
-    console.print(table)
-    if len(result["threads"]) > 1:
-        columns = ("threads", "us a row in batches", *right)
-        table = _table("our C from several threads at once, wall clock", *columns, right=columns)
-        for one in result["threads"]:
-            table.add_row(str(one["threads"]), f"{one['us_batch']:.4g}", *_percentiles(one["latency"]))
-        console.print(table)
-
-
-def _percentiles(latency: Report) -> tuple[str, ...]:
-    return tuple(f"{latency[key]:.4g}" for key in ("p50", "p95", "p99", "longest"))
-
-
-def _limits(result: dict[str, Any]) -> list[str]:
-    """How near our C code is to what one core can do."""
-    share, limits = result["share"], result["limits"]
-    if share is None:
-        return []
-    place = f" in {limits['table_in']}" if limits["table_in"] else ""
-    return [
-        f"batch: {share['gflops_batch']:.1f} of {limits['peak_gflops']:.0f} GF/s, "
-        f"{share['fma_peak_batch']:.0%} of the multiply-add peak",
-        f"single row: {share['gb_s_single']:.1f} of {limits['read_gb_s']:.0f} GB/s, "
-        f"{share['bandwidth_single']:.0%} of reading {size(limits['read_bytes'])}{place}",
-    ]
 
 
 def convert(report: Report, options: given.ConvertOptions) -> None:

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import api
+from svmcompile.accelerate.registry import training
 from svmcompile.cluster import connected
+from svmcompile.commands.helping import settings
 from svmcompile.commands.inspect import program_facts
-from svmcompile.commands.options import TrainOptions, reading, settings
+from svmcompile.commands.options import TrainOptions, reading
 from svmcompile.data import Data, read_data, read_partitions
+from svmcompile.data.reading import detect
 from svmcompile.errors import OptionError
 from svmcompile.files.atomic import check_output
 from svmcompile.flow.program import some_rows
@@ -27,6 +30,9 @@ def run(options: TrainOptions) -> dict[str, Any]:
         raise OptionError(f"{options.output}: a trained program is stored as .svmc; name it so")
     check_output(options.output)
     chosen: dict[str, Any] = settings(options.set_)
+    training(options.method, chosen)  # which refuses what makes no sense, before the data are read
+    if options.test is not None:
+        detect(options.test)
     begin = time.perf_counter()
     with connected(options.cluster) if options.cluster else nullcontext():
         reader = read_partitions if options.data.is_dir() else read_data

@@ -128,9 +128,7 @@ def prepare(
     if request.number in FIXED or program.number:
         program = quantise(program, request.number, X, ranges, given)
         if not set(request.targets) <= {"c", "shared"} or request.tables is not None:
-            raise OptionError(
-                "precisions q15 and q7 are for target c or shared, with tables of their own"
-            )
+            raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
         profile = "device" if request.profile == "device" else "portable"
         return program, replace(request, profile=profile)
     if request.profile == "device":

@@ -13,12 +13,15 @@ from svmcompile.data.rows import as_rows
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import INPUT_LIMITS, Array
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import Kind
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import operands
+from svmcompile.ir.nodes import Pick, operands
 from svmcompile.ir.pairs import pair_indices as pair_indices
 from svmcompile.ir.program import Program
+
+MOST_FILLED, SOME_FEATURES = 10_000, 256  # features that are looked at one by one, and at once
 
 
 def interpret(program: Program, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -39,8 +42,9 @@ def interpret_values(
 
 
 def features_filled_in(program: Program) -> NDArray[np.bool_] | None:
-    """Features that may be NaN because the program's preprocessing fills them in; None where none may."""
-    if not any(node.fills and getattr(node, "nan", False) for node in program.body):
+    """Features that may be NaN: preprocessing fills them in, or leaves them out; None where none may."""
+    width = program.n_features
+    if width > MOST_FILLED or not any(node.fills or isinstance(node, Pick) for node in program.body):
         return None
     types = infer_types(program)
     read = {
@@ -50,12 +54,17 @@ def features_filled_in(program: Program) -> NDArray[np.bool_] | None:
         for name in operands(node)
         if types[name].kind is Kind.FEATURES
     }
-    rows = np.tile([*program.probes[:1], np.zeros(program.n_features)][0], (program.n_features, 1))
-    np.fill_diagonal(rows, np.nan)
-    found = interpret_values(program, rows, read - {program.input.name})
-    known = [~np.isnan(value).any(axis=1) for value in found.values()]
-    reads_input = program.input.name in read
-    return np.zeros(program.n_features, dtype=bool) if reads_input else np.logical_and.reduce(known)
+    if program.input.name in read:
+        return None
+    front = program.replace(body=leading_to(program.body, read))
+    usual, known = [*program.probes[:1], np.zeros(width)][0], np.zeros(width, dtype=bool)
+    for at in range(0, width, SOME_FEATURES):
+        some = np.arange(at, min(at + SOME_FEATURES, width))
+        rows = np.tile(usual, (len(some), 1))
+        rows[np.arange(len(some)), some] = np.nan
+        found = interpret_values(front, rows, read).values()
+        known[some] = np.logical_and.reduce([~np.isnan(value).any(axis=1) for value in found])
+    return known if known.any() else None
 
 
 def flat_tables(program: Program) -> set[str]:

@@ -36,7 +36,8 @@ class Kernel:
     sigmoid  tanh(gamma x.s + coef0)
 
     With "precomputed" the row itself holds kernel values, one for each training
-    point, and a vector is the number of its point: k(x, s) = x[s].
+    point, and a vector is the number of its point: k(x, s) = x[s]. Bounds read gamma and coef0 of such
+    a kernel as `BoundedSum` says.
     """
 
     kind: KernelKind

@@ -51,7 +51,7 @@ def size_of(kernel: Kernel, x: Array, reach: float) -> Array:
     if kernel.kind == "rbf":
         return np.ones(len(x))
     if kernel.kind == "precomputed":
-        return np.maximum(1.0, kernel.diagonal(x, reach))
+        return np.maximum(kernel.gamma, kernel.diagonal(x, reach))
     norm = np.sqrt(np.square(x).sum(axis=1))
     base = kernel.gamma * norm * np.maximum(norm, reach) + abs(kernel.coef0)
     return np.asarray(np.maximum(1.0, base**kernel.degree))
@@ -82,7 +82,7 @@ def stages(at: At, rows: NDArray[Any]) -> Stages:
     return _finite(
         first_false(finite)[:, None] < every,
         np.column_stack([scores, last]) + at.bias,
-        np.column_stack([errors, rounding[0] * spread + rounding[1] * size[:, 0]]),
+        np.column_stack([errors, rounding[0] * spread + rounding[1] * _direct_size(at, size[:, 0])]),
         every,
     )
 
@@ -97,6 +97,11 @@ def met_values(at: At, x: Array) -> tuple[Array, NDArray[np.bool_]]:
         return values, np.broadcast_to(np.isfinite(x).all(axis=1, keepdims=True), values.shape)
     finite = np.isfinite(values)
     return np.where(finite, values, 0.0), finite
+
+
+def _direct_size(at: At, size: Array) -> Array:
+    """What the error of a direct sum grows with; values that are given come with no error of their own."""
+    return np.ones(len(size)) if at.kernel.kind == "precomputed" else size
 
 
 def first_false(flags: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -154,7 +159,7 @@ def pair_stages(at: At, pair: int, classes: tuple[int, int], known: PairTables) 
     met = known.values[:, members]
     odd = np.column_stack([known.spoiled(picks)[:, None] < ends, known.spoiled(members) < len(members)])
     rounding = at.rounding[pair]
-    last = rounding[0] * (np.abs(met) @ np.abs(weights)) + rounding[1] * known.size
+    last = rounding[0] * (np.abs(met) @ np.abs(weights)) + rounding[1] * _direct_size(at, known.size)
     return _finite(
         odd,
         np.column_stack([scores, met @ weights]) + at.bias[pair],

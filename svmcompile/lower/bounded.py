@@ -49,7 +49,7 @@ def stage(program: Program, node: Bounded, number: Number, profile: str) -> Lowe
     if node.kernel.kind == "precomputed":  # its caller is asked for one value at a time
         points = program.tables[node.vectors].astype(np.int32)
         found, tables = lay_out(program, node, node.x, points, number, 1)
-        return [found], tables
+        return [found], tables | {node.vectors: tables[node.vectors].astype(np.int32)}
     lanes = LANES[number] if profile == "host" else 1
     prepare, made, moved = prepare_for(program, node, number)
     vectors = program.tables[node.vectors] - moved

@@ -77,6 +77,7 @@ class Report:
     rows: int
     rows_not_finite: int
     stated_error: float | None  # of decision values in whole numbers, at worst
+    labels_unknown: int  # rows whose given label is no class of the model
     accuracy_of_reference: float | None
     comparisons: tuple[Comparison, ...]
     left_out: tuple[str, ...] = ()  # forms that could not be run here, and why
@@ -132,6 +133,7 @@ def compare(
         rows=len(kept),
         rows_not_finite=int((~finite).sum()),
         stated_error=program.origin.details.get("fixed", {}).get("error"),
+        labels_unknown=_unknown(truth, program),
         accuracy_of_reference=_accuracy(expected.labels, truth, program),
         comparisons=tuple(comparisons),
     )
@@ -340,6 +342,12 @@ def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str,
         (stated == Claim.EXACT.value and score_share > 1, f"{values} the stated error"),
     )
     return tuple(text for broken, text in problems if broken)
+
+
+def _unknown(truth: NDArray[Any] | None, program: Program) -> int:
+    if truth is None or program.labels is None:
+        return 0
+    return int((~np.isin(truth, program.labels.array())).sum())
 
 
 def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:

@@ -94,5 +94,5 @@ def test_free_is_for_one_sum_with_vectors() -> None:
     gram, labels = X @ X.T, y > 0
     with pytest.raises(OptionError, match="a precomputed kernel has no space"):
         sc.compile(SVC(kernel="precomputed").fit(gram, labels), method="anytime", X=gram, free=4)
-    with pytest.raises(OptionError, match="free -1 is below 0"):
+    with pytest.raises(OptionError, match="free must be at least 0"):
         sc.compile(SVC().fit(X, labels), method="anytime", free=-1)

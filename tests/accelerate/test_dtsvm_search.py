@@ -162,7 +162,7 @@ def test_numbers_are_lists_or_powers_of_ten():
         ({"C": 0}, "C must be above 0"),
         ({"ceiling": 0}, "ceiling must be at least 1"),
         ({"growth": 1}, "growth must be at least 2"),
-        ({"validation": 1}, "validation must lie between 0 and 1"),
+        ({"validation": 1}, "validation must be between 0 and 1"),
         ({"gain": float("nan")}, "gain must be at least 0"),
     ],
 )

@@ -181,17 +181,17 @@ def test_paper_form():
     [
         ({"end": "tree"}, "end='tree' is unknown"),
         ({"planes": "i4"}, "planes='i4'"),
-        ({"level": 2}, "level must lie within 0 and 1"),
+        ({"level": 2}, "level must be from 0 to 1"),
         ({"tau": -0.5}, "tau must be -1"),
-        ({"target": 1.5}, "target must lie between"),
+        ({"target": 1.5}, "target must be between"),
         ({"hard_weight": 0.5}, "hard_weight must be at least 1"),
         ({"reduced": "0.1,2"}, "'0.1,2' is not a ShareList"),
         ({"max_nodes": -1}, "max_nodes must be at least 0"),
         ({"proven": True, "end": "label"}, "proven=true is for end=svm"),
-        ({"centres": 0}, "centres must lie within"),
+        ({"centres": 0}, "centres must be from"),
         ({"noise": 0.7}, "noise must be at least 0 and below 0.5"),
         ({"calibrate": "rows.npy", "end": "label"}, "calibrate is for end=svm"),
-        ({"recalibrate": 5000}, "recalibrate must lie within"),
+        ({"recalibrate": 5000}, "recalibrate must be from"),
     ],
 )
 def test_options_that_make_no_sense(options, problem):

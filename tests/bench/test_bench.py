@@ -114,6 +114,65 @@ def test_files(command):
     assert len(bars) == 2 * len(json.loads(printed)["contenders"])  # one for single rows, one for batches
 
 
+def test_latencies_sizes_and_agreement(command):
+    result = json.loads(command[0])
+    for one in result["contenders"]:
+        late = one["latency"]
+        assert 0 < late["p50"] <= late["p95"] <= late["p99"] <= late["longest"] and late["calls"] >= 100
+        assert one["agreement"] == 1 - one["labels_differing"] / 16
+        assert one["key"] == "intelex" or one["bytes"] > 100
+
+
+def test_threads_from_one_to_many(iris, quick):
+    result = bench_job.measure(iris.options(against="", threads=3))
+    assert [one["threads"] for one in result["threads"]] == [1, 2, 3]
+    for one in result["threads"]:
+        assert one["us_batch"] > 0 and 0 < one["latency"]["p50"] <= one["latency"]["longest"]
+
+
+def test_the_page_holds_every_contender(command):
+    printed, folder = command
+    html = (folder / "bench.html").read_text()
+    for one in json.loads(printed)["contenders"]:
+        assert f"<td>{one['name']}</td>" in html
+    assert "<svg" in html and "p99" in html and "http" not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_frames_where_names_were_learnt(tmp_path, quick, monkeypatch, capfd):
+    """Rows without names made scikit-learn warn at every call, within the clock."""
+    import warnings
+
+    import pandas as pd
+    from sklearn.svm import SVC
+
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    model = SVC().fit(frame, frame.a > 0)
+    joblib.dump(model, tmp_path / "m.joblib")
+    sc.write(sc.emit(sc.compile(model), "c", "m"), tmp_path / "out")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = BenchOptions(
+        folder=tmp_path / "out", data=tmp_path / "rows.csv", model=tmp_path / "m.joblib", trust_pickle=True,
+        against="sklearn,numpy", batch=20, repeats=1, as_json=True,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = bench_job.measure(options)
+    found = {one["key"]: one for one in result["contenders"] if one["via"] == "Python"}
+    assert set(found) == {"ours", "ours-frames", "sklearn", "numpy"}
+    ours, theirs = found["ours-frames"], found["sklearn"]
+    assert theirs["ratio_single"] == pytest.approx(theirs["us_single"] / ours["us_single"])
+    assert found["numpy"]["ratio_single"] == pytest.approx(
+        found["numpy"]["us_single"] / found["ours"]["us_single"]
+    )
+
+
+def test_an_output_that_cannot_be_written_ends_the_race_before_it_starts(iris, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(bench_job, "_in_child", lambda options: pytest.fail("measured first"))
+    with pytest.raises(OptionError, match="is a file"):
+        bench_job.run(iris.options(output=tmp_path / "file"))
+
+
 def test_json_tells_nothing_about_the_machine_but_its_kind(command):
     text = command[0]
     assert not re.search(rf"\b{re.escape(platform.node())}\b", text)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+import svmcompile as sc
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOADER = """
@@ -60,3 +64,19 @@ def test_certificates_are_checked_without_data(tmp_path: Any) -> None:
     )
     assert name.endswith("pairs 1e-07 apart") and refuted == left_open == "0"
     assert int(confirmed) + int(none) == int(rows) == 25 and int(confirmed) > 10
+
+
+def test_an_ls_svm_can_be_compiled(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "papers"))
+    ls_svm = importlib.import_module("ls_svm")
+    data = ls_svm.plane(60)
+    machine = ls_svm.trained_ls_svm(data.X, data.y, 10.0, 5.0)
+    np.testing.assert_allclose(
+        machine.decision_function(data.X) + machine.weights / 10.0, data.y, atol=1e-9
+    )
+    program = sc.compile(machine.write(tmp_path / "ls.model"))
+    assert program.origin.n_support_vectors == 60
+    np.testing.assert_allclose(
+        program.decision_function(data.X_test), machine.decision_function(data.X_test), atol=1e-9
+    )
+    assert (program.predict(data.X_test) == machine.predict(data.X_test)).all()

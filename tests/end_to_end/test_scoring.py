@@ -8,12 +8,15 @@ import io
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import dump_svmlight_file
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -144,6 +147,33 @@ def test_loaded_models_refuse_nan_as_scikit_learn_does(churn):
             assert len(getattr(fast, name)(rows, allow_nan=True)) == 200
         with pytest.raises(ValueError, match="row 0, column 'age': the value is infinite"):
             fast.predict([[np.inf, 0, 0]])
+
+
+def test_what_preprocessing_fills_in_or_leaves_out_may_be_missing(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + X[:, 1] > 0
+    gaps = X.copy()
+    gaps[3, 0] = gaps[5, 3] = np.nan
+    columns = [("fill", SimpleImputer(), [0]), ("plain", "passthrough", [1, 2])]  # the last is left out
+    model = make_pipeline(ColumnTransformer(columns), SVC()).fit(gaps, y)
+    sc.write(sc.emit(sc.compile(model), ["c", "onnx"], "m"), tmp_path / "out")
+    for target in ("c", "onnx"):
+        fast = sc.load(tmp_path / "out", target=target)
+        assert (fast.predict(gaps) == model.predict(gaps)).all()
+        with pytest.raises(ValueError, match="row 0, column 1"):
+            fast.predict(gaps[:, [1, 3, 0, 2]][5:])
+    np.save(tmp_path / "gaps.npy", gaps)
+    done = run("predict", tmp_path / "out", "--data", tmp_path / "gaps.npy", "-o", tmp_path / "p.npy")
+    assert done.code == 0 and (np.load(tmp_path / "p.npy") == model.predict(gaps)).all()
+
+
+def test_large_numbers_are_no_gaps_and_no_warnings(churn):
+    fast = sc.load(churn[1] / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(fast.predict(np.full((1, 3), 1e200))) == 1
+        assert len(fast.predict(np.full((2000, 3), 1e305))) == 2000
 
 
 def test_names_of_columns(score, churn):

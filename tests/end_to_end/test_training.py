@@ -88,6 +88,16 @@ def test_the_same_rows_give_the_same_bytes(run, digits, tmp_path):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+def test_options_are_part_of_a_programs_origin_but_not_how_the_work_is_done(digits):
+    with np.load(digits / "train.npz") as data:
+        X, y = data["X"][:200], data["y"][:200]
+    first, other, parallel = (
+        sc.train(X, y, C=C, gamma=1, ceiling=500, max_ceiling=500, jobs=jobs).origin.sha256
+        for C, jobs in ((1, 1), (2, 1), (1, 2))
+    )
+    assert first != other and first == parallel
+
+
 def test_terms_of_the_bound_on_demand(digits):
     with np.load(digits / "train.npz") as data:
         program = sc.train(data["X"], data["y"], C=10, gamma=1, ceiling=120, max_ceiling=120, risk=True)
@@ -143,4 +153,21 @@ def test_methods_lists_what_trains(run):
     found = {one["name"]: one for one in json.loads(run("methods", "--json").out)["methods"]}
     assert found["dtsvm"]["trains"] and not found["exact"]["trains"]
     assert "ceiling" in {option["name"] for option in found["dtsvm"]["train_options"]}
-    assert "training:" in run("methods").out
+    assert "options in training" in run("methods", "dtsvm").out
+
+
+def test_options_are_checked_before_the_data_are_read(run, tmp_path):
+    words = ("train", "--data", tmp_path / "nowhere.npz", "-o", tmp_path / "x.svmc")
+    assert "did you mean 'ceiling'" in run(*words, "--set", "celing=3").err
+    assert "ceiling must be at least 1, got 0" in run(*words, "--set", "ceiling=0").err
+    assert "did you mean 'dtsvm'" in run(*words, "--method", "dtsvn").err
+
+
+def test_the_source_of_a_program_is_rows_and_options():
+    """Options that change what comes out are in its sha256; those that say how the work is done are not."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    one = {"C": 1, "gamma": 1, "ceiling": 100}
+    digests = [sc.train(X, y, **one, **more).origin.sha256 for more in ({}, {"jobs": 1}, {"min_leaf": 5})]
+    assert digests[0] == digests[1] != digests[2]

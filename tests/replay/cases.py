@@ -249,6 +249,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "anytime-two", Case(moons, wide, "anytime", {"force": True}, PROVEN)
     yield "anytime-ten", Case(digits, rbf(gamma=0.02), "anytime", {"force": True}, PROVEN)
     yield "anytime-value", Case(moons, wide, "anytime", {"force": True, "tolerance": 0.01}, SHORT)
+    asked = {"force": True, "own": "ask"}
+    yield "anytime-given", Case(products, SVC(kernel="precomputed"), "anytime", asked, SHORT)
     force = {"force": True}
     yield "certified-two", Case(moons, rbf(), "certified", force, PROVEN)
     yield "certified-scaled", Case(cancer, scaled(rbf(gamma=0.01)), "certified", force, PROVEN)

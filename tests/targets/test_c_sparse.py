@@ -95,8 +95,12 @@ def test_rows_that_are_not_finite(tmp_path: Path) -> None:
     dense = sparse_rows(40, 0.1).toarray()
     dense[3, 5], dense[7, 0], dense[9, 59] = np.nan, np.inf, -np.inf
     for given in (dense, csr_matrix(dense)):
-        assert np.isnan(fast.decision_function(given)).all(axis=1).nonzero()[0].tolist() == [3, 7, 9]
-        assert (fast.predict(given) == program.predict(dense)).all()
+        assert np.isnan(fast.decision_function(given, allow_nan=True)).all(axis=1).nonzero()[
+            0
+        ].tolist() == [3, 7, 9]
+        assert (fast.predict(given, allow_nan=True) == program.predict(dense)).all()
+        with pytest.raises(ValueError, match="row 3, column 5"):
+            fast.predict(given)
 
 
 DRIVER = r"""

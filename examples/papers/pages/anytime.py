@@ -1,4 +1,4 @@
-"""The tables of "Anytime query-tuned kernel machines via Cholesky factorization" (DeCoste, 2002)."""
+"""The tables of "Anytime query-tuned kernel machines via Cholesky factorization" (DeCoste, 2003)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ TABLE_2 = Table(
 
 PAPER = Paper(
     "anytime",
-    "DeCoste: Anytime query-tuned kernel machines via Cholesky factorization (2002)",
+    "DeCoste: Anytime query-tuned kernel machines via Cholesky factorization (2003)",
     tables=(
         TABLE_2,
         grid("orderings", "All orderings of all tasks", CELLS, COUNTED),

@@ -27,20 +27,17 @@ BOUND_CELLS = {
 }
 
 
-def bound_rows(names: tuple[tuple[str, str, int], ...]) -> tuple[Row, ...]:
-    """One row per set and quantity: what it is, the figure's name, and its place in BOUNDS."""
+PARAMETERS = "the paper's parameters are not known"
+MEAN = "neither mean fits all sets, and the paper's parameters are not known"
+LEAVES = "the tree of another split has other leaves"
+
+
+def bound_rows(names: tuple[tuple[str, str, int, str], ...]) -> tuple[Row, ...]:
+    """One row per set and quantity: what it is, the figure's name, its place in BOUNDS, why it differs."""
     return tuple(
-        Row(
-            label(name, mode, what),
-            (cell,),
-            BOUNDS[name][mode == "1ao"][at],
-            key,
-            None,
-            "{:,.0f}",
-            "the mean over problems, or the parameters, are not the paper's",
-        )
+        Row(label(name, mode, what), (cell,), BOUNDS[name][mode == "1ao"][at], key, None, "{:,.0f}", why)
         for (name, mode), cell in BOUND_CELLS.items()
-        for what, key, at in names
+        for what, key, at, why in names
     )
 
 
@@ -49,23 +46,30 @@ TABLE_13 = Table(
     "Table 13: the two terms of the error bound",
     bound_rows(
         (
-            ("T1 = R log2 n", "T1_printed", 0),
-            ("T1, R over all problems", "T1_printed_all", 0),
-            ("T1 = R log10² n", "T1", 0),
-            ("T2 = L log10(d n L²)", "T2", 1),
+            ("T1 = R log2 n", "T1_printed", 0, MEAN),
+            ("the same with R over all problems", "T1_printed_all", 0, MEAN),
+            ("T1 = R log10² n", "T1", 0, "the paper prints R log2 n"),
+            ("T2 = L log10(d n L²)", "T2", 1, LEAVES),
         )
     ),
+    "The formula in the paper is T1 = R log² n, but its T1 over its R is log2 n on every set and in both "
+    "modes. Its T2 has base 10; only KDD's 287 does not follow from its 32 leaves, which give 324.",
 )
 TABLE_14 = Table(
     "table-14",
     "Table 14: S of one SVM, R of the tree",
     bound_rows(
         (
-            ("S", "S", 2),
-            ("R, mean over a leaf's own problems", "R", 3),
-            ("R, mean over all problems", "R_all", 3),
-            ("R over leaves, own problems", "R_per_leaf", 4),
-            ("R over leaves, all problems", "R_all_per_leaf", 4),
+            ("S", "S", 2, PARAMETERS),
+            ("R, mean over a leaf's own problems", "R", 3, MEAN),
+            ("R, mean over all problems", "R_all", 3, MEAN),
+            ("R over leaves, own problems", "R_per_leaf", 4, MEAN),
+            ("R over leaves, all problems", "R_all_per_leaf", 4, MEAN),
         )
     ),
+    "The paper takes the mean over all classifiers, which can be those a leaf has, or all that the set "
+    "has. On KDD it is the second, within 1 %, and on shuttle 1AO within 6 %, where S is as near. On "
+    "pendigits R over leaves fits the first, within 7 %, in both modes. Shuttle 1A1 and poker lie between "
+    "the two. Both classifiers have one C and gamma, which the paper does not name; we took those of its "
+    "grid for which LIBSVM has about as many vectors as in Table 3, for adult about the same S.",
 )

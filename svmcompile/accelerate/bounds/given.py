@@ -11,8 +11,8 @@ be given a `shift`: f(x) does not read the diagonal, so K + shift I and k(x, x) 
 and the condition is that no matrix of support vectors and a query has an eigenvalue below -shift. It is
 tested on the training points and all rows of the data. For queries to come only the caller can know.
 
-Rounding. A kernel value may be off by NOISE, beside the largest of k(x, x) and 1, from the one that the
-matrix was made with: it is rounded to float32, and computed by another program.
+Rounding. A kernel value may be off by NOISE, beside the largest of k(x, x), all k(z, z) and 1, from the one
+that the matrix was made with: it is rounded to float32, and computed by another program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from svmcompile.model.svm import SVM, LabelRule
 NOISE = 4 * U
 UNEVEN = 1e-6  # of the largest value: what a matrix and its transpose may differ by
 CONSTANT = 1e-9  # the same for k(x, x) of all points, where it is taken to be one number
-TINY = 1e-8  # of the largest k(x, x): what rounding may take from the least eigenvalue
 BEYOND = 0.5  # of a margin: a support vector that lies farther on its side puts the matrix in doubt
 MOST_POINTS = 3000  # whose eigenvalues are looked at
 WANTED = "the first rows of the data must be the matrix that the model was trained on"
@@ -98,29 +97,31 @@ def read_given(svm: SVM, data: Data | None, options: AnytimeOptions) -> Given:
         )
     _check_trained(svm, gram)
     diagonal, least = np.diag(gram), _least_eigenvalue(svm, gram)
-    shift, own = _shift(least, float(diagonal.max()), options), _own(diagonal, options)
+    rounding = len(gram) * U * float(diagonal.max())  # of a float32 matrix, in its eigenvalues
+    shift, own = _shift(least, rounding, options), _own(diagonal, options)
     typical = own or float(diagonal.mean())
     held = gram + shift * np.eye(len(gram))
     others = np.setdiff1d(np.arange(len(gram)), _numbers(svm.vectors))
     basis = np.arange(len(gram)) if options.needs_data else _numbers(svm.vectors)
-    room = _room(held, basis, gram[others], diagonal[others] + shift)
+    room = _room(held, basis, gram[others], diagonal[others] + shift, rounding)
     if own:
-        room = np.append(room, _room(held, basis, queries, np.full(len(queries), own + shift)))
-    if len(room) and room.min() < -TINY * typical:
+        room = np.append(room, _room(held, basis, queries, np.full(len(queries), own + shift), rounding))
+    if len(room) and room.min() < -rounding:
         what = f"k(x, x) - k' K^-1 k falls to {room.min():.3g} on a row"
         raise OptionError(_indefinite(what, shift - float(room.min())))
-    kernel = GramKernel("precomputed", coef0=shift, gram=held, typical=typical + shift)
+    largest = max(1.0, float(held.diagonal().max()))
+    kernel = GramKernel("precomputed", largest, shift, gram=held, typical=typical + shift)
     sample = next((rows for rows in (queries, gram[others]) if len(rows)), gram)
     picks = np.random.default_rng(options.seed).permutation(len(sample))[: options.sample]
     return Given(
         svm=replace(svm, kernel=kernel),
-        kernel=Kernel("precomputed", coef0=shift),
+        kernel=Kernel("precomputed", largest, shift),
         own=own,
         typical=typical,
         others=others[:, None].astype(np.float64),
         rows=np.concatenate([gram, queries]),
         sample=sample[np.sort(picks)],
-        error=KernelError(NOISE * max(1.0, float(diagonal.max()) + shift), NOISE, 0.0, 0.0),
+        error=KernelError(NOISE, NOISE, 0.0, 0.0),
         notes=_notes(own, options.shift, least, room, len(gram)),
         details={"least_eigenvalue": least, "shift": shift, "k_of_x_and_x": own or "asked"},
     )
@@ -189,9 +190,9 @@ def _least_eigenvalue(svm: SVM, gram: Array) -> float:
     return float(np.linalg.eigvalsh(gram[np.ix_(some, some)])[0])
 
 
-def _shift(least: float, largest: float, options: AnytimeOptions) -> float:
+def _shift(least: float, rounding: float, options: AnytimeOptions) -> float:
     """What is added to k(x, x): what rounding took, or what is asked for."""
-    if least + options.shift < -TINY * largest:
+    if least + options.shift < -rounding:
         raise OptionError(_indefinite(f"an eigenvalue of the matrix is {least:.3g}", -least))
     return max(options.shift, -least, 0.0)
 
@@ -220,12 +221,11 @@ def _own(diagonal: NDArray[np.float64], options: AnytimeOptions) -> float:
     return float(options.own)
 
 
-def _room(gram: Array, points: NDArray[np.intp], rows: Array, own: Array) -> Array:
+def _room(gram: Array, points: NDArray[np.intp], rows: Array, own: Array, rounding: float) -> Array:
     """k(x, x) - k' K^-1 k of rows, with the matrix of some points."""
     from scipy.linalg import cho_factor, cho_solve
 
-    tiny = TINY * float(np.diag(gram).max())
-    factor = cho_factor(gram[np.ix_(points, points)] + tiny * np.eye(len(points)))
+    factor = cho_factor(gram[np.ix_(points, points)] + rounding * np.eye(len(points)))
     values = rows[:, points]
     return np.asarray(own - np.einsum("ij,ji->i", values, cho_solve(factor, values.T)))
 

@@ -45,7 +45,9 @@ def train(data: Data, options: TrainOptions) -> Program:
         raise OptionError("dtsvm: all rows have one class; training needs at least two classes")
     trained = train_classifier(X, y.astype(np.intp), len(labels), options)
     model = trained.model
-    recorded = {f.name: str(getattr(options, f.name)) for f in fields(options) if not f.metadata}
+    recorded = {
+        f.name: str(getattr(options, f.name)) for f in fields(options) if f.metadata.get("recorded", True)
+    }
     sha256 = digest({"X": X, "y": y, "classes": labels.values, "options": sorted(recorded.items())})
     details = details_of(trained, X)
     if options.risk:

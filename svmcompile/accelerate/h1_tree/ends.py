@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import fit_anyway
 from svmcompile.accelerate.h1_tree.exits import WIDTH
-from svmcompile.accelerate.h1_tree.forest import ALL, OUT, Lists, as_stored, grown, growth_of
+from svmcompile.accelerate.h1_tree.forest import ALL, LAST, OUT, Lists, as_stored, grown, growth_of
 from svmcompile.accelerate.h1_tree.grow import Flags, Growth, HalfSpace, How, PlaneList, projected
 from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions
 from svmcompile.accelerate.h1_tree.rows import Classes, Pair, Rows
@@ -30,7 +30,9 @@ from svmcompile.ir.nodes.decisions import margins
 FEW, FOLDS = 4000, 4  # up to so many rows, every row is held out once, in one of so many folds
 SHARE, MOST_HELD = 0.2, 20_000  # of more rows are held out
 PLANE_ROWS = 100_000  # that a linear machine is trained on
-PLACES = (*range(13), 16, 24, 32, 48, 64, 96, 128)  # nodes before the end that are tried
+FIRST = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)  # nodes before the end that are tried
+UP = (0, 1, 2, 3, 4, 6, 8)  # steps up from the last node
+SPARE = 0.5  # standard errors that a form may be less accurate than the best
 ALONE = {"label": "lists alone", "plane": "linear SVMs alone", "svm": "the RBF machine alone"}
 ENDED = {"label": "lists alone", "plane": "lists with linear SVMs", "svm": "lists with an RBF machine"}
 
@@ -49,11 +51,9 @@ class Form:
         return self.end == "label" or self.nodes == 0
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "end": self.end,
-            "noise": self.noise,
-            "nodes_before": "all" if self.nodes == ALL else self.nodes,
-        }
+        names = {ALL: "all and a closing one", LAST: "all"}
+        nodes = f"all but {-self.nodes}" if self.nodes < 0 else names.get(self.nodes, self.nodes)
+        return {"end": self.end, "noise": self.noise, "nodes_before": nodes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +143,9 @@ def choose(rows: Rows, pairs: list[Pair], options: H1TrainOptions) -> Choice:
 
 
 def is_as_good(right: Flags, best: Flags) -> bool:
-    """Whether a form is within one standard error of the best: that of the difference on the same rows."""
+    """Whether what a form loses against the best is small, by the standard error on the same rows."""
     lost = int(best.sum()) - int(right.sum())
-    return bool(lost <= np.sqrt(int((right != best).sum())))
+    return bool(lost <= SPARE * np.sqrt(int((right != best).sum())))
 
 
 def _trials(
@@ -158,19 +158,24 @@ def _trials(
     for noise in options.noises:
         growth = growth_for(options, noise, ends[-1], several)
         lists = grown(kept, pairs, growth, options, 0.0, None).lists()
-        if noise and lists.longest == 1:  # a plane parts every two classes: there is no noise
-            return
+        longest = lists.whole().longest
         if "label" in ends:
-            yield Form("label", noise), _trial(lists.whole(), held)
-        for place in PLACES[1 if noise else 0 :]:
+            yield Form("label", noise, LAST), _trial(lists.whole(), held)
+        for place in places(longest, machines_alone=noise == options.noises[0]):
             if planes:
                 yield Form("plane", noise, place), _trial(ended(lists.first(place), planes), held)
             if machine:
                 yield Form("svm", noise, place), _trial(lists.first(place), held, machine)
-            if place >= lists.longest:
-                break
         if machine and growth.closing:
             yield Form("svm", noise), _trial(lists.first(ALL), held, machine)
+        if longest <= 1:  # a plane parts every two classes: there is no noise
+            return
+
+
+def places(longest: int, machines_alone: bool) -> list[int]:
+    """Where an end may stand: after the last node and up from there, after the first ones and down."""
+    first = [count for count in FIRST if 0 < count < longest]
+    return [*([0] if machines_alone else []), *first, *(-steps or LAST for steps in UP if steps < longest)]
 
 
 @dataclass(frozen=True, eq=False)

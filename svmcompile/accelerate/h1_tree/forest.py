@@ -38,7 +38,7 @@ from svmcompile.progress import steps
 
 PUBLISHED = (1.0,)  # the report's remedy: equal weights, so that the hull is the mean
 EXIT_WEIGHTS = (30.0, 1.0)  # weights of the hard class that are tried besides, where an SVM follows
-ALL = 1 << 30  # nodes of a list
+ALL, LAST = 1 << 30, (1 << 30) - 1  # nodes of a list, with and without a closing one
 OUT = "lists"
 SOME_ROWS = 1000  # tell whether rows are mostly zeros
 ROUNDING = 2.0**-24  # of float32
@@ -223,7 +223,7 @@ class Lists:
         return Lists(tuple(map(PlaneList, own, rests)), self.order)
 
     def first(self, count: int) -> Lists:
-        """The first nodes of each list, before an end that takes the rest; ALL: closing ones as well."""
+        """The first nodes of each list, before an end that takes the rest; below zero: all but the last."""
         lists = self.lists if count == ALL else self.whole().lists
         return Lists(tuple(PlaneList(one.nodes[:count], 0) for one in lists), self.order)
 

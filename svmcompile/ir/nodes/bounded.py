@@ -99,7 +99,8 @@ class BoundedSum(Adaptive):
     max(1, (gamma |x| max(|x|, reach) + |coef0|)^degree). A row that is not finite is never sure.
 
     Of a precomputed kernel kernel(x, x) = reach + coef0 or, where reach is 0, what the caller says + coef0:
-    a row of values does not tell, so that nothing is sure before all vectors. size = max(1, kernel(x, x)).
+    a row of values does not tell, so that nothing is sure before all vectors. With gamma
+    at least kernel(z, z) of every vector z and 1, size = max(gamma, kernel(x, x)), but 1 with all vectors.
     Nor is a stage sure where kernel(x, x) - |q|^2 + slacks[s] size^2 < 0, which no positive semidefinite
     kernel gives, or a value met so far is not finite.
 

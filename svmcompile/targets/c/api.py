@@ -180,10 +180,7 @@ def body(
         ):  # what the caller is asked for is widened where it is used
             buffer[node.out] = row_argument(program)
             continue
-        read = [buffer[name] for name in _eager(node)]
-        if lazy_operands(node):  # what is computed when needed starts from the row
-            read.insert(0, buffer[program.input.name])
-        arguments = ", ".join(dict.fromkeys(read) if takes_kernel(program) else read)
+        arguments = _arguments(program, node, buffer)
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
             calls.append(f"return {function}({arguments})")
@@ -203,6 +200,14 @@ def body(
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers + calls)
+
+
+def _arguments(program: Program, node: Node, buffer: dict[str, str]) -> str:
+    """What a node's function is handed; the kernel and the query but once."""
+    read = [buffer[name] for name in _eager(node)]
+    if lazy_operands(node):  # what is computed when needed starts from the row
+        read.insert(0, buffer[program.input.name])
+    return ", ".join(dict.fromkeys(read) if takes_kernel(program) else read)
 
 
 def row_argument(program: Program) -> str:

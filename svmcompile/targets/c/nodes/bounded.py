@@ -19,6 +19,7 @@ from svmcompile.targets.c.profiles import INSTRUCTION_SETS, plain_instruction_se
 
 B = TypeVar("B", bound=ir.BoundedSum | ir.BoundedVote | ir.TaylorVote)
 LANE_BLOCKS = 24  # the same as BLOCK, lane by lane, with what adds up the lanes
+LEAST_ROOM = 16  # kernel values
 MOST_VECTORS = 8  # of kernel values that are made together
 MOST_CHAINS = 4  # sums that do not wait for each other
 
@@ -44,6 +45,10 @@ class Bounded(CNode[B]):
     def is_given(self) -> bool:
         """Whether the caller computes the kernel."""
         return self.node.kernel.kind == "precomputed"
+
+    def room(self, most: int) -> int:
+        """Kernel values that there is room for; of very few, GCC warns that loops go beyond them."""
+        return max(most, LEAST_ROOM) if self.is_given else most
 
     def _own(self) -> str:
         """k(x, x) of a given kernel: a number, or what the caller says."""
@@ -73,9 +78,11 @@ class Bounded(CNode[B]):
             "given": given,  # the caller is asked for kernel values
             "prepared": row if given else prepared,
             "row_and_z": row if given else f"{row}, {prepared}",
+            "comma": ",\n    " if given else ", ",  # behind a long one
             "z": "kernel, query" if given else "z",
             "given_row": "kernel, query" if given else "x, z",
             "own": self._own() if given else "",
+            "room": 0,
             "helper": self.helper,
             "is_float": self.number == "f32",
             "smallest": real(float(np.finfo(np.float32).tiny), "f64"),
@@ -135,6 +142,7 @@ class BoundedSum(Bounded[ir.BoundedSum]):
         return super().fields() | {
             "stages": len(ends),
             "kept": int(ends[-1]),
+            "room": self.room(int(ends[-1])),
             "rank": node.rank,
             "rank_blocks": -(-node.rank // self.lanes),
             "has_estimates": bool((ends > node.rank).any()),
@@ -153,7 +161,7 @@ class BoundedSum(Bounded[ir.BoundedSum]):
         return {name for name, is_idle in idle.items() if is_idle}
 
     def scratch(self) -> int:
-        kept = self.size * int(self.ends[-1])
+        kept = self.size * self.room(int(self.ends[-1]))
         if not self.is_host:
             return kept
         state = 2 * self.size + 2 * DOUBLE  # score, whether it is sure, and sums of all vectors

@@ -41,6 +41,7 @@ class BoundedVote(Bounded[ir.BoundedVote]):
             "pairs": len(sizes),
             "tolerance": "",
             "most": int(sizes.max()),
+            "room": self.room(int(sizes.max())),
             "block": node.block,
             "projects": True,
             "triangle_list": wrap(map(str, triangles[:-1]), indent),
@@ -54,7 +55,7 @@ class BoundedVote(Bounded[ir.BoundedVote]):
 
     def scratch(self) -> int:
         classes, vectors = len(self.node.counts), int(self.tables[self.node.weights].shape[1])
-        most = int(self.sizes.max())
+        most = self.room(int(self.sizes.max()))
         state = (INT + 1) * classes + len(self.tables[self.node.bias]) + self.size * (vectors + most)
         return state + (classes + INT if self.is_host else vectors)
 

@@ -1,0 +1,65 @@
+"""What helps at the command line: panels of options, names that a shell completes, KEY=VALUE. Light."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from svmcompile.errors import OptionError
+
+# In which panel of its help an option of a command with many stands, and in which order.
+PANELS = {
+    "Method": ("method", "set_", "measure", "time_limit"),
+    "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
+    "Output": (
+        "output", "target", "targets", "kit", "name", "precision", "profile", "tables", "ranges", "given",
+        "soft_double", "dump_ir", "checkpoint",
+    ),
+    "Device": ("cpu", "flash", "ram", "clock", "energy"),
+    "Limits for --method auto and explore": (
+        "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes",
+    ),
+    "Search of --method auto and explore": (
+        "minimise", "methods", "budget", "confidence", "tolerance", "seed", "jobs", "cluster", "replay",
+        "from_", "pick",
+    ),
+    "Model": ("others", "features", "most_probable", "trust_pickle"),
+}  # fmt: skip
+# What auto and explore are asked for, as they name it; from cpu on, compile takes these for any method.
+WISHES = (
+    "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
+    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
+    "energy",
+)  # fmt: skip
+PANEL = {name for names in PANELS.values() for name in names}
+MANY = 20  # options
+
+
+def complete(where: str, *more: str) -> Callable[[str], list[str]]:
+    """Names that a shell completes: those of a table, "module:name", which is loaded when asked for."""
+    module, name = where.split(":")
+
+    def names(incomplete: str) -> list[str]:
+        known = getattr(importlib.import_module(module), name)
+        return [one for one in (*more, *known) if one.startswith(incomplete)]
+
+    return names
+
+
+def settings(pairs: list[str] | None) -> dict[str, str]:
+    """KEY=VALUE, as --set takes them, as a table."""
+    found = {}
+    for pair in pairs or ():
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise OptionError(f"--set {pair!r} is not of the form KEY=VALUE")
+        found[key.replace("-", "_")] = value
+    return found
+
+
+METHODS = complete("svmcompile.accelerate.registry:METHODS", "auto")
+TARGETS = complete("svmcompile.flow.evaluation:TARGETS")
+PRECISIONS = complete("svmcompile.choose.wishes:NUMBERS")
+PROFILES = complete("svmcompile.flow.emission:PROFILES")
+KITS = complete("svmcompile.targets.kits:KITS")
+CPUS = complete("svmcompile.device.cost:CPUS")

@@ -1,0 +1,75 @@
+"""How long a method takes, roughly, said before it begins: times of some sizes, scaled to this machine.
+
+The work of fitting is taken as rows * vectors * (features + 20): a kernel value costs its features and an
+exponential. Times grow with a power of it. Right within a factor of two or three on a machine that is idle.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmcompile.model.svm import SVM
+from svmcompile.progress import say
+
+LEAST = 5.0  # seconds that are worth a word
+EXPONENTIAL = 20  # what one costs, in features
+PROBE = 9e-3  # seconds of the probe where times were taken
+PROBE_ROWS, PROBE_FEATURES, TURNS = 600, 64, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Seconds for 3e7 units of work, and how they grow; rows made up, and rows used at most."""
+
+    seconds: float
+    power: float
+    made_up: int = 0
+    most: int = 50_000
+    per_pair: bool = False  # every pair of classes is fitted apart
+
+    def predict(self, svm: SVM, rows: int) -> float:
+        used = min(rows, self.most) + self.made_up
+        pairs = max(1, svm.n_sums) if self.per_pair else 1
+        work = used * svm.n_vectors * (svm.kernel_width + EXPONENTIAL) * pairs
+        return float(self.seconds * (work / 3e7) ** self.power)
+
+
+LAWS = {
+    "metric-tree": Law(1.1, 0.7),
+    "h1-tree": Law(5.0, 0.6, per_pair=True),
+    "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
+    "sv-tree": Law(1.1, 0.8, made_up=3000, per_pair=True),
+    "dtsvm": Law(0.25, 0.9),
+}
+
+
+def announce(svm: SVM, method: str, rows: int) -> None:
+    """Says how long a method will take, if that is long."""
+    law = LAWS.get(method)
+    if law is None or law.predict(svm, rows) < LEAST / 10:  # not even ten times that is worth a word
+        return
+    seconds = law.predict(svm, rows) * speed()
+    if seconds >= LEAST:
+        say(f"{method}: about {duration(seconds)}; --time-limit stops it, fewer rows make it shorter")
+
+
+def speed() -> float:
+    """How many times as long as where times were taken this machine needs for kernel values."""
+    rows = np.random.default_rng(0).random((PROBE_ROWS, PROBE_FEATURES))
+    times = []
+    for _ in range(TURNS):
+        begin = time.perf_counter()
+        np.exp(-(rows @ rows.T)).sum()
+        times.append(time.perf_counter() - begin)
+    return min(times) / PROBE
+
+
+def duration(seconds: float) -> str:
+    """A time to one digit: 8 s, 40 s, 3 min, 2 h."""
+    unit, size = ("s", 1) if seconds < 90 else ("min", 60) if seconds < 5400 else ("h", 3600)
+    count = seconds / size
+    step = 10 ** int(np.floor(np.log10(max(count, 1))))
+    return f"{max(1, round(count / step)) * step} {unit}"
