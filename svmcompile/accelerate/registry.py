@@ -99,7 +99,7 @@ def fits_rows(name: str, options: Mapping[str, Any]) -> bool:
 
 
 def split_rule(name: str, options: Mapping[str, Any]) -> tuple[ProbabilityOptions | None, dict[str, Any]]:
-    """What is asked for about probabilities, None where a method does not bend them, and its own options."""
+    """What is asked for about probabilities, None where a method keeps them, and its own options."""
     own = dict(options)
     if not method(name).bends_probabilities:
         return None, own
