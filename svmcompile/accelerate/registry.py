@@ -98,6 +98,16 @@ def fits_rows(name: str, options: Mapping[str, Any]) -> bool:
     return chosen.claim is Claim.APPROXIMATE or fitting
 
 
+def split_rule(name: str, options: Mapping[str, Any]) -> tuple[ProbabilityOptions | None, dict[str, Any]]:
+    """What is asked for about probabilities, None where a method keeps them, and its own options."""
+    own = dict(options)
+    if not method(name).bends_probabilities:
+        return None, own
+    asked = {"probabilities": own.pop("probabilities")} if "probabilities" in own else {}
+    rule: ProbabilityOptions = parse_options(name, ProbabilityOptions, asked)
+    return rule, own
+
+
 def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any]) -> Program:
     """The program a method makes of an SVM."""
     chosen = method(name)
@@ -111,7 +121,7 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     parsed = parse_options(name, chosen.options, options)
     taken = _restrict(svm, name, chosen)
     program = chosen.run(taken, data, parsed)
-    if program.claim is Claim.EXACT and taken is not svm:  # it emits the exact sum, which keeps them all
+    if program.origin.details.get("emitted") == "exact" and taken is not svm:  # which keeps all outputs
         program = _with_all_outputs(program, svm, set(taken.notes) - set(svm.notes))
     return _with_options(program, parsed)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from svmcompile.accelerate.options import check_options, parse_options
-from svmcompile.accelerate.registry import METHODS, method
+from svmcompile.accelerate.registry import METHODS, method, split_rule
 from svmcompile.choose.wishes import read_seconds
 from svmcompile.commands.helping import WISHES, settings
 from svmcompile.commands.options import CompileOptions
@@ -84,6 +84,7 @@ def _refuse_wishes(options: CompileOptions) -> None:
 def _check_method(name: str, chosen: Mapping[str, Any], data: Path | None) -> None:
     """The method's own options, and whether it has the rows it needs."""
     found = method(name)
-    check_options(name, parse_options(name, found.options, chosen))
+    _, own = split_rule(name, chosen)
+    check_options(name, parse_options(name, found.options, own))
     if found.needs_data and data is None:
         raise OptionError(f"method {name!r} needs rows like those to come; add --data FILE")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from svmcompile.accelerate.options import ProbabilityOptions, parse_options
-from svmcompile.accelerate.registry import accelerate, method
+from svmcompile.accelerate.options import ProbabilityOptions
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
@@ -27,15 +27,6 @@ from svmcompile.model.svm import SVM
 
 MOST_ROWS = 2000  # that the original and the program are run on
 ITSELF = "probabilities"
-
-
-def split_rule(name: str, options: Mapping[str, Any]) -> tuple[ProbabilityOptions | None, dict[str, Any]]:
-    """What is asked for about probabilities, None where a method keeps them anyway, and its own options."""
-    own = dict(options)
-    if not method(name).bends_probabilities:
-        return None, own
-    asked = {ITSELF: own.pop(ITSELF)} if ITSELF in own else {}
-    return parse_options(name, ProbabilityOptions, asked), own
 
 
 def settle_probabilities(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.registry import accelerate
+from svmcompile.accelerate.registry import accelerate, split_rule
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows, table_rows
 from svmcompile.errors import OptionError, ReadError
@@ -127,7 +127,7 @@ def compile_svm(
     Where a method may bend probabilities, they are measured on rows held out of fitting: those given, or
     a part of the data.
     """
-    from svmcompile.flow.probabilities import settle_probabilities, split_rule
+    from svmcompile.flow.probabilities import settle_probabilities
 
     rule, own = split_rule(method, options)
     if rule is None or not svm.has_probabilities:
