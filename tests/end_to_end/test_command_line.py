@@ -14,7 +14,7 @@ import typer
 
 from svmcompile import api
 from svmcompile.accelerate.registry import METHODS
-from svmcompile.cli import app
+from svmcompile.cli import NAMES, app
 from svmcompile.commands import helping, show
 from svmcompile.commands.limit import limited
 from svmcompile.errors import OptionError
@@ -52,6 +52,12 @@ def test_every_option_of_compile_is_in_a_panel(run):
     assert "--json" in other and "--help" in other and other.count("\n  --") == 2
     command = typer.main.get_command(app).commands["compile"]  # type: ignore[attr-defined]
     assert all(f"{max(one.opts, key=len)}" in out for one in command.params)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help(run, name):
+    done = run(name, "--help")
+    assert done.code == 0 and done.err == "" and "--json" in done.out
 
 
 def test_summaries_of_commands_are_whole(run):
