@@ -62,7 +62,7 @@ def _panel(axis: Any, figures: Figures, what: str) -> None:
     axis.axhline(svm, color=GREY, linestyle=":", linewidth=1)
     found = [accuracy for family in SIZED for _, accuracy in _points(figures, family, what)]
     lowest = min(max(min(found), svm - 12), svm - 3)  # far below, nobody wants it
-    axis.set_ylim(lowest - 0.3, max(found) + 0.3)
+    axis.set_ylim(lowest - 0.3, max(*found, svm) + 0.3)
     axis.set_xscale("log")
     ticks = BUDGETS if what == "kB" else (0.01, 0.1, 1, 10)
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -145,11 +145,13 @@ def boundary_rows(data: Sixths, thetas: Sequence[Theta], rule: LeafRule, plan: T
 
 
 def near_boundary(X: NDArray[Any], y: NDArray[np.intp], k: int = NEIGHBOURS) -> NDArray[np.intp]:
-    """The rows that "Concept Boundary Detection for Speeding up SVMs" (Panda, Chang and Wu) trains with.
+    """The rows near a border, after "Concept Boundary Detection for Speeding up SVMs" (Panda, Chang, Wu).
 
-    Every row gives a score to those of its k nearest neighbours that are of other classes: 1 to the nearest
-    of them, less to others, falling exponentially with how much farther they are in the mean. Kept are the
-    highest scores that hold SCORE_SHARE of all together, and of every class some rows by lot.
+    Nearest neighbours and sampling by them are theirs; only their abstract and DTSVM's paper were at hand,
+    so the scores are our reading. Every row gives a score to those of its k nearest neighbours that are of
+    other classes: 1 to the nearest of them, to others less, falling exponentially with how much farther
+    they are. Kept are the highest scores that hold SCORE_SHARE of the sum, and of every class some rows by
+    lot.
     """
     k = min(k, len(X) - 1)
     distances, near = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X)

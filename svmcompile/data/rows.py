@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import MissingValueError, OptionError
 
-FEW = 4096
+FEW = 64
 SHOWN = 10  # names listed in a message
 
 
@@ -36,9 +36,8 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
 
 def gaps(rows: NDArray[Any], may_miss: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
     """Where rows hold NaN or an infinity, None if nowhere; NaN is fine in features that `may_miss`."""
-    flat = rows.ravel(order="K")
-    # The quickest tests there are; overflow is a false alarm. Of many numbers BLAS would use threads.
-    if math.isfinite(flat.dot(flat) if flat.size < FEW else flat.sum()):
+    # Of a row alone Python adds up numbers before numpy has begun; overflow is a false alarm.
+    if rows.size < FEW and math.isfinite(sum(rows.ravel().tolist())):
         return None
     found = np.asarray(~np.isfinite(rows))
     if may_miss is not None:

@@ -63,7 +63,10 @@ def test_the_default_is_as_good_as_the_best_of_lists_and_machines_alone(name):
     best = max(accuracy(rival, X[test], y[test]) for rival in rivals.values())
     found, n = accuracy(program, X[test], y[test]), len(test)
     assert found >= best - 2 * np.sqrt(best * (1 - best) / n) - 1 / n
-    assert program.origin.details["choice"]["rows"] == len(train) - len(np.unique(y))
+    details = program.origin.details
+    assert details["choice"]["rows"] == len(train) - len(np.unique(y))
+    tried = [one["accuracy"] for one in details["choice"]["tried"]]
+    assert min(tried) <= details["validation_accuracy"] <= max(tried)
 
 
 def test_labels_are_not_bound_to_what_the_machine_can():

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,14 @@ def test_what_preprocessing_fills_in_or_leaves_out_may_be_missing(run, tmp_path)
     np.save(tmp_path / "gaps.npy", gaps)
     done = run("predict", tmp_path / "out", "--data", tmp_path / "gaps.npy", "-o", tmp_path / "p.npy")
     assert done.code == 0 and (np.load(tmp_path / "p.npy") == model.predict(gaps)).all()
+
+
+def test_large_numbers_are_no_gaps_and_no_warnings(churn):
+    fast = sc.load(churn[1] / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(fast.predict(np.full((1, 3), 1e200))) == 1
+        assert len(fast.predict(np.full((2000, 3), 1e305))) == 2000
 
 
 def test_names_of_columns(score, churn):

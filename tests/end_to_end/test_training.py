@@ -88,6 +88,16 @@ def test_the_same_rows_give_the_same_bytes(run, digits, tmp_path):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+def test_options_are_part_of_a_programs_origin_but_not_how_the_work_is_done(digits):
+    with np.load(digits / "train.npz") as data:
+        X, y = data["X"][:200], data["y"][:200]
+    first, other, parallel = (
+        sc.train(X, y, C=C, gamma=1, ceiling=500, max_ceiling=500, jobs=jobs).origin.sha256
+        for C, jobs in ((1, 1), (2, 1), (1, 2))
+    )
+    assert first != other and first == parallel
+
+
 def test_terms_of_the_bound_on_demand(digits):
     with np.load(digits / "train.npz") as data:
         program = sc.train(data["X"], data["y"], C=10, gamma=1, ceiling=120, max_ceiling=120, risk=True)

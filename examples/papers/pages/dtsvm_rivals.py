@@ -70,9 +70,10 @@ RIVAL_TABLES = (
         "All on the same rows: pendigits all, letter, adult and forest 9,000, shuttle and kdd 24,000, "
         "poker 6,000 (pendigits and letter 1AO 6,000), of which four sixths train. Each searches the same "
         "1 to 9 parameters but LIBLINEAR (the paper's seven C) and LASVM, which is trained once, with the "
-        "parameters that are best for LIBSVM on 1,500 rows. CBD is our reading of Panda, Chang and Wu's "
-        "text: k = 100; the highest scores that hold 95 % of all; at least 100 rows of a class. LASVM is "
-        "our own implementation of Bordes et al. in numpy.",
+        "parameters that are best for LIBSVM on 1,500 rows. CBD follows what this paper and the abstract "
+        "of Panda, Chang and Wu say of it (k = 100 neighbours); how rows score, that the highest scores "
+        "with 95 % of the sum are kept, and at least 100 rows of a class, is our reading. LASVM is our "
+        "own implementation of Bordes et al. in numpy.",
         METHODS,
     ),
     rivals_grid(

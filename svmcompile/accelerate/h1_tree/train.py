@@ -131,7 +131,10 @@ class Task:
             found["regions_on"] = "rows held out" if len(held) else "rows of the lists"
             own = rows.some(held if len(held) else self.kept)
             found["nodes"] = node_records(lists, self.pairs, own, self.known.tolist())
-        return found | ({"choice": chosen.as_dict()} if chosen else {})
+        if chosen:
+            found["choice"] = chosen.as_dict()
+            found["validation_accuracy"] = found["choice"]["accuracy"]
+        return found
 
     @cached_property
     def sha256(self) -> str:
