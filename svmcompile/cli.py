@@ -91,8 +91,9 @@ class Grouped(TyperCommand):
         others = [name for name in by_name if name not in helping.PANEL and name not in arguments]
         for panel, names in {"Arguments": arguments, **helping.PANELS, "Other": others}.items():
             found = [by_name[name].get_help_record(ctx) for name in names if name in by_name]
-            with formatter.section(panel):
-                formatter.write_dl([record for record in found if record])
+            if records := [record for record in found if record]:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
 
 
 def _add(name: str, kind: type[options.Options]) -> None:

@@ -18,6 +18,7 @@ from svmcompile.errors import OptionError, find_name
 from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
 from svmcompile.flow.evaluation import TARGETS
+from svmcompile.flow.probabilities import split_rule
 from svmcompile.flow.program import holds_program
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.targets.kits import KITS, WHEEL, check_kit, default_profile
@@ -84,7 +85,9 @@ def _refuse_wishes(options: CompileOptions) -> None:
 def _check_method(name: str, chosen: Mapping[str, Any], data: Path | None) -> None:
     """The method's own options, and whether it has the rows it needs."""
     found = method(name)
-    _, own = split_rule(name, chosen)
+    rule, own = split_rule(name, chosen)
     check_options(name, parse_options(name, found.options, own))
+    if rule is not None:
+        check_options(name, rule)
     if found.needs_data and data is None:
         raise OptionError(f"method {name!r} needs rows like those to come; add --data FILE")

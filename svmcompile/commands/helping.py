@@ -12,8 +12,8 @@ PANELS = {
     "Method": ("method", "set_", "measure", "time_limit"),
     "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
     "Output": (
-        "output", "target", "targets", "kit", "name", "precision", "profile", "tables", "ranges", "given",
-        "soft_double", "dump_ir", "checkpoint",
+        "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
+        "ranges", "given", "soft_double", "dump_ir", "checkpoint",
     ),
     "Device": ("cpu", "flash", "ram", "clock", "energy"),
     "Limits for --method auto and explore": (

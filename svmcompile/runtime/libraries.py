@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from svmcompile.errors import ToolchainError
+from svmcompile.extras import install
 from svmcompile.runtime.toolchain import FLAGS, build, cache_folder, find_compiler
 from svmcompile.targets.templating import render
 
@@ -70,7 +71,7 @@ def _cross(platform: Platform) -> tuple[str, ...]:
     """ziglang's compiler for a platform; nothing else on PyPI brings the libraries of all of them."""
     if not importlib.util.find_spec("ziglang"):
         raise ToolchainError(
-            "a library for a platform that you name is built by ziglang; run: pip install ziglang; "
+            f"a library for a platform that you name is built by ziglang; run: {install('cc')}; "
             "without --platform the library is for this machine"
         )
     return (sys.executable, "-m", "ziglang", "cc", "-target", platform.triple, *FLAGS, "-s")

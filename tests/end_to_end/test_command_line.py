@@ -14,7 +14,7 @@ import typer
 
 from svmcompile import api
 from svmcompile.accelerate.registry import METHODS
-from svmcompile.cli import app
+from svmcompile.cli import NAMES, app
 from svmcompile.commands import helping, show
 from svmcompile.commands.limit import limited
 from svmcompile.errors import OptionError
@@ -54,6 +54,12 @@ def test_every_option_of_compile_is_in_a_panel(run):
     assert all(f"{max(one.opts, key=len)}" in out for one in command.params)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help(run, name):
+    done = run(name, "--help")
+    assert done.code == 0 and done.err == "" and "--json" in done.out
+
+
 def test_summaries_of_commands_are_whole(run):
     out = run("--help").out
     assert "..." not in out.split("Commands:")[1] and "--install-completion" in out
@@ -91,6 +97,7 @@ def test_a_shell_completes_names(words, wanted):
         (["--method", "metric-tree"], "needs rows like those to come; add --data FILE"),
         (["--method", "reduced-set", "--set", "seed=-1"], "seed must be at least 0, got -1"),
         (["--method", "sv-tree", "--set", "max-deph=3"], "did you mean 'max_depth'"),
+        (["--method", "linear", "--set", "probabilities=maybe"], "'maybe' is neither a number"),
         (["--method", "auto"], "add --data FILE"),
         (["--ranges", "0:1"], "for precisions q15 and q7"),
         (["--time-limit", "soon"], "--time-limit 'soon' is not a number"),
@@ -101,6 +108,11 @@ def test_cheap_checks_come_before_the_model_is_read(run, tmp_path, monkeypatch, 
     monkeypatch.setattr(api, "open_model", lambda *args, **more: pytest.fail("the model was read"))
     done = run("compile", tmp_path / "model.skops", "-o", tmp_path / "out", *arguments)
     assert done.code == 2 and words in done.err and not (tmp_path / "out").exists()
+
+
+def test_options_that_all_approximate_methods_have_pass_the_checks(run, iris, tmp_path):
+    words = ("--method", "linear", "--data", iris.file("iris.npz"), "--set", "probabilities=none")
+    assert run("compile", iris.file("iris.skops"), "-o", tmp_path / "out", *words).code == 0
 
 
 def test_an_output_that_is_a_file_is_refused_before_the_model_is_read(run, tmp_path):
