@@ -18,7 +18,6 @@ from svmcompile.errors import OptionError, find_name
 from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
 from svmcompile.flow.evaluation import TARGETS
-from svmcompile.flow.probabilities import split_rule
 from svmcompile.flow.program import holds_program
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.targets.kits import KITS, WHEEL, check_kit, default_profile
