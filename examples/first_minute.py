@@ -30,20 +30,24 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 def play(page: Path) -> int:
     """Run the blocks of a page in the folder at hand; how many there were."""
-    text, names, count = page.read_text(encoding="utf-8"), dict[str, Any](), 0
+    text, names, count, printed = page.read_text(encoding="utf-8"), dict[str, Any](), 0, ""
     for block in BLOCK.finditer(text):
         language, code = block.groups()
         if language == "text":  # a sketch
             continue
         begin, count = time.perf_counter(), count + 1
-        if language == "c":
+        if language == "output":
+            assert printed == code, f"the block before prints {printed!r}"
+        elif language == "c":
             nearest = min(SAVED.finditer(text), key=lambda found: abs(found.start() - block.start()))
             Path(nearest[1]).write_text(code)
         elif language == "python":
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(code, names)
+            printed = out.getvalue()
         else:
-            subprocess.run(["sh", "-e", "-c", code], check=True, stdout=subprocess.DEVNULL)
+            command = ["sh", "-e", "-c", code]
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         seconds = time.perf_counter() - begin
         print(f"  {language}: {code.splitlines()[-1][:70]} ({seconds:.1f} s)", flush=True)
     return count

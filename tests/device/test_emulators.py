@@ -21,7 +21,7 @@ from svmcompile.errors import OptionError, ReadError, ToolchainError
 
 pytestmark = pytest.mark.device
 
-STACK = re.compile(r"at most (\d+) bytes of stack")
+STACK = re.compile(r"Stack: at most (\d+) bytes per call")
 
 QUICK = ("cortex-m0", "cortex-m4f", "rv32imac", "wasm32")
 OTHERS = ("cortex-m0+", "cortex-m3", "cortex-m7", "rv32imafc")

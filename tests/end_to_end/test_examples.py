@@ -29,6 +29,7 @@ PRINTED = {
     "agreement.py": "broken claims: 0",
     "string_kernel.py": "kernels per string",
     "scoring.py": "100.00% the same",
+    "first_minute.py": "5 blocks ran",
 }
 
 

@@ -19,7 +19,7 @@ from svmcompile.optimise import optimise
 
 
 def pair_program(n: int = 6, d: int = 5) -> Program:
-    tables = {"v": np.ones((n, d)), "w": np.ones((2, n)), "b": np.zeros(3)}
+    tables = {"v": np.arange(1.0, n * d + 1).reshape(n, d), "w": np.ones((2, n)), "b": np.zeros(3)}
     body = (
         ir.PairSum("k", "x", "v", "w", "b", (n - 3, 2, 1), Kernel("sigmoid")),
         ir.OvrScores("scores", "k", 3),

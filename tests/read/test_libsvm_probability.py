@@ -60,7 +60,7 @@ def test_regressors_tell_their_noise(tmp_path, kind):
     program = sc.compile(path)
     assert program.origin.details["noise_scale"] == pytest.approx(model.get_svr_probability(), rel=1e-12)
     files = sc.emit(program, ("c", "onnx"), "m")
-    assert f"Laplace's distribution of scale {program.origin.details['noise_scale']!r}" in files["m.h"]
+    assert f"Laplace distribution of scale {program.origin.details['noise_scale']!r}" in files["m.h"]
     assert b"noise_scale" in files["m.onnx"]
 
 
