@@ -13,14 +13,13 @@ from 0 to 1). Undecided rows count all vectors.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
-from common import dense, table
+from common import dense, read_words, table
 from metric_tree import progress
 from sets import load
 from sklearn.svm import SVC
@@ -181,8 +180,9 @@ C_HEAD = (
 
 
 if __name__ == "__main__":
-    given = [word for word in sys.argv[1:] if word != "--c"]
-    if "--c" in sys.argv:
+    words = read_words(__doc__, ["--c", *(task.name for task in TASKS)])
+    given = [word for word in words if word != "--c"]
+    if "--c" in words:
         print(table("Emitted C, held-out rows", C_HEAD, progress(c_lines(given), lambda done: done)))
     else:
         print(table("Steps until the label is certain", HEAD, progress(lines(given), lambda done: done)))

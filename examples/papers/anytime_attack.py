@@ -13,7 +13,6 @@ such rows.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import table
+from common import read_words, table
 from metric_tree import progress
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_circles, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
@@ -178,7 +177,8 @@ def lines(count: int, words: list[str]) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    names = [word for word in sys.argv[1:] if not word.isdecimal()]
+    words = read_words(__doc__, dict.fromkeys(case.name for case in cases()), numbers=True)
+    numbers = [int(word) for word in words if word.isdecimal()]
+    names = [word for word in words if not word.isdecimal()]
     found = progress(lines(numbers[0] if numbers else ROWS, names), lambda done: done)
     print(table("Labels changed in float32", HEAD, found))

@@ -13,14 +13,13 @@ figures below one show where the compiler would emit the exact sum instead ("emi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from c_cost import c_costs
-from common import dense, split, table
+from common import dense, read_words, split, table
 from metric_tree import progress
 from sets import load
 from sklearn.datasets import load_digits
@@ -140,4 +139,5 @@ def lines(words: list[str]) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    print(table("Cost beside the exact sum", HEAD, progress(lines(sys.argv[1:]), lambda done: done)))
+    words = read_words(__doc__, ["--no-c", *(case.name.split()[0] for case in CASES)])
+    print(table("Cost beside the exact sum", HEAD, progress(lines(words), lambda done: done)))

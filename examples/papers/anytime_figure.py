@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import read_words
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 from style import CLASSES, GREY, INK, REGIONS, legend, patch, pyplot, save, stroke
@@ -72,5 +73,6 @@ def draw(four: Four, path: Path) -> Path:
 
 
 if __name__ == "__main__":
+    read_words(__doc__, ())
     found = four_digits()
     print(f"certain after {found.stops} of {found.vectors} kernel values")

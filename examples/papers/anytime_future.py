@@ -11,13 +11,12 @@ machine has not seen.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from anytime import EVERY, TASKS, Task, trained
-from common import table
+from common import read_words, table
 from metric_tree import progress
 from sklearn.cluster import KMeans
 
@@ -118,7 +117,7 @@ def lines(key: str, measure: Any, columns: dict[str, str], words: list[str]) -> 
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
+    given = read_words(__doc__, [task.name for task in future_tasks()])
     free = progress(lines("free", measure_free, FREE_COLUMNS, given), lambda done: done)
     print(table("Vectors anywhere in space, then support vectors", FREE_HEAD, free))
     cells = progress(lines("cells", measure_cells, CELLS_COLUMNS, given), lambda done: done)

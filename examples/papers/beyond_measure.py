@@ -5,7 +5,6 @@ SVMCOMPILE_DATA=FOLDER python examples/papers/beyond_measure.py letter network b
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -13,9 +12,10 @@ from itertools import pairwise
 import numpy as np
 from beyond_models import BUDGETS, FAMILIES, VECTORS_AT_MOST, Contender, emitted, outputs_of
 from beyond_peers import Files, onnx_nanoseconds
-from beyond_sets import rows_of, svm_of
+from beyond_sets import TASKS, rows_of, svm_of
 from c_cost import emitted_costs
 from cells import Figures
+from common import read_words
 
 import svmcompile as sc
 from svmcompile.ir.cost import table_bytes
@@ -96,5 +96,8 @@ def times_of(task: str, found: Mapping[Key, Contender]) -> dict[Key, float]:
 
 
 if __name__ == "__main__":
-    for name, value in measure(*sys.argv[1:]).items():
+    words = read_words(__doc__, (*TASKS, *FAMILIES))
+    if not words:
+        raise SystemExit(f"name a set, of {', '.join(TASKS)}")
+    for name, value in measure(*words).items():
         print(f"{name}: {value:.4g}")

@@ -154,6 +154,10 @@ def main() -> None:
     parser.add_argument("--flops", action="store_true")
     parser.add_argument("--figure", type=Path)
     words = parser.parse_args()
+    names = [case.name for case in CASES]
+    for word in words.sets:
+        if not any(name.startswith(word) for name in names):
+            parser.error(f"unknown set {word!r}; known: {', '.join(names)}")
     if words.figure:
         print(draw(words.figure, words.memory))
         return

@@ -263,6 +263,8 @@ def main() -> None:
     parser.add_argument("--variants", nargs="*", default=[])
     words = parser.parse_args()
     sets = list(trained(words.sets))
+    if not sets:
+        parser.error(f"no set is called {' or '.join(words.sets)}")
     two = [one for one in sets if not one.several]
     for variants, own in (
         (TWO_CLASSES, two),

@@ -10,7 +10,6 @@ confirmed if no float32 code can find a score of any order farther from the orig
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from anytime_attack import Case, border, ordinary
-from common import table
+from common import read_words, table
 from metric_tree import progress
 from sklearn.datasets import load_breast_cancer, load_digits, make_circles, make_moons
 from sklearn.pipeline import make_pipeline
@@ -162,15 +161,18 @@ HEAD = (
 )  # fmt: skip
 
 
+def all_cases() -> list[Case]:
+    return [*trained(), *made_up(), *polynomial()]
+
+
 def main(words: list[str]) -> None:
     counts = [int(word) for word in words if word.isdigit()]
     names = [word for word in words if not word.isdigit()]
-    cases = [*trained(), *made_up(), *polynomial()]
-    chosen = [case for case in cases if not names or any(name in case.name for name in names)]
+    chosen = [case for case in all_cases() if not names or any(name in case.name for name in names)]
     count = counts[0] if counts else ROWS
     lines = progress(chosen, lambda case: checked(case, count))
     print(table("Certificates checked in many digits", HEAD, lines))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(read_words(__doc__, [case.name for case in all_cases()], numbers=True))

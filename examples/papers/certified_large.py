@@ -9,7 +9,6 @@ alone, of the processor and by the clock; times in C are of the profile host, on
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 
@@ -17,7 +16,7 @@ import numpy as np
 from c_cost import c_costs
 from certified import compiled, form, is_front, stages
 from certified_sets import Case, whole
-from common import dense, split, table
+from common import dense, read_words, split, table
 from metric_tree import progress
 from sklearn.svm import SVC
 
@@ -72,5 +71,5 @@ def lines(words: list[str]) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    found = progress(lines(sys.argv[1:]), lambda done: done)
+    found = progress(lines(read_words(__doc__, [case.name for case in CASES])), lambda done: done)
     print(table("Large machines", HEAD, found))

@@ -14,7 +14,6 @@ the original in double; but for border rows the exact method's C in double stand
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 from anytime_attack import CHUNK, border, ordinary
 from c_cost import c_costs
-from common import dense, scaled, split, table
+from common import dense, read_words, scaled, split, table
 from metric_tree import progress
 from sets import load
 from sklearn.datasets import load_digits
@@ -177,7 +176,8 @@ def lines(words: list[str], count: int) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    names = [word for word in sys.argv[1:] if not word.isdecimal()]
+    words = read_words(__doc__, [case.name for case in CASES], numbers=True)
+    numbers = [int(word) for word in words if word.isdecimal()]
+    names = [word for word in words if not word.isdecimal()]
     found = progress(lines(names, numbers[0] if numbers else COMPARED), lambda done: done)
     print(table("Votes certified by polynomials, beside the exact method", HEAD, found))

@@ -75,6 +75,21 @@ def trained(key: str, data: Split, C: float, gamma: float) -> Any:
     return model
 
 
+def read_words(about: str | None, known: Iterable[str], numbers: bool = False) -> list[str]:
+    """The words of the command line: parts of known names, and numbers where they mean something.
+
+    `--help` prints what the script is for; a word that is part of no name ends it.
+    """
+    words, names = sys.argv[1:], [*known]
+    if {"-h", "--help"} & {*words}:
+        print(about)
+        raise SystemExit
+    for word in words:
+        if not any(word in name for name in names) and not (numbers and word.isdecimal()):
+            raise SystemExit(f"unknown {word!r}; known: {', '.join(names) or 'no words at all'}")
+    return words
+
+
 def table(title: str, head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     """Markdown, with numbers as they come."""
     rows = [" | ".join(map(str, line)) for line in (head, ["---"] * len(head), *lines)]

@@ -10,11 +10,12 @@ those a leaf lacks count 0.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
+from common import read_words
 from dtsvm import Figures, Plan
 from dtsvm_rivals import percent
+from dtsvm_sets import PAPER
 
 from svmcompile.accelerate.dtsvm.bound import leaf_risk, terms
 from svmcompile.accelerate.dtsvm.leaves import Task, Theta, fit, predict
@@ -46,6 +47,6 @@ def bound(plan: Plan) -> Figures:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
+    for name in read_words(__doc__, PAPER):
         for key, value in bound(Plan(name)).items():
             print(f"{key}: {value:,.6g}")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from common import table
+from common import read_words, table
 from dtsvm_sets import Sixths, sixths
 from joblib import Parallel, delayed, parallel_config
 
@@ -79,6 +79,7 @@ def with_a_death(search: Search) -> tuple[float, int]:
 
 
 def main() -> None:
+    read_words(__doc__, ())
     search = search_of(sixths("letter", 0))
     lines: list[list[Any]] = []
     for name, setting in (("joblib", processes), ("Dask", lambda count: connected(f"local:{count}"))):

@@ -7,11 +7,10 @@ Needs the extra `device`; for the ATmega328P also avr-gcc and simavr, which run 
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
-from common import table
+from common import read_words, table
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
@@ -49,12 +48,13 @@ def variants(X: Any, X_test: Any, y: Any) -> list[tuple[str, sc.Program, str, An
 
 
 def main() -> None:
+    words = read_words(__doc__, CPUS)
     X, X_test, y, _ = split()
     expected = SVC(C=1, gamma=0.03).fit(X / 16, y).predict(X_test / 16)
     lines = []
     for what, program, function, rows in variants(X, X_test, y):
         files = sc.emit(program, name="digits", precision=str(program.number), profile="device")
-        for cpu in sys.argv[1:] or CPUS:
+        for cpu in words or CPUS:
             found = find_cpu(cpu)
             some = rows[:AVR_ROWS] if found.family == "avr" else rows
             made = measure(found, "digits", files, some, function)

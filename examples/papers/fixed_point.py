@@ -8,12 +8,11 @@ range of the others is compared as it counts: with its features held within thei
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Split, split, table
+from common import Split, read_words, split, table
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -134,7 +133,7 @@ def main() -> None:
     head = ["model", "vectors", "rows"]
     for precision in ("q15", "q7"):
         head += [f"{precision} differ", "stated error", "largest", "KB"]
-    chosen = sys.argv[1:] or list(MODELS)
+    chosen = read_words(__doc__, MODELS) or list(MODELS)
     print(table("Fixed point beside the original", head, (line(name) for name in chosen)))
 
 

@@ -9,13 +9,12 @@ C, one row per call: that of the SVM as it is over that of the lists with the SV
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import OUTPUT, Rows, Split, dense, scaled, table, trained
+from common import OUTPUT, Rows, Split, dense, read_words, scaled, table, trained
 from metric_tree import progress, speed_gain
 from sets import load
 
@@ -137,4 +136,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(read_words(__doc__, ["--speed", *CASES]))

@@ -9,10 +9,8 @@ settles beyond doubt; "of the list's exits" the same share among rows that a lis
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
-from common import table, trained
+from common import read_words, table, trained
 from h1_exits import CASES
 from metric_tree import progress
 
@@ -54,4 +52,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(read_words(__doc__, ("adult", "svmguide1")))

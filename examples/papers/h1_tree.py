@@ -11,7 +11,6 @@ batch: the SVM's over the tree's.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from cells import Figures
-from common import OUTPUT, Rows, Split, dense, table
+from common import OUTPUT, Rows, Split, dense, read_words, table
 from sets import load
 from sklearn.svm import SVC, LinearSVC
 
@@ -329,6 +328,5 @@ def _node_line(number: int, one: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        raise SystemExit(f"h1_tree.py takes no words, got {sys.argv[1]!r}; it prints Table 4.1")
+    read_words(__doc__, ())
     nodes()

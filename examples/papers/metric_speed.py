@@ -10,12 +10,11 @@ support vectors and 22 features, with the form given.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from cells import Figures
-from common import OUTPUT, Split, table, trained
+from common import OUTPUT, Split, read_words, table, trained
 from metric_tree import SHARP, TABLE1, Known, compiled, machine_of, mean_depth, measure, progress, speeds
 
 import svmcompile as sc
@@ -95,6 +94,5 @@ def _line(name: str, form: str, found: Figures, published: str, paper: str) -> l
 
 
 if __name__ == "__main__":
-    if unknown := sorted(set(sys.argv[1:]) - {*FAST, "sharp"}):
-        raise SystemExit(f"unknown set {unknown[0]!r}; known: {', '.join(FAST)}, sharp")
-    print(table("Speed", HEAD, progress(lines(sys.argv[1:]), lambda done: done)))
+    found = progress(lines(read_words(__doc__, [*FAST, "sharp"])), lambda done: done)
+    print(table("Speed", HEAD, found))

@@ -19,7 +19,7 @@ from typing import Any
 import joblib
 import numpy as np
 from cells import Figures
-from common import OUTPUT, Rows, Split, scaled, split, table, trained
+from common import OUTPUT, Rows, Split, read_words, scaled, split, table, trained
 from ls_svm import plane, trained_ls_svm
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics.pairwise import rbf_kernel
@@ -342,13 +342,10 @@ PARTS = {"sharp": sharp, "guard": guard, "figure": figure}
 
 
 def main(words: list[str]) -> None:
-    known = {*PARTS, *SHARP}
-    if unknown := sorted(set(words) - known):
-        raise SystemExit(f"{__doc__}\nunknown: {unknown[0]}; known: {', '.join(sorted(known))}")
     names = [word for word in words if word not in PARTS]
     for part in [word for word in words if word in PARTS] or list(PARTS):
         PARTS[part](names)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(read_words(__doc__, [*PARTS, *SHARP]))

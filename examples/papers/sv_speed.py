@@ -8,11 +8,10 @@ Both are timed beside LIBSVM in their own run; the ratio of the two is what coun
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from common import OUTPUT, table
+from common import OUTPUT, read_words, table
 from common import split as own_split
 from ida import machine, splits
 from metric_tree import progress, speed_gain
@@ -54,7 +53,5 @@ def line(name: str, model: Any, data: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    if unknown := sorted(set(sys.argv[1:]) - set(SETS)):
-        raise SystemExit(f"unknown set {unknown[0]!r}; known: {', '.join(SETS)}")
-    found = progress(models(sys.argv[1:]), lambda one: line(*one))
+    found = progress(models(read_words(__doc__, SETS)), lambda one: line(*one))
     print(table("sv-tree in C", HEAD, found))

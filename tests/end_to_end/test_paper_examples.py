@@ -80,3 +80,36 @@ def test_an_ls_svm_can_be_compiled(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         program.decision_function(data.X_test), machine.decision_function(data.X_test), atol=1e-9
     )
     assert (program.predict(data.X_test) == machine.predict(data.X_test)).all()
+
+
+HELP = """
+import contextlib, io, runpy, sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+for path in sorted(folder.glob("*.py")):
+    if '__name__ == "__main__"' not in path.read_text(encoding="utf-8"):
+        continue
+    for word, fine in (("--help", True), ("no-such-set", False)):
+        sys.argv = [str(path), word]
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                runpy.run_path(str(path), run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        if (code in (None, 0)) != fine or "|---" in out.getvalue():
+            print(path.name, word, code)
+"""
+
+
+def test_scripts_have_help_and_refuse_what_they_do_not_know(tmp_path: Any) -> None:
+    """Neither prints an empty table or runs for minutes."""
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "SVMCOMPILE_DATA": str(tmp_path)}
+    command = [sys.executable, "-Wignore", "-c", HELP, str(EXAMPLES / "papers")]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
