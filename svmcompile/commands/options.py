@@ -395,5 +395,5 @@ class DemoOptions:
     """Train a digits SVM, compile it to C and ONNX, verify and time it, and print one table."""
 
     output: Annotated[Path, Option("-o", "--output", help="folder to write to")] = Path("out/demo")
-    budget: Annotated[str, Option(help="how long to explore, such as 30s or 2m")] = "1m"
+    budget: Annotated[str, Option(help="how long to explore, such as 30s or 2m")] = "25s"
     as_json: Json = False

@@ -307,7 +307,10 @@ def demo(result: Report, options: given.DemoOptions) -> None:
     holds = "yes" if result["ok"] else "NO"
     console.print(f"files: {escape(result['output'])}; every claim holds: {holds}")
     console.print(f"99 % of the labels, as fast as can be? {escape(result['sentence'])}")
-    console.print(f"what else could be had, to look at: {escape(result['page'])}")
+    console.print(f"open this page to see all it tried: {escape(result['page'])}")
+    console.print("next, with a model and rows of your own:")
+    command = "svmcompile compile model.skops -o out --data rows.npz --method auto --agreement 0.99"
+    console.print(f"  {command}", soft_wrap=True)
 
 
 def convert(report: Report, options: given.ConvertOptions) -> None:
