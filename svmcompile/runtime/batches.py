@@ -5,7 +5,7 @@ What runs them differs; it fills arrays that are laid out here.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
 
 
-class BatchModel(FrozenModel, ABC):
+class BatchModel(FrozenModel):
     """A model whose functions take rows of one number type and fill an array row by row.
 
     Rows with NaN or an infinity are refused, as scikit-learn refuses them, unless `allow_nan` is set or the

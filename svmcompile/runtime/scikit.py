@@ -6,6 +6,7 @@ it back. Pickles and copies carry the program it was made of, never code.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
@@ -45,7 +46,7 @@ def given(function: Method) -> Method:
     return cast(Method, Given(function))
 
 
-class FrozenModel:
+class FrozenModel(ABC):
     """A compiled model as scikit-learn sees it. What runs it, `predict` and the like are a subclass's."""
 
     name: str
@@ -55,13 +56,13 @@ class FrozenModel:
     n_jobs: int = 1
     form: Any = None  # the program and how it was emitted; set by what builds the model
 
+    @abstractmethod
     def predict(self, data: Any) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _has(self, function: str) -> bool:
         """Whether the model gives this beside labels."""
-        raise NotImplementedError
 
     def _lack(self, function: str) -> str:
         """What to tell where the model does not have a method; empty where it has it."""

@@ -74,7 +74,7 @@ def main() -> int:
 
 def _values(function: str, X: Any, width: tuple[int, ...], allow_nan: bool) -> NDArray[np.float64]:
     if function not in _FACTS["functions"]:
-        raise NotImplementedError(f"{_FACTS['name']} has no {function}; it has: {_FACTS['functions']}")
+        raise AttributeError(f"{_FACTS['name']} has no {function}; it has: {_FACTS['functions']}")
     rows = _rows(X, allow_nan)
     values = np.empty((len(rows), *width), dtype=_FACTS["number_type"])
     _call(function, rows, values)
