@@ -21,6 +21,7 @@ from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.targets.kits import KITS, WHEEL, check_kit, default_profile
+from svmcompile.targets.onnx.options import read_options
 from svmcompile.targets.templating import check_name, name_from
 
 
@@ -34,6 +35,7 @@ def checked(options: CompileOptions) -> CompileOptions:
     if options.name is not None:
         check_name(options.name)
     read_seconds(options.time_limit, "--time-limit")
+    read_options(options.onnx, options.target or ())
     if options.method == "auto" or options.replay or options.from_:
         from svmcompile.commands.auto import check_auto
 

@@ -26,6 +26,7 @@ from svmcompile.optimise.centre import uncentre
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.onnx.options import USUAL, OnnxOptions, read_options
 from svmcompile.targets.report import describe
 from svmcompile.targets.templating import check_name, name_from
 
@@ -47,11 +48,13 @@ class Request:
     tables: str | None = None
     soft_double: bool = False
     platform: str | None = None
+    onnx: OnnxOptions = USUAL
 
     @classmethod
     def of(
         cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
         tables: str | None, soft_double: bool, platform: str | None = None,
+        onnx: Mapping[str, Any] | None = None,
     ) -> Request:  # fmt: skip
         """From what users write; an error where there is no such thing."""
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -64,7 +67,8 @@ class Request:
             tables = find_name(tables, TABLES, "table type")
         if platform is not None:
             platform = find_name(platform, PLATFORMS, "platform")
-        return cls(name, targets, number, profile, tables, soft_double, platform)
+        written = read_options(onnx or {}, targets)
+        return cls(name, targets, number, profile, tables, soft_double, platform, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,10 @@ def emit_files(
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
     ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
-    platform: str | None = None,
+    platform: str | None = None, onnx: Mapping[str, Any] | None = None,
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
-    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform)
+    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform, onnx)
     kits = checked_kits(kit, request)
     ready, request = prepare(program, request, X, ranges, given)
     emitted = emit_targets(ready, request, X, watch)
@@ -99,6 +103,11 @@ def emit_files(
     if model is not None and (X is not None or held_out is not None):
         rows = None if X is None else Data(X, y)
         report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
+    if "onnx" in request.targets:
+        from svmcompile.targets.onnx.model import annotated
+
+        graph: Any = files[f"{request.name}.onnx"]
+        files[f"{request.name}.onnx"] = annotated(graph, report)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
@@ -157,7 +166,7 @@ def emit_targets(
         if target == "onnx":
             from svmcompile.targets.onnx.model import emit as emit_onnx
 
-            files |= emit_onnx(program, name, number)
+            files |= emit_onnx(program, name, number, request.onnx)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"

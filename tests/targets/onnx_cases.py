@@ -13,7 +13,7 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.graph import Graph, Values, build_needed
-from svmcompile.targets.onnx.model import emit
+from svmcompile.targets.onnx.model import emit, rows_of
 
 PRECISIONS = ("f32", "f64")
 NUMBERS = {"f32": np.float32, "f64": np.float64}
@@ -62,10 +62,10 @@ def value_in_onnx(program: Program, name: str, rows: Any, precision: Any, refere
     values = Values(Graph(), program, precision)
     build_needed(values, [name])
     values.graph.output("leaf", values.names[name], onnx.TensorProto.INT32, None)
-    model = values.graph.model("m", values.element, program.n_features, {})
+    model = values.graph.model("m", rows_of(values, program.n_features), {}, {})
     onnx.checker.check_model(model, full_check=True)
     rows = np.asarray(rows, NUMBERS[precision])
     if reference:
         with np.errstate(all="ignore"):
-            return ReferenceEvaluator(model).run(None, {"x": rows})[0]
+            return ReferenceEvaluator(model).run(None, {"X": rows})[0]
     return load_onnx(model.SerializeToString(), None, program.n_features).outputs(rows)["leaf"]

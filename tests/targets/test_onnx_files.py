@@ -120,7 +120,7 @@ def test_outputs_have_the_promised_names_shapes_and_types(precision: str) -> Non
     }
     for name, outputs in wanted.items():
         graph = onnx.load_from_string(content(PROGRAMS[name], precision)).graph
-        assert _signature(graph.input) == {"x": (number, ["N", 5])}
+        assert _signature(graph.input) == {"X": (number, ["N", 5])}
         assert _signature(graph.output) == outputs
 
 
@@ -140,7 +140,7 @@ def test_reference_evaluator_agrees(name: str, precision: str) -> None:
     rows = np.random.default_rng(1).normal(size=(37, 5)).astype(compiled.number)
     reference = ReferenceEvaluator(onnx.load_from_string(content(program, precision)))
     found = compiled.outputs(rows)
-    for output, value in zip(reference.output_names, reference.run(None, {"x": rows}), strict=True):
+    for output, value in zip(reference.output_names, reference.run(None, {"X": rows}), strict=True):
         if output == "label":
             assert found["label"].tolist() == value.tolist()
         else:
@@ -179,6 +179,7 @@ def test_metadata_tells_the_origin() -> None:
     entries = {entry.key: entry.value for entry in model.metadata_props}
     assert json.loads(entries.pop("labels")) == list(HOSTILE)
     assert json.loads(entries.pop("feature_names")) == list(names)
+    assert json.loads(entries.pop("outputs")) == {"label": "label", "scores": "scores"}
     assert entries == {
         "producer": f"svmcompile {__version__}",
         "source": "test",

@@ -230,7 +230,7 @@ def test_one_unknown_score_does_not_win(precision: str) -> None:
     compare(program, rows, precision, 1e-6)
     content = emit(program, "m", precision)["m.onnx"]  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
-        labels = ReferenceEvaluator(onnx.load_from_string(content)).run(["label"], {"x": rows})[0]
+        labels = ReferenceEvaluator(onnx.load_from_string(content)).run(["label"], {"X": rows})[0]
     assert labels.tolist() == [1]
 
 
