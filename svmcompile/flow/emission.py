@@ -218,12 +218,14 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
-    from svmcompile.targets.kits import WHEEL, check_kit
+    from svmcompile.targets.kits import TRITON, WHEEL, check_kit
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
-    if kits and not {"c", "shared"} & {*request.targets}:
+    if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit is made of C; add target c")
+    if TRITON in kits and "onnx" not in request.targets:
+        raise OptionError("kit triton is made of the ONNX graph; add target onnx")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -234,8 +236,9 @@ def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
 def emit_kits(
     kits: Iterable[str], program: Program, request: Request, emitted: Emitted, report: str
 ) -> Files:
-    """The files of each kit around the C that was emitted."""
-    from svmcompile.targets.kits import WHEEL, emit_kit
+    """The files of each kit around the C or the graph that was emitted."""
+    from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
+    from svmcompile.targets.onnx.triton import emit_triton
     from svmcompile.targets.wheel import emit_wheel
 
     found: Files = {}
@@ -244,6 +247,9 @@ def emit_kits(
             tag, header = find_platform(request.platform).tag, emitted.c[f"{request.name}.h"]
             library = _library(program, request, emitted.c)
             found |= emit_wheel(program, request.number, request.name, library, header, report, tag)
+        elif kit == TRITON:
+            graph: Any = emitted.files[f"{request.name}.onnx"]
+            found |= emit_triton(request.name, graph)
         else:
             assert emitted.test
             found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)

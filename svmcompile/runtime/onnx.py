@@ -195,8 +195,14 @@ def _reference(content: bytes) -> Started:
     evaluator = ReferenceEvaluator(model)
     (entry,) = model.graph.input
     tensor = entry.type.tensor_type
+    wrong = _wrong_in_reference(model)
 
     def run(rows: NDArray[Any], names: Sequence[str]) -> list[Any]:
+        if {*wrong} & {*names}:
+            raise ReadError(
+                "the reference of onnx couples probabilities wrongly; install onnxruntime, or compile with "
+                "--onnx-form plain"
+            )
         with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
             found: list[Any] = evaluator.run(list(names), {entry.name: rows})
         return found
@@ -204,3 +210,15 @@ def _reference(content: bytes) -> Started:
     number = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     told = {entry.key: entry.value for entry in model.metadata_props}
     return Started.of(run, evaluator.output_names, number, tensor.shape.dim[0].dim_value, told)
+
+
+def _wrong_in_reference(model: Any) -> list[str]:
+    """Outputs that come from coupled probabilities of three classes or more."""
+    bad: set[str] = set()
+    for node in model.graph.node:
+        told = {attribute.name: attribute for attribute in node.attribute}
+        if "prob_a" in told and len(told["classlabels_ints"].ints) > 2:
+            bad.add(node.output[1])
+        elif bad & {*node.input}:
+            bad |= {*node.output}
+    return [output.name for output in model.graph.output if output.name in bad]
