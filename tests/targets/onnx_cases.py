@@ -37,7 +37,9 @@ def _read(graph: Any) -> set[str]:
 
 
 def outputs(program: Program, rows: Any, precision: Any, **options: Any) -> dict[str, Any]:
-    return load_onnx(content(program, precision, **options), program.labels, program.n_features).outputs(rows)
+    return load_onnx(content(program, precision, **options), program.labels, program.n_features).outputs(
+        rows
+    )
 
 
 def agree(program: Program, rows: Any, precision: Any, **options: Any) -> int:

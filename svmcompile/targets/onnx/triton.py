@@ -44,7 +44,7 @@ def emit_triton(name: str, content: bytes) -> dict[str, str | bytes]:
 
 
 def _tensor(value: Any, fixed: bool) -> str:
-    """One tensor. Triton adds the number of rows itself, unless it is fixed, and wants a shape beside it."""
+    """One tensor. Unless it is fixed, Triton adds the number of rows, and wants a shape beside it."""
     from onnx import TensorProto
 
     tensor = value.type.tensor_type

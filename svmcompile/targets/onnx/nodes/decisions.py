@@ -24,7 +24,8 @@ def _(node: ir.OvrScores, values: Values) -> str:
 @build.register
 def _(node: ir.Vote, values: Values) -> str:
     pairs = values.names[node.pairs]
-    return values.decided.get(pairs) or winner(values, pairs, node.n_classes)
+    decided = values.decided.get(pairs) if node.n_classes > 2 else None  # of one score, the sign decides
+    return decided or winner(values, pairs, node.n_classes)
 
 
 @build.register

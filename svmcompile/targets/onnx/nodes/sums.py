@@ -31,7 +31,7 @@ def _(node: ir.PairSum, values: Values) -> str:
     """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
     weights, counts = values.tables[node.weights], node.counts
     vectors, bias = values.tables[node.vectors], values.tables[node.bias]
-    if all(counts) and svm_operator.serves(values, node.kernel, vectors):
+    if len(counts) > 2 and all(counts) and svm_operator.serves(values, node.kernel, vectors):
         x = values.names[node.x]
         return svm_operator.pair_sums(values, x, vectors, weights, bias, counts, node.kernel.gamma)
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
