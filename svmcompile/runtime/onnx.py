@@ -16,7 +16,7 @@ from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
 
-BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
+BLOCK_ROWS = 256  # rows per call: the matrix of their kernel values should stay in the cache
 
 Run = Callable[[NDArray[Any], Sequence[str]], list[Any]]  # of rows, the outputs of these names
 
