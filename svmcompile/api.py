@@ -139,12 +139,10 @@ def emit(
     rows like those to come: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
-    `platform`: it needs numpy, but neither svmcompile nor a compiler. Kit triton is the ONNX graph as a
-    model repository of Triton Inference Server.
+    `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
-    The rest is for target onnx: opset, onnx_form ("auto", "plain", "operator"), onnx_names ("skl2onnx",
-    "old" or {"input": ..., "label": ...}), onnx_outputs, onnx_input ("float32", "float64"), onnx_batch,
-    zipmap, model_version, doc_string (docs/onnx.md).
+    The rest is for target onnx (docs/onnx.md): opset, onnx_form, onnx_names, onnx_outputs, onnx_input,
+    onnx_batch, zipmap, model_version, doc_string.
     """
     check_program(program, "emit")
     chosen = _form_chosen(program, precision, profile, tables)
