@@ -100,7 +100,10 @@ def fixed_bounds(program: Program, rows: NDArray[Any], error: float | None = Non
 def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
-    return bool(program.input.number) or all(node.quantises for node in readers)
+    if not program.input.number:
+        return all(node.quantises for node in readers)
+    types = infer_types(program)  # what makes floats of a whole row goes on to compute with them
+    return all(node.quantises or types[node.out].kind is not ir.Kind.FEATURES for node in readers)
 
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -222,11 +222,12 @@ class Fixer:
 
     def _real(self, name: str) -> str:
         """The value as float, which it may be already."""
-        if name not in self.scores:
+        is_row = bool(self.program.input.number) and name == self.program.input.name
+        if name not in self.scores and not is_row:
             return name
         made = f"{name}_real"
         if not any(node.out == made for node in self.body):
-            self.body.append(ir.Dequantise(made, name, self.scores[name].unit))
+            self.body.append(ir.Dequantise(made, name, 1.0 if is_row else self.scores[name].unit))
         return made
 
     def _told(self, machine: Program) -> Program:
