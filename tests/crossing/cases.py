@@ -1,4 +1,4 @@
-"""What is crossed with what: the factors, the rules of what is refused, and a case as a program and files."""
+"""What is crossed with what, what is refused, and a case as a program and files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
-from tests.crossing.covering import Case, Rule
 
 import svmcompile as sc
+from svmcompile.accelerate.registry import METHODS
 from svmcompile.flow.emission import Emitted, Request, checked_kits, emit_kits, emit_targets, prepare
 from svmcompile.ir.program import Program
+from tests.crossing.covering import Case, Rule
 
 ROWS, FEATURES = 160, 6
 THREE = ("three", "ovo", "linear-three", "rest", "nu")  # estimators of three classes
@@ -66,44 +67,55 @@ LABELS: dict[str, Any] = {
     "float": np.array([-1.0, 1.0, 1e6]),
     "bool": np.array([False, True, True]),
 }
-FACTORS: dict[str, tuple[str, ...]] = {
-    "estimator": tuple(ESTIMATORS),
-    "steps": tuple(STEPS),
-    "method": (
-        "exact", "anytime", "certified", "linear", "reduced-set", "sv-tree", "metric-tree", "h1-tree", "dtsvm",
-    ),
-    "precision": ("f32", "f64", "q15", "q7"),
-    "input": ("float", "u8", "i16"),
-    "profile": ("portable", "host", "device"),
-    "tables": ("auto", "dense", "sparse", "f16"),
-    "target": ("c", "shared", "onnx", "wasm"),
-    "labels": tuple(LABELS),
-    "kit": ("none", "arduino", "platformio", "cmake", "zephyr", "esp-idf"),
-}  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "anytime": {"force": True},
     "certified": {"force": True},
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
-BENDING = ("linear", "reduced-set", "sv-tree", "metric-tree")  # which make other probabilities
+BENDING = ("linear", "reduced-set", "sv-tree", "metric-tree")  # methods that make other probabilities
+ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
+WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "sv-tree")  # that f16 could hold
+KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "wheel")
 FIXED, FLOATS = ("q15", "q7"), ("f32", "f64")
+FACTORS: dict[str, tuple[str, ...]] = {
+    "estimator": tuple(ESTIMATORS),
+    "steps": tuple(STEPS),
+    "method": tuple(METHODS),
+    "precision": (*FLOATS, *FIXED),
+    "input": ("float", "u8", "i16"),
+    "profile": ("portable", "host", "device"),
+    "tables": ("auto", "dense", "sparse", "f16"),
+    "target": ("c", "shared", "onnx", "wasm"),
+    "labels": tuple(LABELS),
+    "kit": ("none", *KITS),
+}
 # What is refused, by name. Each rule is tried; whatever else is refused fails the test.
 REFUSED: tuple[Rule, ...] = (
     {"input": ("u8", "i16"), "precision": FLOATS},
     {"precision": FIXED, "target": ("onnx", "wasm")},
     {"precision": FIXED, "tables": ("dense", "sparse", "f16")},
+    {"precision": FIXED, "steps": ("nystroem",)},
     {"tables": ("f16",), "precision": ("f64",)},
     {"tables": ("f16",), "profile": ("portable", "device")},
     {"tables": ("f16",), "target": ("onnx", "wasm")},
     {"tables": ("sparse",), "profile": ("device",)},
-    {"kit": ("arduino", "platformio", "cmake", "zephyr", "esp-idf"), "target": ("onnx", "wasm")},
+    {"kit": KITS, "target": ("onnx", "wasm")},
     {"kit": ("arduino", "platformio", "zephyr", "esp-idf"), "profile": ("host",)},
+    {"method": ONE_MACHINE, "estimator": ("calibrated",)},
+    {"method": ("anytime",), "estimator": ("sigmoid", "rest")},
+    {"method": ("certified",), "estimator": ("sigmoid", "svr")},
+    {"method": ("h1-tree",), "estimator": ("svr", "linear-three", "rest")},
+    {"method": ("dtsvm",), "estimator": ("svr",)},
 )
-# Levels that say nothing beside others, which the array need not cross.
+# Levels that are refused, or say nothing, depending on more than two factors.
 IDLE: tuple[Rule, ...] = (
     {"labels": ("large", "text", "float", "bool"), "estimator": VALUE},
     {"labels": ("bool",), "estimator": THREE},
+    {"tables": ("f16",), "method": WITHOUT_VECTORS},
+    {"tables": ("f16",), "estimator": ("square", "linear", "linear-three")},
+    {"tables": ("sparse",), "estimator": tuple(sorted({*ESTIMATORS} - {"poly", "sigmoid"}))},
+    {"tables": ("sparse",), "steps": ("nystroem",)},
 )
 
 
@@ -133,7 +145,7 @@ def compiled(estimator: str, steps: str, kind: str, labels: str, method: str) ->
     model, X, y = fitted(estimator, steps, kind, labels)
     given = {"y": y} if estimator not in VALUE else {}
     options = dict(OPTIONS.get(method, {}))
-    if estimator == "platt" and method in BENDING:
+    if estimator in ("platt", "calibrated") and method in BENDING:
         options["probabilities"] = "anyway"
     if estimator == "svr" and method == "anytime":
         options["tolerance"] = 0.01
@@ -156,9 +168,7 @@ def made(case: Case) -> Made:
     which = (case["estimator"], case["steps"], case["input"], case["labels"])
     program, X = compiled(*which, case["method"]), fitted(*which)[1]
     tables, given = (None if case[key] in ("auto", "float") else case[key] for key in ("tables", "input"))
-    request = Request.of(
-        program, case["target"], "model", case["precision"], case["profile"], tables, True
-    )
+    request = Request.of(program, case["target"], "model", case["precision"], case["profile"], tables, True)
     kits = checked_kits(() if case["kit"] == "none" else case["kit"], request)
     ready, request = prepare(program, request, X, None, given)
     emitted = emit_targets(ready, request, X)

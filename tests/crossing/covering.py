@@ -28,7 +28,9 @@ def pairs_of(case: Mapping[str, str]) -> Iterator[Pair]:
     return combinations(sorted(case.items()), 2)
 
 
-def complete(start: Case, factors: Factors, rules: Sequence[Rule], chosen: Any, missing: Any) -> Case | None:
+def complete(
+    start: Case, factors: Factors, rules: Sequence[Rule], chosen: Any, missing: Any
+) -> Case | None:
     """A case with these levels that holds many missing pairs; None where the rules leave no way."""
     case, open_factors = dict(start), [factor for factor in factors if factor not in start]
     chosen.shuffle(open_factors)
@@ -67,9 +69,13 @@ def covering(factors: Factors, rules: Sequence[Rule], seed: int = 0) -> list[Cas
     missing, cases = possible_pairs(factors, rules, chosen), []
     while missing:
         wanted = sorted(missing)
-        tried = [complete(dict(chosen.choice(wanted)), factors, rules, chosen, missing) for _ in range(TRIES)]
+        tried = [
+            complete(dict(chosen.choice(wanted)), factors, rules, chosen, missing) for _ in range(TRIES)
+        ]
         found = max(
-            (case for case in tried if case), key=lambda case: len(missing & set(pairs_of(case))), default=None
+            (case for case in tried if case),
+            key=lambda case: len(missing & set(pairs_of(case))),
+            default=None,
         )
         if found is not None:
             cases.append(found)

@@ -1,4 +1,4 @@
-"""Builds the C of a case under sanitizers, all warnings errors, and runs it on rows, one by one and all at once."""
+"""Builds the C of a case under sanitizers, with warnings as errors, and runs it on rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from targets.c_build import SANITIZE, WARNINGS, attempt, sanitizing_compiler
 
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import results, row_type, real_of
+from svmcompile.targets.c.api import results, row_type
 
 # Rows stand in blocks of their own, so that a sanitizer sees a step beyond either end.
 DRIVER = """
@@ -85,7 +85,9 @@ def _build(folder: Path, profile: str) -> None:
     style = [flag for flag in SANITIZE if profile != "host" or flag != "-std=c99"]
     warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
     command = sanitizing_compiler()
-    done = attempt(command, folder, *style, *warnings, "-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver")
+    done = attempt(
+        command, folder, *style, *warnings, "-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver"
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 

@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.crossing.cases import FEATURES, Made, made
-from tests.crossing.covering import Case
-from tests.crossing.driven import answers
-from tests.crossing.kit_examples import check_example
 
 from svmcompile.flow.form import Form
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, INPUT_LIMITS
@@ -17,6 +13,10 @@ from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.runtime.libraries import SUFFIX
+from tests.crossing.cases import FEATURES, Made, made
+from tests.crossing.covering import Case
+from tests.crossing.driven import answers
+from tests.crossing.kit_examples import check_example
 
 NUMBERS = (0.0, -0.0, 1e-42, -1e-310, 1.0, 255.0, 1e6, -1e18, 1e30, 3e38, -1e300, np.inf, -np.inf, np.nan)
 METHODS = {"scores": "decision_function", "probabilities": "predict_proba", "samples": "score_samples"}
@@ -25,7 +25,9 @@ METHODS = {"scores": "decision_function", "probabilities": "predict_proba", "sam
 def rows_of(program: Program, X: Any, number: str) -> Any:
     """Rows of the data, close to a boundary, and hostile ones, as the code is given them."""
     random = np.random.default_rng(1)
-    hostile = [np.full(FEATURES, one) for one in NUMBERS] + [random.choice(NUMBERS, FEATURES) for _ in range(16)]
+    hostile = [np.full(FEATURES, one) for one in NUMBERS] + [
+        random.choice(NUMBERS, FEATURES) for _ in range(16)
+    ]
     hostile += [np.where(np.arange(FEATURES) == j, np.nan, X[j]) for j in range(FEATURES)]
     near = (X[:20] + X[20:40]) / 2
     rows = np.vstack([X[:30], near, program.probes.reshape(-1, FEATURES), hostile])

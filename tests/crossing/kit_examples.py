@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,9 @@ FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-prototy
 
 def check_example(files: dict[str, Any], kit: str, folder: Path) -> None:
     """The kit holds the C that was emitted, and its example finds nothing that differs."""
+    if kit == "wheel":
+        _check_wheel(files, folder)
+        return
     home = folder / kit / "model"
     for path, content in files.items():
         if path.startswith(f"{kit}/"):
@@ -39,12 +45,21 @@ def check_example(files: dict[str, Any], kit: str, folder: Path) -> None:
         _run(compiler, folder, *flags, "sketch.cpp", "example.o", "-o", "example")
     else:
         if kit == "esp-idf":  # whose run time calls it
-            (folder / "main.c").write_text("void app_main(void);\nint main(void) { app_main(); return 0; }\n")
+            (folder / "main.c").write_text(
+                "void app_main(void);\nint main(void) { app_main(); return 0; }\n"
+            )
             code.append("main.c")
         code.append(str(home / EXAMPLES[kit]))
         _run(compiler, folder, *FLAGS, "-I", str(home / "include"), *code, "-o", "example")
     told = _run((str(folder / "example"),), folder)
     assert "0 of " in told and "rows differ" in told, told
+
+
+def _check_wheel(files: dict[str, Any], folder: Path) -> None:
+    """The package as pip would lay it out runs its own test."""
+    (content,) = (content for name, content in files.items() if name.endswith(".whl"))
+    zipfile.ZipFile(io.BytesIO(content)).extractall(folder / "wheel")
+    _run((sys.executable, "-m", "model"), folder / "wheel")
 
 
 def _run(command: Any, folder: Path, *arguments: str) -> str:

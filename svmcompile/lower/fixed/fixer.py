@@ -199,9 +199,10 @@ class Fixer:
             read = {name: self._real(name) for name in ir.operands(node)}
             node = renamed(node, read, VALUES)
         if node.level is ir.Level.MATH:
-            raise UnsupportedError(
-                f"{type(node).__name__} has no form in fixed point; use --precision f32 or another method"
-            )
+            what, other = type(node).__name__, " or another method"
+            if isinstance(node, WITH_KERNEL):  # all others of these have a form
+                what, other = "preprocessing by kernels (Nystroem)", ""
+            raise UnsupportedError(f"{what} has no form in fixed point; use --precision f32{other}")
         self.body.append(node)
         self.tables |= {name: self.program.tables[name] for name in ir.table_names(node)}
 
