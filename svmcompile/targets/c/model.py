@@ -125,6 +125,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "parts": {node.part(part) for node in nodes for part in node.parts},
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
+        "labeller": next((node for node in nodes if node.gives_labels and node.chunk), None),
         "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
