@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.templating import render, template_folder
 from svmcompile.targets.wheel import check_package_name
 
@@ -52,11 +53,15 @@ KITS = {
 }
 
 
+KIT_NAMES = (*KITS, WHEEL, TRITON)
+
+
 def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
-    kit = find_name(kit, (*KITS, WHEEL), "kit")
+    kit = find_name(kit, KIT_NAMES, "kit")
     if kit == WHEEL:
         check_package_name(name)
+    if kit not in KITS:
         return kit
     if profile == "host" and not KITS[kit].host:
         raise OptionError(
