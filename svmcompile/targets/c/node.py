@@ -89,6 +89,7 @@ class CNode(Generic[N]):
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
+    behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
