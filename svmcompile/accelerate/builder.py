@@ -136,7 +136,8 @@ class Builder:
         outputs = [Output(out.name, certain if out.name == "label" else out.value) for out in head.outputs]
         self.body = list(leading_to([*self.body, *head.nodes], [out.value for out in outputs]))
         used = {name for node in self.body for name in ir.table_names(node)}
-        self.tables = {name: table for name, table in (self.tables | head.tables).items() if name in used}
+        held = {**self.tables, **head.tables}
+        self.tables = {name: table for name, table in held.items() if name in used}
         return self.program(outputs, method, Claim.SAME_LABEL, notes, **origin)
 
     def program(

@@ -1,13 +1,14 @@
 """Widths: what the float32 sums of a program may be off by, for every row, from its tables alone.
 
-u = 2^-24; the row x that a sum reads is off by |dx| <= A |x| + B after the preprocessing (`Node.row_error`);
+u = 2^-24; the row x that a sum reads is off by |dx| <= A |x| + B after its preprocessing (`row_error`);
 c_i is how many numbers of vector i are not zero: no more additions round a product on its way to the sum.
 
 RBF, in units z of the exponent (2^-D^2/2, D = |z - s|, S = |s|, |z| <= S + D): the exponent is off by
     t = u ((c + 8) S (S + D) + 2.5 ((S + D)^2 + S^2)) + D m + m^2 / 2,     m = A (S + D) + B + u S
-so the kernel value by 2^(-D^2/2) (2^t - 1) and what exp2 and adding up do; that has a largest value over D.
+so the kernel value by 2^(-D^2/2) (2^t - 1) and what exp2 and adding up do; that has a largest value over D,
+and no row is near many vectors at once: `_largest_sum`.
 Others, of v.x + r (the kernel's gamma in v): e = |v| ((u (c + 8) + A) |x| + B) + 4 u |r|, then
-    linear e,     sigmoid e + tanh_error,     degree p: p e (|v| |x| + |r| + e)^(p - 1) + 2 p u (|v| |x| + |r|)^p
+    linear e, sigmoid e + 5e-7, degree p: p e (|v| |x| + |r| + e)^(p - 1) + 2 p u (|v| |x| + |r| + e)^p
 which are polynomials in |x|. Odd powers become even ones by |x| <= (a + |x|^2 / a) / 2, a being typical.
 Adding up: (BLOCK + 8) u of each |w_i k_i|, and of the bias. docs/certified-proof.md, section 13.
 """
@@ -26,7 +27,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, Number
 from svmcompile.ir.graph import Tables, fresh, maker
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import Kernel, chunks
+from svmcompile.ir.kernel import Kernel, chunks, squared_distances
 from svmcompile.ir.node import At, RowError
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Output, Program
@@ -39,6 +40,8 @@ FARTHEST = 18.0  # in units of the exponent; beyond, kernel values are below 2^-
 STEP = 1 / 64
 MOST_FEATURES = 1 << 17  # the length of a longer row is rounded too often for SAFE
 MOST_DEGREE = 8
+MOST_VECTORS = 4096  # whose distances from each other are looked at
+SHORTER = 1 - 1e-6  # than a distance in double can be
 LARGEST = 1e30  # of a width's terms; float32 holds them and what they add up to
 
 
@@ -73,11 +76,11 @@ def settle(program: Program, number: Number) -> Program:
 
 def _settle_one(program: Program, node: ir.Certain, number: Number) -> Program:
     if number == "f64":
-        body = [one for item in program.body for one in (node.plain(program.n_classes) if item is node else [item])]
-        return program.replace(body=tuple(body))
+        return _put(program, node, node.plain(program.n_classes))
     found = widths(program, node.scores)
     if found is None:
-        outputs = (Output(out.name, node.exact if out.value == node.out else out.value) for out in program.outputs)
+        instead = {node.out: node.exact}
+        outputs = [Output(out.name, instead.get(out.value, out.value)) for out in program.outputs]
         return program.replace(outputs=tuple(outputs))
     name = fresh(node.out, "widths", program.tables)
     tables: Tables = {**program.tables, name: found.terms}
@@ -85,8 +88,13 @@ def _settle_one(program: Program, node: ir.Certain, number: Number) -> Program:
     if centre:
         tables[centre] = program.tables[found.centre]
     new = replace(node, x=found.x or node.x, centre=centre, widths=name)
-    body = [new if item is node else item for item in program.body]
-    return program.replace(body=tuple(body), tables=tables)
+    return _put(program.replace(tables=tables), node, [new])
+
+
+def _put(program: Program, node: ir.Node, nodes: list[ir.Node]) -> Program:
+    """The program with nodes in the place of one."""
+    body = [one for item in program.body for one in (nodes if item is node else [item])]
+    return program.replace(body=tuple(body))
 
 
 def widths(program: Program, scores: str) -> Widths | None:
@@ -131,8 +139,8 @@ def _of_sum(program: Program, node: ir.KernelSum | ir.PairSum, row: RowError) ->
     if kernel.kind == "rbf":
         if not 1e-30 < kernel.gamma < 1e30:
             return None
-        peaks = _peaks(kernel, vectors, chain, relative, constant)
-        return Widths(np.array([SAFE * (float((weights @ peaks).max()) + 4 * F32.u * bias) + TINY]))
+        error = _largest_sum(kernel, vectors, _errors(kernel, vectors, chain, relative, constant), weights)
+        return Widths(np.array([SAFE * (error + 4 * F32.u * bias) + TINY]))
     if kernel.kind == "poly" and not 1 <= kernel.degree <= MOST_DEGREE:
         return None
     sizes = np.linalg.norm(vectors, axis=1)
@@ -140,25 +148,44 @@ def _of_sum(program: Program, node: ir.KernelSum | ir.PairSum, row: RowError) ->
     return _about(program, node.x, "", found)
 
 
-def _peaks(kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float) -> Array:
-    """The largest error of each kernel value over all rows, adding up included; infinite where unknown.
+def _errors(kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float) -> Array:
+    """The largest error [vectors, distances] of each kernel value at a distance or farther.
 
-    Between two distances the kernel value is at most what it is at the first, the exponent's error at
-    most that at the second.
+    Adding up is included. Between two distances the kernel value is at most what it is at the first, the
+    exponent's error at most that at the second. Infinite where the exponent is off by too much.
     """
-    unit = math.sqrt(2 * kernel.gamma * math.log2(math.e))
-    distance = np.arange(0.0, FARTHEST, STEP)
-    found = []
-    for part in chunks(len(vectors), len(distance)):
-        s, c = unit * np.linalg.norm(vectors[part], axis=1)[:, None], chain[part, None]
-        d = distance + STEP
-        z = s + d
-        moved = relative * z + unit * constant + F32.u * s
-        t = F32.u * (c * s * z + 2.5 * (z * z + s * s)) + d * moved + moved * moved / 2
-        adding = (BLOCK + 8) * F32.u + (len(vectors) / BLOCK + 8) * U64
-        error = np.exp2(-np.square(distance) / 2) * (np.expm1(math.log(2) * t) + (EXP_ERROR + adding) * np.exp2(t))
-        found.append(np.where(t[:, -1] <= 1, error.max(axis=1), np.inf))
-    return np.concatenate(found) + TINY
+    unit, distance = _unit(kernel), np.arange(0.0, FARTHEST, STEP)
+    s, c = unit * np.linalg.norm(vectors, axis=1)[:, None], chain[:, None]
+    d = distance + STEP
+    z = s + d
+    moved = relative * z + unit * constant + F32.u * s
+    t = F32.u * (c * s * z + 2.5 * (z * z + s * s)) + d * moved + moved * moved / 2
+    adding = (BLOCK + 8) * F32.u + (len(vectors) / BLOCK + 8) * U64
+    share = np.expm1(math.log(2) * t) + (EXP_ERROR + adding) * np.exp2(t)
+    error = np.exp2(-np.square(distance) / 2) * share + TINY
+    error[t[:, -1] > 1] = np.inf
+    return np.maximum.accumulate(error[:, ::-1], axis=1)[:, ::-1]
+
+
+def _largest_sum(kernel: Kernel, vectors: Array, errors: Array, weights: Array) -> float:
+    """Of weighted errors over all rows.
+
+    No vector is nearer to a row than half its distance from the one that is nearest to it.
+    """
+    plain = float((weights @ errors[:, 0]).max(initial=0.0))
+    if len(vectors) > MOST_VECTORS or not math.isfinite(plain):
+        return plain
+    worst, own = 0.0, np.arange(len(vectors))
+    for part in chunks(len(vectors), len(vectors)):
+        apart = _unit(kernel) * np.sqrt(squared_distances(vectors[part], vectors)) / 2
+        place = np.minimum(apart * SHORTER / STEP, errors.shape[1] - 1).astype(np.intp)
+        worst = max(worst, float((weights @ errors[own, place].T).max()))
+    return min(plain, worst)
+
+
+def _unit(kernel: Kernel) -> float:
+    """Of distances in an exponent of two."""
+    return math.sqrt(2 * kernel.gamma * math.log2(math.e))
 
 
 def _by_length(
@@ -217,7 +244,7 @@ def _about(program: Program, x: str, centre: str, found: Polynomial) -> Widths:
 
 def _even(found: Polynomial, typical: float) -> NDArray[np.float64]:
     """Terms of the square of a length; an odd power is at most the mean of its neighbours."""
-    coefficients, a = found.coef, typical
+    coefficients, a = np.asarray(found.coef, dtype=np.float64).tolist(), typical
     terms = np.zeros(len(coefficients) // 2 + 1)
     for power, coefficient in enumerate(coefficients):
         if power % 2:

@@ -8,6 +8,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.targets.c.literals import LOWEST
 from svmcompile.targets.c.node import INT, CNode
 
+LANES = 16  # sums that do not wait for each other
+
 
 class Certain(CNode[ir.Certain]):
     """The rounding error of the sums, from the length of the row where it depends on that."""
@@ -37,9 +39,7 @@ class Certain(CNode[ir.Certain]):
     def idle(self) -> set[str]:
         return {self.node.widths}
 
-    def helpers(self) -> set[str]:
-        return {"dot"} if self.has_length else set()
-
     def scratch(self) -> int:
         counts = 2 * INT * self.out_width if self.node.rule in ("vote", "ties") else 0
-        return counts + (self.size * self.width if self.has_length and self.node.centre else 0)
+        row = self.width if self.has_length and self.node.centre else 0
+        return counts + self.size * (row + (LANES if self.has_length else 0))
