@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,10 +45,11 @@ class Axes:
 
 def quadratic_axes(form: Array, rank: int) -> Axes:
     """The directions whose loss leaves the narrowest window: eigenvectors from both ends."""
-    return _narrowest(*np.linalg.eigh(form), rank)
+    return _narrowest(np.linalg.eigh(form), rank)
 
 
-def _narrowest(values: Array, vectors: Array, rank: int) -> Axes:
+def _narrowest(spectrum: tuple[Array, Array], rank: int) -> Axes:
+    values, vectors = spectrum
     inner = len(values) - rank
     first = int(np.argmin(values[inner - 1 :] - values[: rank + 1]))
     kept = np.r_[0:first, first + inner : len(values)]
@@ -177,7 +178,7 @@ class About(ABC):
     @property
     def rows(self) -> Array:
         """Those that are expected here, as differences; there may be many centres, so they are not kept."""
-        return self._rows - self.centre
+        return np.asarray(self._rows - self.centre)
 
     @property
     @abstractmethod
@@ -224,14 +225,15 @@ class About(ABC):
         if order < 2 or not 0 < rank < len(self.centre):
             return None
         if (order, rank) not in self._axes:
-            found = _narrowest(*self._turned, rank) if order == 2 else self._basis.axes(rank, self.rows)
+            found = _narrowest(self._turned, rank) if order == 2 else self._basis.axes(rank, self.rows)
             self._axes[order, rank] = found
         return self._axes[order, rank]
 
     @cached_property
-    def _turned(self) -> Any:
+    def _turned(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors of the form."""
-        return np.linalg.eigh(self.form)
+        values, vectors = np.linalg.eigh(self.form)
+        return values, vectors
 
     @cached_property
     def _basis(self) -> CubicBasis:

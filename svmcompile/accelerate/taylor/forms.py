@@ -7,7 +7,7 @@ M M' + lost^2, v = M q + lost r for some |q|^2 + |r|^2 <= 1. The scales are the 
 absolute weights, so that far vectors, which weigh nothing, do not drown near ones.
 
 M are the products themselves where they are fewer than the vectors, else a Cholesky factor of G, with the
-largest pivots first. An odd form needs one half only: the square of the matrix M' S N of two halves is
+largest pivots first. An odd form may do with one of its halves: the square of the matrix M' S N of both is
 M' S G S M, with G the Gram matrix of the other.
 
 Eigenvalues are not computed where the ends of a spectrum are enough: a few steps of Lanczos guess an end,
@@ -31,7 +31,7 @@ from svmcompile.ir.kernel import power
 KEPT = 1e-14  # of the trace; a vector with less left is lost
 MOST_FEATURES = 2500  # of a half; a form whose halves have more is left to the residual
 BLOCK_VALUES = 1 << 21  # products of vectors at a time
-SMALL = 200  # of a matrix whose eigenvalues are quickly computed
+SMALL = 320  # of a matrix whose eigenvalues are quickly computed
 STEPS = 36  # of Lanczos
 BEYOND = (1e-3, 1e-2, 0.1)  # of the spectrum's width, beyond its guessed end
 
@@ -181,13 +181,17 @@ class Forms:
 
     def _half(self, degree: int) -> Half | None:
         m, d = self.points.shape
-        count = math.comb(d + degree - 1, degree)
-        if count <= min(m, MOST_FEATURES):
+        if self._is_short(degree):
             return Half.of(self.scale[:, None] * monomials(self.points, degree))
         if m <= MOST_FEATURES:
             gram = power(self.products, degree) * np.outer(self.scale, self.scale)
             return root(gram, degree * d)
         return Half.of(self.scale[:, None] * self.points) if degree == 1 and d <= MOST_FEATURES else None
+
+    def _is_short(self, degree: int) -> bool:
+        """Whether the products themselves are fewer than the vectors."""
+        m, d = self.points.shape
+        return math.comb(int(d) + degree - 1, degree) <= min(int(m), MOST_FEATURES)
 
     @cached_property
     def products(self) -> Array:
@@ -200,6 +204,11 @@ class Forms:
 
     def _odd(self, half: Half, n: int) -> tuple[float, float, float]:
         (m, d), other = self.points.shape, n - n // 2
+        beside = self.half(other) if self._is_short(other) else None
+        if beside:
+            matrix = half.matrix.T @ (self.signs[:, None] * beside.matrix)
+            high = norm(matrix) + half.unseen(beside)
+            return -high, high, float(np.square(matrix).sum())
         product = np.zeros((half.matrix.shape[1],) * 2)
         signed = self.signs * self.scale
         for rows, inner in self._blocks():

@@ -87,7 +87,7 @@ class Local(About):
 
     @property
     def s(self) -> Array:
-        return self.whole.vectors - self.centre
+        return np.asarray(self.whole.vectors - self.centre)
 
     @cached_property
     def bounds(self) -> Spectra:
