@@ -11,8 +11,8 @@ Held-out rows; everything is chosen by the compiler from training rows. Times ar
 and of calls with 2000 rows, in the profile host; instructions are those of the profile portable (valgrind).
 Each is the exact program's over the certified one's, 1 where the compiler emits the exact sum itself: then
 the column of bytes says what stands in the way, absolute weights beside a usual score, the share of the
-squared norm that orders above 3 hold about one centre, and the directions of the quadratic form. Seconds are
-those of the processor for one compilation.
+squared norm that orders above 3 hold about one centre, and the directions of the quadratic form. Seconds
+are those of the processor for one compilation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from svmcompile.ir.program import Program
 BATCH = 2000
 HEAD = (
     "set", "features", "SVs", "C", "seconds", "centres, order", "bytes (SVs)",
-    "order 1 / 2 / 3 / jets / sum %", "operations", "host, one row", "host, batch", "instructions", "labels changed",
+    "order 1 / 2 / 3 / jets / sum %", "operations", "host, one row", "host, batch", "instructions",
+    "labels changed",
 )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def table_bytes(program: Program) -> int:
 
 
 def in_the_way(program: Program) -> str:
-    """Why there are no polynomials: weights over a usual score, share of the norm above order 3, directions."""
+    """Why there are no polynomials: weights over a score, share of the norm above order 3, directions."""
     found = program.origin.details.get("in_the_way")
     if not found:
         return "-"

@@ -96,6 +96,11 @@ def forest_cover() -> Rows:
     return halves(dense(found["X"][chosen]), found["y"][chosen], 1500)
 
 
+def wdbc() -> Rows:
+    X, y = load_breast_cancer(return_X_y=True)
+    return halves(X, y, 400)
+
+
 def small(name: str, train: int) -> Rows:
     found = load(name)
     return halves(dense(found["X"]), np.asarray(found["y"]), train)
@@ -118,7 +123,7 @@ CASES = (
     Case("splice", lambda: ida("splice"), 1.0, 0.0125, 685),
     Case("breast-cancer", lambda: ida("breast-cancer"), 1.0, 0.03, 119),
     Case("thyroid", lambda: ida("thyroid"), 10.0, 0.3, 13),
-    Case("wdbc", lambda: halves(*load_breast_cancer(return_X_y=True), 400)),
+    Case("wdbc", wdbc),
     Case("ionosphere", lambda: small("ionosphere", 250)),
     Case("sonar", lambda: small("sonar", 150)),
     Case("covtype 1-2", forest_cover),
