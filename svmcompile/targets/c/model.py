@@ -45,8 +45,8 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
         widest = max(types.width for types in infer_types(program).values())
         raise EmitError(
             f"a row would take {stack:,} bytes of the stack, and {MOST_STACK:,} are the most: "
-            f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their products "
-            "(kernel='poly' for PolynomialFeatures), or target onnx"
+            f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
+            "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
