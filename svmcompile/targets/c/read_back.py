@@ -25,8 +25,8 @@ DEFINITION = re.compile(
     r"[^=;\n]* = \{\n",
     re.MULTILINE,
 )
-END = "\n};\n"
-ALIAS = re.compile(r"#define (\w+) \((\w+)\.values\)\n")
+END = "\n};"
+ALIAS = re.compile(r"\n#define (\w+) \((\w+)\.values\)\n")
 STRING = re.compile(r'"((?:[^"\\\n]|\\[0-7]{3})*)"')
 SEPARATED = re.compile(r"\s*,?\s*")
 WHOLE = re.compile(r"U?INT(?:32|64)_C\((.*)\)")
