@@ -140,6 +140,8 @@ def prepare(
             raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
         profile = "device" if request.profile == "device" else "portable"
         return program, replace(request, profile=profile)
+    if given is not None:
+        raise OptionError(f"rows of {given} (given, --input) are for precisions q15 and q7")
     if request.profile == "device":
         program = _for_device(program, request.tables)
     if request.tables == "f16":
@@ -271,6 +273,9 @@ def quantise(
     check_program(program, "quantise")
     number = checked_precision(precision)
     if program.number == number:
+        if given is not None and given != program.input.number:
+            has = f"rows of {program.input.number}" if program.input.number else "rows of floats"
+            raise OptionError(f"the program is in {number} already, for {has}; {given} cannot be had of it")
         return program
     if program.number or number not in FIXED:
         raise OptionError(

@@ -103,6 +103,7 @@ def _context(
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "real": c_real(number),
+        "row_type": c_real(program.input.number or number),
         "answer": "label" if program.labels else "value",
         "labels": program.labels is not None,
         "rows": _rows(program, number, test),
@@ -120,7 +121,8 @@ def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:
     told = [str(value) if program.labels else real(value, number) for value in expected.ravel()]
     tolerances = test.tolerances[::-1][:count] if len(test.rows) else np.full(1, np.inf)
     limits = [real(min(value, 1e30), number) for value in tolerances]
-    inputs = [wrap([real(value, number) for value in row], " " * 6).strip() for row in rows]
+    given = program.input.number or number
+    inputs = [wrap([real(value, given) for value in row], " " * 6).strip() for row in rows]
     return {
         "count": len(rows),
         "inputs": ",\n".join(f"    {{ {text} }}" for text in inputs),
