@@ -21,7 +21,7 @@ from svmcompile.commands.options import CompileOptions, reading
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
-from svmcompile.files import write_file
+from svmcompile.files import write_files
 from svmcompile.flow.emission import Files
 from svmcompile.flow.estimate import announce
 from svmcompile.flow.held_out import hold_out
@@ -49,8 +49,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         files, name, seconds = _make(options, model, watch if options.dump_ir else None)
     api.write(files, options.output)
     if options.dump_ir:
-        for listing, text in listings.items():
-            write_file(options.dump_ir / listing, text)
+        write_files(listings, options.dump_ir)
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
