@@ -6,6 +6,7 @@ half a minute. Here the time is proportional to the length, and the length is li
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from dataclasses import dataclass
@@ -77,8 +78,6 @@ def _parse(text: str, offset: int) -> Header:
 
 def read_array(content: bytes) -> NDArray[Any]:
     """The array in the bytes of a `.npy` file of plain values, not copied; `ValueError` otherwise."""
-    import io
-
     header = read_header(io.BytesIO(content))
     if header.dtype.hasobject or header.dtype.itemsize == 0:
         raise ValueError(f"an array of type {header.dtype}")

@@ -26,15 +26,15 @@ def write_files(files: Mapping[str, str | bytes], folder: Path, in_place: bool =
     """Write all files, named by paths such as `m.c` or `src/m.c`, into the folder, or none.
 
     A process killed at any instant leaves all old files or all new ones: a complete folder is staged
-    beside and swapped in one step. Everything else in the folder stays, permission bits too. Files that have
-    their content already are not touched. Writers to the same folder wait for each other, and clear up
+    beside and swapped in one step. Everything else in the folder stays, permission bits too. Files that
+    have their content already are not touched. Writers to the same folder wait for each other, and clear up
     after those that were killed.
 
     The swap makes the folder another one of the same name, so it is not done where that would surprise: if
     a process works in it (its current folder), it is or contains the user's home, is a mount point or holds
     one, is shared (sticky), holds sockets and the like, has more than 1000 entries, belongs partly to
-    somebody else, or where the system cannot swap folders; nor if it is to be `in_place`. Then all files are
-    prepared inside the folder and put in place one after the other. An error still brings all old ones
+    somebody else, or where the system cannot swap folders; nor if it is to be `in_place`. Then all files
+    are prepared inside the folder and put in place one after the other. An error still brings all old ones
     back. A kill between two of them is made good by the next command that reads or writes the folder.
     """
     contents = {atomic.check_path(path): atomic.as_bytes(content) for path, content in files.items()}

@@ -1,8 +1,8 @@
 """One file in one step: a temporary file beside the target, then a rename. One writer at a time.
 
 A reader sees the old content or the new, never a part of it, and a write that fails leaves no trace. What a
-killed run left behind is removed by the next one: whoever makes something temporary holds a lock on it, which
-ends with the process.
+killed run left behind is removed by the next one: whoever makes something temporary holds a lock on it,
+which ends with the process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_file(path: Path, content: bytes | str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """An empty file beside `path`, which replaces it if the block ends well.
 
-    Nobody else can read it before that, unless `path` is new: then it has the permission bits of a new file.
+    Nobody else can read it before that, unless `path` is new: then it has the bits of a new file.
     """
     target = real_path(path)
     check_plain(target)
@@ -293,7 +293,7 @@ def remove_file(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder's own lock, which leaves no file behind and ends with the process; gives whether it is.
+    """Hold the folder's own lock, which leaves no file behind and ends with the process; was it to be had?
 
     Without lock support, or if another program keeps the lock for long, work goes on unlocked: each
     step is safe by itself, and the lock only keeps one writer from undoing another's.

@@ -1,4 +1,4 @@
-"""Several files into a folder that cannot be swapped, such as the current one: prepared first, then renamed.
+"""Several files into a folder that cannot be swapped, such as the current one: prepared, then renamed.
 
 The stage is a private hidden folder inside:
 
@@ -8,7 +8,7 @@ The stage is a private hidden folder inside:
         forward  the paths, written once all is ready; called `back` once it is to be undone
 
 Renaming is all that is left to do then, and it needs no space. An error renames everything back. A process
-killed in between leaves `forward` or `back`, and the next command that looks at the folder finishes the work.
+killed in between leaves `forward` or `back`, and the next command that looks at the folder finishes.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _rename_all(plan: Plan, folder: Path, stage: Path) -> None:
             _back(plan, folder, stage)
         except OSError as again:
             raise atomic.HalfDone(
-                f"cannot be written: {error}; some files are new, some old ({again}); the next command that "
-                "looks at the folder tries to finish"
+                f"cannot be written: {error}; some files are new, some old ({again}); the next command "
+                "that looks at the folder tries to finish"
             ) from None
         with suppress(OSError):  # all is undone, and undoing it again would change nothing
             (stage / BACK).unlink()

@@ -1,7 +1,7 @@
 """Removing hidden folders that svmcompile made. A link is removed or left, never followed.
 
-Folders are opened, and their entries removed by name inside what is open: whoever puts a link in the place of a
-folder at the wrong moment gains nothing.
+Folders are opened, and their entries removed by name inside what is open: whoever puts a link in the
+place of a folder at the wrong moment gains nothing.
 """
 
 from __future__ import annotations

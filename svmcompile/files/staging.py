@@ -6,8 +6,8 @@ The stage is a private hidden folder:
         tree/   the new folder: new files, and links to all that stays; after the swap the old folder
         seen    written just before the swap: which files are replaced, and what the others looked like
 
-A process killed before the swap leaves the old folder, one killed after it the new one; in either nothing is
-missing. The next writer removes the stage: before the swap all of it, after it what `seen` accounts for. A
+A process killed before the swap leaves the old folder, one killed after it the new one; in neither is
+anything missing. The next writer removes the stage: before the swap all of it, after it what `seen` accounts for. A
 file that somebody else wrote into the old folder during the swap goes back to the new one.
 """
 
@@ -108,9 +108,7 @@ def may_swap(folder: Path, changed: Mapping[str, bytes] | None = None) -> bool:
     status = folder.stat()
     if status.st_mode & stat.S_ISVTX:  # shared by users, like a folder for temporary files
         return False
-    count = 0
-    for path, kind in _entries(folder):
-        count += 1
+    for count, (path, kind) in enumerate(_entries(folder), start=1):
         plain = stat.S_IFMT(kind.st_mode) in KINDS and kind.st_dev == status.st_dev
         if count > MAX_ENTRIES or not plain:
             return False
@@ -120,7 +118,7 @@ def may_swap(folder: Path, changed: Mapping[str, bytes] | None = None) -> bool:
 
 
 def _entries(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """Paths and status of everything under a folder, folders before what they hold; links are not followed."""
+    """Paths and status of everything under a folder, outer folders first; links are not followed."""
     with os.scandir(folder / below) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -204,7 +202,7 @@ def _adopt_folder(old: Path, new: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed runs left in the folder, and beside it or those above it, which they may have made."""
+    """Remove what killed runs left in the folder, beside it, and beside those above it."""
     for path in (folder, *folder.parents[:LEVELS]):
         if atomic.leftovers(path):
             with atomic.locked(path.parent) as alone:

@@ -1,9 +1,9 @@
-"""skops files: the tree that a file describes becomes an estimator of plain values. Nothing in it is called.
+"""skops files: the tree that a file describes becomes an estimator of plain values; nothing is called.
 
 skops builds what a file names, and a file may name any function of a module that is trusted. So the tree is
-read here instead: numbers, text and containers are made by this module, estimators that svmcompile knows are
-made without their constructor, and everything else of scikit-learn, numpy and scipy (functions, scorers, splits,
-generators) becomes an `Inert` that has a name and attributes, and does nothing.
+read here instead: numbers, text and containers are made by this module, estimators that svmcompile knows
+are made without their constructor, and all else of scikit-learn, numpy and scipy (functions, scorers,
+splits, generators) becomes an `Inert` that has a name and attributes, and does nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Inert:
 def load_skops(
     content: bytes, where: str, *, trust_pickle: bool = False, n_features: int | None = None
 ) -> object:
-    """The estimator in a skops file; an error that names the type for what is neither known nor harmless."""
+    """The estimator in a skops file; an error names a type that is neither known nor harmless."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             found = _Tree(archive, where, len(content)).root()
@@ -119,8 +119,9 @@ class _Tree:
         self.left -= n_bytes
         if n_bytes < 0 or self.left < 0:
             raise ReadError(
-                f"{self.where}: would take more than {self.most_bytes >> 20} MB in memory, far more than its "
-                "size on disk allows; save the model without compression, or pass the estimator from Python"
+                f"{self.where}: would take more than {self.most_bytes >> 20} MB in memory, far more than "
+                "its size on disk allows; save the model without compression, or pass the estimator "
+                "from Python"
             )
 
     def value(self, node: dict[str, Any]) -> Any:
@@ -144,8 +145,9 @@ class _Tree:
         if module.split(".")[0] not in HARMLESS:
             raise ReadError(
                 f"{self.where}: holds types that svmcompile does not trust: {module}.{name}; save a plain "
-                "scikit-learn estimator or Pipeline without them, or, if you trust where the file comes from, "
-                "load it with skops.io.load(file, trusted=[...]) and pass the estimator to svmcompile.compile"
+                "scikit-learn estimator or Pipeline without them, or, if you trust where the file comes "
+                "from, load it with skops.io.load(file, trusted=[...]) and pass the estimator to "
+                "svmcompile.compile"
             )
         return module, name
 
@@ -170,8 +172,8 @@ class _Tree:
             raise ValueError(f"the attributes of {name} are not a dictionary")
         if state.get("memory") is not None:
             raise ReadError(
-                f"{self.where}: {name} has memory={state['memory']!r:.60}, a place on disk; set it to None and "
-                "save the model again"
+                f"{self.where}: {name} has memory={state['memory']!r:.60}, a place on disk; set it to None "
+                "and save the model again"
             )
         if "n_jobs" in state:
             state["n_jobs"] = None  # the file does not decide how many processes run

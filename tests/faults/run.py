@@ -1,9 +1,9 @@
-"""python -m tests.faults.run: every system call that changes files fails, or is where the process is killed.
+"""Every system call that changes files fails, or is where the process is killed: `make faults`.
 
-For each case and fault: the command is run once for every call it makes, with the fault at that call. After it
+A case is run once for every call it makes, with the fault at that call. After that
 
-- the files of the command are the old ones or the new ones, never a mixture (in the current folder: once the next
-  command has looked at it), and nothing else has changed;
+- its files are the old ones or the new ones, never a mixture (in the current folder: once the next command
+  has looked at it), and nothing else has changed;
 - an error means the old files, success the new ones, and the error says so;
 - the same command without a fault then gives the new files, and nothing is left behind.
 """

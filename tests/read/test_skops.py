@@ -23,11 +23,11 @@ from sklearn.svm import SVC, SVR
 from svmcompile.commands.support import make, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
-from svmcompile.read.stored import load_skops
 from svmcompile.read.sklearn.estimators import COMBINED
 from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.machines import MACHINES
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
+from svmcompile.read.stored import load_skops
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of training that did not converge
 
@@ -211,7 +211,7 @@ def test_nothing_in_a_file_is_called(monkeypatch):
 def test_places_and_callables_are_refused(tmp_path, estimator):
     (tmp_path / "a.skops").write_bytes(skops.io.dumps(estimator))
     with pytest.raises(
-        (ReadError, UnsupportedError), match="place on disk|CountVectorizer|Python function"
+        (ReadError, UnsupportedError), match=r"place on disk|CountVectorizer|Python function"
     ):
         read(tmp_path / "a.skops")
 
