@@ -27,7 +27,8 @@ from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
 from svmcompile.files.atomic import check_output_folder
-from svmcompile.flow.evaluation import find_program, read_file
+from svmcompile.flow.evaluation import find_program
+from svmcompile.flow.seal import read_report
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.runtime.toolchain import cache_folder
@@ -96,7 +97,7 @@ def _subject(
     options: BenchOptions, stem: str, program: Program, work: Path
 ) -> tuple[Subject, str, NDArray[Any]]:
     """The subject, who says what the right answers are, and the answers."""
-    number = api.checked_precision(json.loads(read_file(options.folder / f"{stem}.json"))["precision"])
+    number = api.checked_precision(str(read_report(options.folder, stem).get("precision")))
     rows, given = _rows(options, program, number)
     name: str = "the interpreter"
     original: Any = program

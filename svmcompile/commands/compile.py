@@ -26,6 +26,7 @@ from svmcompile.flow.emission import Files
 from svmcompile.flow.estimate import announce
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened, Watcher
+from svmcompile.flow.seal import read_key, sealed
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.targets.templating import name_from
@@ -88,7 +89,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         from svmcompile.commands.auto import choice_file
 
         files["choice.json"] = choice_file(figures["choice"])
-    return files, name, seconds
+    return sealed(files, name, None if options.sign is None else read_key(options.sign)), name, seconds
 
 
 def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:

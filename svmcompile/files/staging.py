@@ -7,8 +7,8 @@ The stage is a private hidden folder:
         seen    written just before the swap: which files are replaced, and what the others looked like
 
 A process killed before the swap leaves the old folder, one killed after it the new one; in neither is
-anything missing. The next writer removes the stage: before the swap all of it, after it what `seen` accounts for. A
-file that somebody else wrote into the old folder during the swap goes back to the new one.
+anything missing. The next writer removes the stage: before the swap all of it, after it what `seen`
+accounts for. A file that somebody else wrote into the old folder during the swap goes back to the new one.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
+from svmcompile.flow.seal import sealed
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Code, Program
@@ -101,7 +102,7 @@ def emit_files(
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
-    return files | emit_kits(kits, ready, request, emitted, text)
+    return sealed(files | emit_kits(kits, ready, request, emitted, text), request.name)
 
 
 def _figures(

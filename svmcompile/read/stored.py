@@ -161,7 +161,7 @@ class _Tree:
                 vars(found).update({str(key): value for key, value in attributes.items()})
         return found
 
-    def object(self, node: dict[str, Any]) -> Any:
+    def estimator(self, node: dict[str, Any]) -> Any:
         """An estimator that can be compiled, made without its constructor; others are inert."""
         module, name = self.type_name(node)
         if ESTIMATORS.get(name) is None or module.split(".")[0] != "sklearn":
@@ -185,18 +185,18 @@ class _Tree:
             restore(state)  # scikit-learn's own: it compares versions, then stores the attributes
         return found
 
-    def json(self, node: dict[str, Any]) -> Any:
+    def plain(self, node: dict[str, Any]) -> Any:
         return json.loads(node["content"])
 
     def items(self, node: dict[str, Any]) -> list[Any]:
         return [self.value(item) for item in node["content"]]
 
-    def dict(self, node: dict[str, Any]) -> dict[Any, Any]:
+    def mapping(self, node: dict[str, Any]) -> dict[Any, Any]:
         kinds = [".".join(self.type_name(kind)) for kind in node["key_types"]["content"]]
         items = node["content"].items()
         return {KEYS[kind](key): self.value(item) for kind, (key, item) in zip(kinds, items, strict=True)}
 
-    def slice(self, node: dict[str, Any]) -> Any:
+    def part(self, node: dict[str, Any]) -> Any:
         ends = [node["content"][name] for name in ("start", "stop", "step")]
         if not all(end is None or isinstance(end, (int, str)) for end in ends):
             raise ValueError("a slice of something else than numbers or names")
@@ -217,7 +217,7 @@ class _Tree:
         whole = self.files[file]
         return whole[()] if name != "ndarray" and whole.ndim == 0 else whole
 
-    def dtype(self, node: dict[str, Any]) -> Any:
+    def number_type(self, node: dict[str, Any]) -> Any:
         return np.asarray(self.value(node["content"])).dtype
 
     def sparse(self, node: dict[str, Any]) -> Any:
@@ -239,14 +239,14 @@ class _Tree:
 
 
 LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {
-    "JsonNode": _Tree.json,
-    "ObjectNode": _Tree.object,
-    "DictNode": _Tree.dict,
+    "JsonNode": _Tree.plain,
+    "ObjectNode": _Tree.estimator,
+    "DictNode": _Tree.mapping,
     "ListNode": _Tree.items,
     "TupleNode": lambda tree, node: tuple(tree.items(node)),
     "SetNode": lambda tree, node: set(tree.items(node)),
-    "SliceNode": _Tree.slice,
+    "SliceNode": _Tree.part,
     "NdArrayNode": _Tree.array,
     "SparseMatrixNode": _Tree.sparse,
-    "DTypeNode": _Tree.dtype,
+    "DTypeNode": _Tree.number_type,
 }

@@ -1,4 +1,4 @@
-"""A small file costs little: at most so much memory and processor time in any reader, whatever it claims."""
+"""A small file costs little memory and processor time in any reader, whatever it claims."""
 
 from __future__ import annotations
 
@@ -98,13 +98,14 @@ for path in map(Path, sys.argv[2:]):
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
     label = {"label": "label"} if path.suffix == ".parquet" else {}
     try:
-        read_data(path, **label) if path.suffix in (".npy", ".npz", ".parquet", ".libsvm") else open_model(path)
+        data = path.suffix in (".npy", ".npz", ".parquet", ".libsvm")
+        read_data(path, **label) if data else open_model(path)
     except SvmCompileError:
         print(path.name, (used().ru_maxrss >> 10) - before, flush=True)
 """
 NAMES = (
-    "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model", "wide.libsvm",
-    "zeros.skops", "sparse.skops", "powers.skops",
+    "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
+    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops",
 )  # fmt: skip
 
 
