@@ -44,12 +44,13 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="files and predictions alone, the most telling faults"
     )
+    parser.add_argument("--every", type=int, default=1, help="try every so many calls only")
     parser.add_argument("--case", help="only the cases whose name holds this")
     options = parser.parse_args()
     if "SVMCOMPILE_FAULTS" not in os.environ:
         sys.exit(_preloaded())
     with tempfile.TemporaryDirectory(prefix="faults-") as name:
-        sys.exit(run_all(Path(name).resolve(), options.quick, options.case))
+        sys.exit(run_all(Path(name).resolve(), options.quick, options.case, options.every))
 
 
 def _preloaded() -> int:
@@ -66,7 +67,7 @@ def _preloaded() -> int:
         ).returncode
 
 
-def run_all(work: Path, quick: bool, only: str | None) -> int:
+def run_all(work: Path, quick: bool, only: str | None, every: int) -> int:
     from tests.faults.cases import commands, small_cases
 
     cases = small_cases()
@@ -78,7 +79,7 @@ def run_all(work: Path, quick: bool, only: str | None) -> int:
         if only and only not in case.name:
             continue
         for fault in QUICK if quick else FAULTS:
-            trial = Trial(case, fault, work / "trial", QUICK_STEP if quick else 1)
+            trial = Trial(case, fault, work / "trial", QUICK_STEP if quick else every)
             trial.run()
             total.update(trial.outcomes)
             bad += len(trial.problems)

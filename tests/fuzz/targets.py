@@ -148,16 +148,12 @@ KEYS = (
 )
 TARGETS = [
     Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
-    Target(
-        "onnx", partial(_model, "onnx"), _onnx, (b"\xff" * 9 + b"\x01", b"Concat", b"Cast")
-    ),
+    Target("onnx", partial(_model, "onnx"), _onnx, (b"\xff" * 9 + b"\x01", b"Concat", b"Cast")),
     Target("skops", partial(_model, "skops"), _skops, (*NUMBERS, *NODES)),
     Target("svmc", _program, _svmc, (*NUMBERS, *HEADER, b"KernelSum", b"null", b"[]", b"{}")),
     Target("npy", partial(_data, ".npy"), _npy, (*NUMBERS, *HEADER)),
     Target("npz", partial(_data, ".npz"), _npz, (*NUMBERS, *HEADER, b"X.npy", b"y.npy")),
-    Target(
-        "csv", partial(_data, ".csv"), lambda: CSV, (*NUMBERS, b'"', b";", b"\r", b"\0")
-    ),
+    Target("csv", partial(_data, ".csv"), lambda: CSV, (*NUMBERS, b'"', b";", b"\r", b"\0")),
     Target("libsvm data", partial(_data, ".libsvm"), lambda: ROWS, (*NUMBERS, b"qid:", b":", b"#")),
     Target("parquet", partial(_data, ".parquet"), _parquet, (b"PAR1", b"\xff" * 5)),
 ]
