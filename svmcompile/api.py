@@ -194,14 +194,20 @@ def _form_chosen(
     }
 
 
-def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
+def load(
+    folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1,
+    key: bytes | None = None,
+) -> Any:  # fmt: skip
     """Load a compiled model from an output folder, ready to predict.
+
+    This builds and runs the C of the folder: load folders only from people you trust. Files that were
+    changed after they were compiled are refused, and with a `key` those that were not signed with it.
 
     A shared library is loaded as it is. C is built with the C compiler at hand (once: the result is cached
     by content). Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow reference
     of onnx), WebAssembly in wasmtime, each in one thread.
     """
-    stem, program = find_program(folder, name)
+    stem, program = find_program(folder, name, key)
     here = targets_in(Path(folder), stem)
     chosen = target or (here[0] if here else "c")
     if chosen not in here:
@@ -219,10 +225,12 @@ def verify(
     *,
     name: str | None = None,
     trust_pickle: bool = False,
+    run: bool = True,
 ) -> Any:
     """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`.
 
-    A program that `train` made has no original: pass None for the model, and labels `y`.
+    A program that `train` made has no original: pass None for the model, and labels `y`. C is built and
+    run, so verify folders of people you do not trust with `run=False`: the program alone is compared.
     """
     from svmcompile.flow.evaluation import TRAINED, compare_forms, needs_original
 
@@ -237,7 +245,7 @@ def verify(
         )
     elif program.origin.source not in TRAINED or y is None:
         raise OptionError(needs_original(program, stem))
-    return compare_forms(Path(folder), stem, program, opened, X, y)
+    return compare_forms(Path(folder), stem, program, opened, X, y, run)
 
 
 def check_certificate(
