@@ -26,10 +26,12 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.progress import time_is_up
 
 METHOD = "certified"
 WORTH = {"host": 0.8, "portable": 0.75, "flops": 0.75}  # of the exact sum's cost: predictions are not sharp
 SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
@@ -52,6 +54,8 @@ def certify_votes(
     by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
     chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
     choice = chooser.choose()
+    if choice is None and time_is_up():
+        return Instead(TOO_SOON)
     if choice is None:
         return Instead(
             f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; "
