@@ -25,7 +25,7 @@ DEFINITION = re.compile(
     r"[^=;\n]* = \{\n",
     re.MULTILINE,
 )
-END = "\n};\n"
+END = re.compile(r"\n\};(?: /\*[^\n]*\*/)?\n")
 ALIAS = re.compile(r"#define (\w+) \((\w+)\.values\)\n")
 STRING = re.compile(r'"((?:[^"\\\n]|\\[0-7]{3})*)"')
 SEPARATED = re.compile(r"\s*,?\s*")
@@ -79,11 +79,13 @@ def _definitions(source: str) -> Iterator[tuple[str, Found]]:
     """The tables of a file by the name that code calls them, each defined once."""
     seen: set[str] = set()
     for one in DEFINITION.finditer(source):
-        end = source.index(END, one.end())
-        text, name = source[one.end() : end], one["name"]
+        end, name = END.search(source, one.end()), one["name"]
+        if end is None:
+            raise ValueError(f"{name or one['bulk']} has no end")
+        text = source[one.end() : end.start()]
         found = Found(one["type"], int(one["count"] or 0), text)
         if one["bulk"]:
-            alias = ALIAS.match(source, end + len(END))
+            alias = ALIAS.match(source, end.end())
             _need(alias is not None and alias[2] == one["bulk"], f"{one['bulk']} has no name of its own")
             assert alias
             name, found = alias[1], Found(one["of"], int(one["many"]), text, int(one["bytes"]))

@@ -30,7 +30,7 @@ from svmcompile.progress import time_is_up
 
 METHOD = "certified"
 WORTH = {"host": 0.8, "portable": 0.75, "flops": 0.75}  # of the exact sum's cost: predictions are not sharp
-SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+SPARSE_WORTH = 0.35  # where the exact sum skips zeros: predictions are even less sharp
 TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
