@@ -263,8 +263,8 @@ def quantise(
         )
     if program.claim is Claim.SAME_LABEL:
         raise OptionError(
-            f"the claim SAME_LABEL of {program.origin.method} rests on sums in double, which {number} does not "
-            "have: use --precision f32, or --method exact without labels=certain, whose error is stated"
+            f"the claim SAME_LABEL of {program.origin.method} rests on sums in double, which {number} does "
+            "not have: use --precision f32, or --method exact without labels=certain, whose error is stated"
         )
     if given is not None and given not in INPUT_LIMITS:
         raise OptionError(f"no rows of {given!r}; whole numbers are given as: {', '.join(INPUT_LIMITS)}")

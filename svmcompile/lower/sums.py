@@ -206,7 +206,7 @@ def round_vectors(program: Program) -> Program:
     kept = settled_in_double(program, types)
     if any(isinstance(node, ir.Certain) for node in program.body):
         raise EmitError(
-            "support vectors in f16 move decision values farther than labels that are certain allow: leave out "
+            "vectors in f16 move decision values farther than labels that are certain allow: leave out "
             "--tables f16, or use method exact without labels=certain"
         )
     sums = [
