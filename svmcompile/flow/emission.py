@@ -281,6 +281,11 @@ def quantise(
         raise OptionError(
             f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
         )
+    if program.claim is Claim.SAME_LABEL:
+        raise OptionError(
+            f"the claim SAME_LABEL of {program.origin.method} rests on sums in double, which {number} does "
+            "not have: use --precision f32, or --method exact without labels=certain, whose error is stated"
+        )
     if given is not None and given not in INPUT_LIMITS:
         raise OptionError(f"no rows of {given!r}; whole numbers are given as: {', '.join(INPUT_LIMITS)}")
     if X is None and ranges is None and given == "u8":
