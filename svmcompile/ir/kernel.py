@@ -100,6 +100,8 @@ def packed_values(at: At, x: Floats, vectors: Floats, offsets: Floats) -> Floats
     """Kernel values [rows, n] of a packed sum."""
     if at.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
+    if at.shape == "distance":
+        return np.asarray(np.exp2(offsets * squared_distances(x, vectors)))
     return shaped(at, x, x @ vectors.T + offsets)
 
 

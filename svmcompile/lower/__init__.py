@@ -21,7 +21,7 @@ from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
-from svmcompile.lower.sums import Lowered, Sum, pack, tile
+from svmcompile.lower.sums import Lowered, Sum, pack, pack_distances, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
 Profile = Literal["portable", "host", "device"]
@@ -56,7 +56,9 @@ def lower(
     for node in program.body:
         wide = in_double(node, types)
         own: Number = "f64" if wide else number
-        if isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)):
+        if wide and isinstance(node, (ir.KernelSum, ir.PairSum)) and node.kernel.kind == "rbf":
+            nodes, made = pack_distances(program, node)
+        elif isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)):
             # Wide sums are for few rows: whatever the others' tables, theirs are plain. Those that are held
             # against a bound are plain too: by feature, sums are longer chains of rounding.
             plain = wide or node.out in kept

@@ -17,6 +17,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, split_shift
+from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.graph import Tables, fresh, own_tables
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import SPARSE_ZEROS
@@ -30,10 +31,14 @@ LONGER = 4.0  # times as long may products of an uncentred row be, which is two 
 SHORT = 8.0  # or so long, in units of an RBF kernel's exponent, whatever they were before
 
 
-def centre_kernels(program: Program) -> Program:
-    """Each RBF sum behind a `Scale` of its own whose offset is zero."""
+def centre_kernels(program: Program, wide: bool = False) -> Program:
+    """Each RBF sum behind a `Scale` of its own whose offset is zero.
+
+    Those in double that settle labels are left for `wide`: C takes them by differences, ONNX does not.
+    """
+    types = infer_types(program)
     for node in program.body:
-        if isinstance(node, SUMS) and node.kernel.kind == "rbf":
+        if isinstance(node, SUMS) and node.kernel.kind == "rbf" and in_double(node, types) == wide:
             program = _centre_one(program, node)
     return program
 
