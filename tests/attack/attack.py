@@ -40,8 +40,8 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "tune": ("host", "portable", "flops"),
     },
     "anytime": {
-        "ordering": ("sgma", "min-wz", "hybrid"), "block": (0, 1, 8), "k_max": (0, 16), "r_coords": ("auto", "0", "all"),
-        "tune": ("host", "portable", "flops"),
+        "ordering": ("sgma", "min-wz", "hybrid"), "block": (0, 1, 8), "k_max": (0, 16),
+        "r_coords": ("auto", "0", "all"), "tune": ("host", "portable", "flops"),
     },
 }  # fmt: skip
 METHODS = ("certified", "certified", "anytime")

@@ -42,7 +42,8 @@ def _possible(model: Any, rows: Any, labels: Any) -> Any:
         own = np.take_along_axis(values + slack, place, 1)[:, 0]
         return own >= (values - slack).max(axis=1)
     if not hasattr(machine, "classes_"):
-        return np.where(labels > 0, values + slack >= 0, values - slack <= 0)[np.arange(len(rows)), 0]
+        values, slack = values[:, 0], slack[:, 0]
+        return np.where(labels > 0, values + slack >= 0, values - slack <= 0)
     place = np.searchsorted(machine.classes_, labels)
     return np.array([_wins(*row, len(machine.classes_)) for row in zip(place, values, slack, strict=True)])
 
@@ -76,7 +77,7 @@ def sums(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 def _machines(model: Any) -> list[tuple[Any, int]]:
-    """LIBSVM's machines of a model, and the sign of their sums; those of one-vs-rest speak for their class."""
+    """LIBSVM's machines of a model, and the sign of their sums: one-vs-rest's speak for their class."""
     machine = model[-1] if hasattr(model, "steps") else model
     return [(one, -1) for one in machine.estimators_] if hasattr(machine, "estimators_") else [(machine, 1)]
 

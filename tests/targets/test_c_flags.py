@@ -1,4 +1,4 @@
-"""Flags and modes that change arithmetic: the compiler refuses, or labels on the boundary stay the original's.
+"""Flags and modes that change arithmetic: the compiler refuses, or labels stay the original's.
 
 `make flags` runs all combinations; the usual run takes some of them.
 """
@@ -33,8 +33,8 @@ REFUSAL = "needs"  # what our own errors have in common, and the name of the typ
 FAST, SINGLE = "-ffast-math", "-fsingle-precision-constant"
 REORDERED = ("-funsafe-math-optimizations", "-fassociative-math -fno-signed-zeros -fno-trapping-math")
 HARMLESS = (
-    "-O0", "-O1", "-O2", "-O3", "-ffp-contract=fast", "-ffp-contract=off", "-frounding-math", "-march=native",
-    "-fno-signed-zeros", "-fno-trapping-math",
+    "-O0", "-O1", "-O2", "-O3", "-ffp-contract=fast", "-ffp-contract=off", "-frounding-math",
+    "-march=native", "-fno-signed-zeros", "-fno-trapping-math",
 )  # fmt: skip
 FLAGS = (
     *HARMLESS,
@@ -124,7 +124,7 @@ def rows(name: str, precision: str) -> Any:
 
 
 def combinations() -> Iterator[tuple[str, str, str, str]]:
-    """Compiler, flags, profile, precision: all, or those flags that compilers differ in, and some others."""
+    """Compiler, flags, profile, precision: all, or the flags that compilers differ in, and some others."""
     forms = [
         (profile, precision) for precision in ("f32", "f64") for profile in ("portable", "host", "device")
     ]
@@ -149,8 +149,8 @@ def test_labels_hold_or_the_compiler_refuses(
     )
     tests = [f"-D{name.upper()}_SELF_TEST" for name in programs()]
     done = attempt(
-        toolchains()[compiler], tmp_path, *level, *flags.split(), *tests, f"-DREAL={real}", "driver.c", "modes.c",
-        "all.c", "-o", "driver", "-lm",
+        toolchains()[compiler], tmp_path, *level, *flags.split(), *tests, f"-DREAL={real}", "driver.c",
+        "modes.c", "all.c", "-o", "driver", "-lm",
     )  # fmt: skip
     if done.returncode:
         if "not supported" in done.stderr and REFUSAL not in done.stderr:

@@ -6,6 +6,7 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
@@ -141,14 +142,37 @@ def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
 
 def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
     """A made-up row for each start, which is one of the rows; those are two at least, and differ."""
-    from scipy.spatial import cKDTree
-
     near = min(NEIGHBOURS, len(rows) - 1)
-    nearest = np.asarray(cKDTree(rows).query(starts, near + 1)[1])
+    nearest = _nearest(starts, rows, near + 1)
     pairs = random.integers(1, near + 1, size=(2, len(starts)))
     ends = rows[nearest[np.arange(len(starts)), pairs]]
     steps: Array = STEP * random.normal(size=(len(starts), 1))
     return np.asarray(starts + steps * (ends[0] - ends[1]))
+
+
+def _nearest(starts: Array, rows: Array, count: int) -> NDArray[Any]:
+    """Numbers of the rows nearest to each start, the nearest first."""
+    from scipy.spatial import cKDTree
+    from scipy.spatial.distance import cdist
+
+    if not flushes_to_zero():
+        return np.asarray(cKDTree(rows).query(starts, count)[1])
+    # The tree splits between 0 and the least number above, and never ends where that is 0 too.
+    step = max(1, BLOCK_VALUES // len(rows))
+    return np.concatenate(
+        [
+            np.argsort(cdist(starts[at : at + step], rows), axis=1, kind="stable")[:, :count]
+            for at in range(0, len(starts), step)
+        ]
+    )
+
+
+def flushes_to_zero() -> bool:
+    """Whether this process takes numbers below the normal ones for zero.
+
+    Loading a library that was built with -ffast-math is enough to make it.
+    """
+    return sys.float_info.min / 2 == 0.0
 
 
 def kernel_sums(svm: SVM, z: Array) -> Array:
