@@ -76,7 +76,7 @@ class Kernel:
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
-def squared_distances(rows: Array, vectors: Array) -> Array:
+def squared_distances(rows: Floats, vectors: Floats) -> Array:
     """|x - s|^2 by direct differences, which do not cancel."""
     from scipy.spatial.distance import cdist
 

@@ -34,10 +34,10 @@ def moons() -> Case:
 
 def test_no_label_is_wrong_within_some_seconds() -> None:
     tally, end = Tally(), time.monotonic() + SECONDS
-    for line in attack(2, count(), tally, most=400):
+    for _ in attack(2, count(), tally, most=400):
         if time.monotonic() > end and tally.rows:
             break
-    assert tally.rows and not tally.wrong, (tally, line)
+    assert tally.rows and not tally.wrong, tally
     assert "0 labels wrong" in tally.text() and "at 95 %" in tally.text()
 
 
