@@ -22,7 +22,7 @@ from svmcompile.ir.store import to_bytes
 from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.sums import round_vectors
-from svmcompile.optimise.centre import centre_kernels, uncentre
+from svmcompile.optimise.centre import uncentre
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
@@ -157,7 +157,7 @@ def emit_targets(
         if target == "onnx":
             from svmcompile.targets.onnx.model import emit as emit_onnx
 
-            files |= emit_onnx(check(centre_kernels(program, wide=True)), name, number)
+            files |= emit_onnx(program, name, number)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"

@@ -31,14 +31,14 @@ LONGER = 4.0  # times as long may products of an uncentred row be, which is two 
 SHORT = 8.0  # or so long, in units of an RBF kernel's exponent, whatever they were before
 
 
-def centre_kernels(program: Program, wide: bool = False) -> Program:
+def centre_kernels(program: Program) -> Program:
     """Each RBF sum behind a `Scale` of its own whose offset is zero.
 
-    Those in double that settle labels are left for `wide`: C takes them by differences, ONNX does not.
+    Those in double that settle labels stay as they are: they are taken by differences.
     """
     types = infer_types(program)
     for node in program.body:
-        if isinstance(node, SUMS) and node.kernel.kind == "rbf" and in_double(node, types) == wide:
+        if isinstance(node, SUMS) and node.kernel.kind == "rbf" and not in_double(node, types):
             program = _centre_one(program, node)
     return program
 

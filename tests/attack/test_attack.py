@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
 import svmcompile as sc
-from tests.attack.attack import Case, Tally, attack, draw_case, rows_of, save, wrong_rows
+from tests.attack.attack import Case, Tally, attack, compiled, draw_case, rows_of, save, wrong_rows
 from tests.attack.machines import Machine
 from tests.attack.reference import has_digits, possible, sums
 
@@ -96,3 +96,21 @@ def test_labels_within_rounding_are_possible() -> None:
     for label in (0, 1):
         either = possible(case.machine.model, rows[:edge], np.full(edge, label))
         assert (either == (near | ((values < 0) == label))).all()
+
+
+@pytest.mark.parametrize(("form", "precision"), [("portable", "f32"), ("host", "f64"), ("onnx", "f64")])
+def test_unscaled_features_keep_their_digits(tmp_path: Path, form: str, precision: str) -> None:
+    """Two far clouds and a kernel that is narrow beside their distance: the double sum needs differences."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(120, 4)), np.arange(120) % 2
+    X += 0.7 * y[:, None]
+    X[:, 0] = random.choice([0.0, 3000.0], size=120)
+    X = X.astype(np.float32).astype(np.float64)
+    machine = Machine(SVC(C=10.0, gamma=1.0).fit(X, y), X, "two", {})
+    case = Case(
+        machine, "certified", {"force": True, "sample": 100, "order": 1, "leaves": 1}, form, precision
+    )
+    rows, edge = rows_of(case, np.random.default_rng(1), 2000)
+    program = compiled(case)
+    assert program and edge == 1000
+    assert not len(wrong_rows(case, program, rows, tmp_path)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,15 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC
+from svmcompile.ir.check import in_double
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
 from svmcompile.targets.onnx.graph import Array, Values, build
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
+U64 = ARITHMETIC["f64"].u
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
 
 
@@ -30,10 +35,12 @@ def _(node: ir.PairSum, values: Values) -> str:
     weights, counts = values.tables[node.weights], node.counts
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
         return _sums(values, node, pair_weights(weights, counts))
-    kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
-    parts = _sums_by_class(values, kernel, weights, counts)
-    sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
-    return poisoned(values, node, kernel, weights.shape[1], sums)
+
+    def sums_of(kernel: str) -> str:
+        parts = _sums_by_class(values, kernel, weights, counts)
+        return values.product(parts, _pair_gather(counts), values.tables[node.bias])
+
+    return _kernel_sums(values, node, weights, sums_of)
 
 
 def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
@@ -44,9 +51,54 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
     elif is_affine(node.kernel) or not len(vectors):  # every kernel value is one
         sums = values.graph.constant(bias + weights.sum(axis=1))
     else:
-        kernel = kernel_values(values, x, vectors, node.kernel)
-        return poisoned(values, node, kernel, len(vectors), values.product(kernel, weights, bias))
+        return _kernel_sums(values, node, weights, lambda kernel: values.product(kernel, weights, bias))
     return values.poisoned(x, vectors.shape[1], sums)
+
+
+def _kernel_sums(
+    values: Values, node: ir.KernelSum | ir.PairSum, weights: Array, sums_of: Callable[[str], str]
+) -> str:
+    """Sums of kernel values that are computed."""
+    x, vectors = values.names[node.x], values.tables[node.vectors]
+    if node.kernel.kind == "rbf" and in_double(node, values.types):
+        return values.poisoned(x, vectors.shape[1], _settling_sums(values, node, weights, sums_of))
+    kernel = kernel_values(values, x, vectors, node.kernel)
+    return poisoned(values, node, kernel, len(vectors), sums_of(kernel))
+
+
+def _settling_sums(
+    values: Values, node: ir.KernelSum | ir.PairSum, weights: Array, sums_of: Callable[[str], str]
+) -> str:
+    """RBF sums in double, whose signs are those of sums by differences.
+
+    They are expanded about the mean. Rows with a sum so near zero that this may turn its sign are summed up
+    by differences, [rows, vectors, features] at once. Sums that are compared with each other stay expanded.
+    """
+    graph, x, vectors, gamma = (
+        values.graph,
+        values.wide(values.names[node.x]),
+        values.tables[node.vectors],
+        node.kernel.gamma,
+    )
+    mean = vectors.mean(axis=0)
+    about = graph.op("Sub", x, mean)
+    sums = sums_of(kernel_values(values, about, vectors - mean, node.kernel))
+    if any(isinstance(item, (ir.ArgMax, ir.Join)) and node.out in operands(item) for item in values.body):
+        return sums
+    count, d = vectors.shape
+    reach, size = (
+        np.square(vectors - mean).sum(axis=1).max(),
+        U64 * np.abs(weights).sum(axis=1).max() * (4 * d + 32),
+    )
+    bias = 8 * U64 * np.abs(values.tables[node.bias]).max() + size * (gamma * reach + count + 8)
+    slack = graph.op("Add", graph.op("Mul", values.row_dots(about, about), size * gamma), bias)
+    distance = graph.op("ReduceMin", graph.op("Abs", sums), axes=(1,), keepdims=1)
+    sure = values.column(graph.op("Greater", distance, slack))
+    places, rows = values.true_of(graph.op("Not", sure))
+    part = graph.op("Unsqueeze", graph.op("Gather", x, rows, axis=0), values.integers(1))
+    h = graph.op("Sub", part, vectors[None])
+    square = graph.op("ReduceSum", graph.op("Mul", h, h), values.integers(2), keepdims=0)
+    return values.put(sums, places, sums_of(graph.op("Exp", graph.op("Mul", square, -gamma))))
 
 
 def poisoned(
