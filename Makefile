@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement golden api-page options-page docs clean
+.PHONY: demo test attack flags replay race measure-house agreement golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -14,6 +14,17 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Does any label differ from the original's? Random models and options, rows on the boundary.
+MINUTES ?= 30
+attack: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.attack.attack --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
+
+# Do labels hold, or does the compiler refuse, whatever its flags and the caller's modes? All combinations.
+flags: $(VENV)/.dev
+	SVMCOMPILE_ALL_FLAGS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto \
+		tests/targets/test_c_flags.py
 
 # Is what is emitted the same, byte for byte, as what was recorded?
 replay: $(VENV)/.dev

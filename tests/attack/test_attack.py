@@ -100,7 +100,7 @@ def test_labels_within_rounding_are_possible() -> None:
 
 @pytest.mark.parametrize(("form", "precision"), [("portable", "f32"), ("host", "f64"), ("onnx", "f64")])
 def test_unscaled_features_keep_their_digits(tmp_path: Path, form: str, precision: str) -> None:
-    """Two far clouds and a kernel that is narrow beside their distance: the double sum needs differences."""
+    """Two far clouds and a kernel narrow beside their distance: the double sum needs differences."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(120, 4)), np.arange(120) % 2
     X += 0.7 * y[:, None]
