@@ -96,7 +96,10 @@ def draw_case(seed: int, number: int) -> Case:
     options: dict[str, Any] = {"force": bool(random.random() < 0.8)}
     options |= {name: known[name][int(random.integers(len(known[name])))] for name in asked}
     form, precision = str(random.choice(FORMS)), str(random.choice(["f32", "f32", "f64"]))
-    return Case(draw_machine(random), method, options, form, precision)
+    machine = draw_machine(random)
+    if machine.kind == "rest" and form == "onnx":
+        form = "portable"  # ONNX expands sums that are compared with each other
+    return Case(machine, method, options, form, precision)
 
 
 def rows_of(case: Case, random: np.random.Generator, most: int = ROWS) -> tuple[Any, int]:
