@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol
 from typer import Argument, Option
 
 from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
+from svmcompile.commands.onnx_options import OnnxFlags
 
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
@@ -144,7 +145,7 @@ class WishOptions(DataOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompileOptions(WishOptions):
+class CompileOptions(WishOptions, OnnxFlags):
     """Compile a model to C, ONNX or WebAssembly: the main job."""
 
     model: Model
@@ -166,7 +167,7 @@ class CompileOptions(WishOptions):
     kit: Annotated[
         list[str] | None,
         Option(
-            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)",
+            help="C as arduino, platformio, cmake, zephyr, esp-idf package or wheel; ONNX for triton",
             autocompletion=KITS,
         ),
     ] = None

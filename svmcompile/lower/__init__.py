@@ -150,6 +150,6 @@ def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
     if not np.isfinite(cast).all():
         raise EmitError(
             f"table {name!r} holds numbers beyond float32 (largest {np.abs(table).max():.3g}); "
-            "use precision f64"
+            "use precision f64, or scale your features before training"
         )
     return cast

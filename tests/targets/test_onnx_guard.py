@@ -198,7 +198,7 @@ def test_the_reference_evaluator_agrees(rule: str, precision: str) -> None:
     rows = random_rows(np.random.default_rng(3), 37, D).astype(NUMBERS[precision])
     reference = ReferenceEvaluator(onnx.load_from_string(content(program, precision)))
     found = outputs(program, rows, precision)
-    for name, value in zip(reference.output_names, reference.run(None, {"x": rows}), strict=True):
+    for name, value in zip(reference.output_names, reference.run(None, {"X": rows}), strict=True):
         np.testing.assert_allclose(found[name], value, atol=1e-5 if precision == "f32" else 1e-12)
 
 

@@ -187,7 +187,9 @@ def _scores_function(
         result = f"int32_t scores[{file.types[value].width}]"
         what = f"The decision values of {row_text}"
         declaration = f"void {file.name}_decision_function_q({row}, {result})"
-    text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; uses no float'}."
+    made = api.needed(file.program, value, {file.program.input.name})
+    alone = not start and all(file.types[node.out].whole for node in made)
+    text = f"{what}, in units of {real(unit, 'f32')}{'; uses no float' if alone else ''}."
     calls = api.body(file.program, file.types, file.symbols, value, declaration, target, start)
     return Function(text, declaration), calls
 

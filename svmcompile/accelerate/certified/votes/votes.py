@@ -15,11 +15,12 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, no_gain, prices
 from svmcompile.accelerate.bounds.margins import machine_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
-from svmcompile.accelerate.bounds.program import bound_votes, fit_guess
+from svmcompile.accelerate.bounds.program import bound_votes
 from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.votes.choose import Choice, Chooser
+from svmcompile.accelerate.certified.votes.guess import likely_champion
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
@@ -48,7 +49,7 @@ def certify_votes(
     row = row_error(own.front, own.n_features)
     pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fit_guess(points, pairs.labels(points), pairs.classes)
+    guess = likely_champion(points, pairs.labels(points), pairs.classes)
     some, whole = sample[:: -(-len(sample) // SOME_ROWS)], join_parts(svm)
     by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
     chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
