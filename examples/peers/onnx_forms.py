@@ -142,9 +142,8 @@ def main(arguments: list[str]) -> None:
         return
     import onnxruntime
 
-    print(
-        f"ONNX Runtime {onnxruntime.__version__}; skl2onnx's time over ours: one row / batches of {BATCH}\n"
-    )
+    version = onnxruntime.__version__
+    print(f"ONNX Runtime {version}; time of skl2onnx over ours, one row / {BATCH} rows a call\n")
     heads = ["model", "vectors", "features", "skl2onnx, us a call", "us a row", *GRAPHS, "wrong answers"]
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for name, told in json.loads((folder / "models.json").read_text()).items():

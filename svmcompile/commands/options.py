@@ -154,7 +154,8 @@ class CompileOptions(WishOptions, OnnxFlags):
         str, Option(help="see `svmcompile methods`; auto chooses one", autocompletion=METHODS)
     ] = "exact"
     time_limit: Annotated[
-        str | None, Option(help="stop a method after this time, such as 40s or 2m, and write nothing")
+        str | None,
+        Option(help="end after this time, such as 40s or 2m; certified and anytime keep the best so far"),
     ] = None
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="an option of the method (repeatable)")

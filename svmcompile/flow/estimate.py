@@ -38,6 +38,8 @@ class Law:
 
 
 LAWS = {
+    "anytime": Law(0.5, 0.6, made_up=1000, most=2000),
+    "certified": Law(0.7, 0.65, made_up=2000, most=4000),
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),
     "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
@@ -53,7 +55,7 @@ def announce(svm: SVM, method: str, rows: int) -> None:
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:
-        say(f"{method}: about {duration(seconds)}; --time-limit stops it, fewer rows make it shorter")
+        say(f"{method}: about {duration(seconds)}; --time-limit ends it, fewer rows make it shorter")
 
 
 def speed() -> float:

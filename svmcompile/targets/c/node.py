@@ -90,6 +90,7 @@ class CNode(Generic[N]):
     gives_labels: ClassVar[bool] = False  # whether its chunks of rows end as labels
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
+    behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:

@@ -26,12 +26,14 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.progress import time_is_up
 
 METHOD = "certified"
 # Of the exact sum's cost: predictions are not that sharp, and on a host the exact vote gains more from rows
 # that come together than polynomials do.
 WORTH = {"host": 0.5, "portable": 0.75, "flops": 0.75}
 SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
@@ -54,6 +56,8 @@ def certify_votes(
     by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
     chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
     choice = chooser.choose()
+    if choice is None and time_is_up():
+        return Instead(TOO_SOON)
     if choice is None:
         return Instead(
             f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; "
