@@ -32,8 +32,9 @@ from tests.attack.rows import boundary, ordinary
 ROWS = 4000  # of a case, half of them on the boundary
 MOST_NUMBERS = 400_000  # in all rows of a case
 FORMS = ("host", "host", "portable", "portable", "device", "onnx")
-# What the methods may be asked for, beside their defaults; `exact` joins with what makes it promise labels.
+# What the methods may be asked for, beside their defaults.
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "exact": {},
     "certified": {
         "leaves": (0, 1, 3, 8), "order": (0, 1, 2, 3), "rank": (-1, 0, 1, 4), "cells": (0, 2, 32),
         "max_bytes": (0, 2000, 1 << 20), "fallback": ("auto", "direct", "anytime", "jets"),
@@ -44,7 +45,7 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "r_coords": ("auto", "0", "all"), "tune": ("host", "portable", "flops"),
     },
 }  # fmt: skip
-METHODS = ("certified", "certified", "anytime")
+METHODS = ("certified", "certified", "anytime", "exact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,8 @@ def draw_case(seed: int, number: int) -> Case:
     known = OPTIONS[method]
     asked = [name for name in known if random.random() < 0.4]
     options: dict[str, Any] = {"force": bool(random.random() < 0.8)}
+    if method == "exact":
+        options = {"labels": "certain"}
     options |= {name: known[name][int(random.integers(len(known[name])))] for name in asked}
     form, precision = str(random.choice(FORMS)), str(random.choice(["f32", "f32", "f64"]))
     machine = draw_machine(random)
