@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+MINUTES ?= 30
 
-.PHONY: demo test replay race measure-house agreement golden api-page options-page docs clean
+.PHONY: demo test attack flags faults fuzz replay race measure-house agreement cross golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -14,6 +15,24 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Are files old or new whatever system call fails, or is where the process is killed?
+faults: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.faults.run
+
+# Do readers of mutated files give a model or an error of the project? MINUTES for all of them together
+fuzz: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.fuzz.run --minutes $(MINUTES)
+
+# Does any label differ from the original's? Random models and options, rows on the boundary.
+attack: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.attack.attack --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
+
+# Do labels hold, or does the compiler refuse, whatever its flags and the caller's modes? All combinations.
+flags: $(VENV)/.dev
+	SVMCOMPILE_ALL_FLAGS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto \
+		tests/targets/test_c_flags.py
 
 # Is what is emitted the same, byte for byte, as what was recorded?
 replay: $(VENV)/.dev
@@ -29,6 +48,10 @@ measure-house: $(VENV)/.dev
 
 agreement: $(VENV)/.dev
 	$(BIN)/python examples/agreement.py
+
+# Is every pair of options, and are random combinations, refused by name or right under sanitizers?
+cross: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest tests/crossing --whole -n auto
 
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden

@@ -8,29 +8,25 @@ from typing import Annotated, Any, Protocol
 
 from typer import Argument, Option
 
+from svmcompile.commands.flags import (
+    FORMATS,
+    Cluster,
+    DataFile,
+    DataFiles,
+    Features,
+    Folder,
+    Json,
+    Key,
+    Label,
+    Method,
+    Model,
+    Name,
+    NoRun,
+    Sign,
+    TrustPickle,
+)
 from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
-
-FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
-
-Model = Annotated[
-    Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
-]
-Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
-DataFile = Annotated[Path, Option("--data", help=FORMATS)]
-DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
-Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
-Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
-Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
-TrustPickle = Annotated[
-    bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
-]
-Features = Annotated[
-    int | None, Option(help="number of features, for LIBSVM models, which do not store it")
-]
-Cluster = Annotated[
-    str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
-]
-Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
+from svmcompile.commands.onnx_options import OnnxFlags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +140,7 @@ class WishOptions(DataOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompileOptions(WishOptions):
+class CompileOptions(WishOptions, OnnxFlags):
     """Compile a model to C, ONNX or WebAssembly: the main job."""
 
     model: Model
@@ -167,15 +163,13 @@ class CompileOptions(WishOptions):
     kit: Annotated[
         list[str] | None,
         Option(
-            help="C also as arduino, platformio, cmake, zephyr, esp-idf package, or a wheel (repeatable)",
+            help="C as arduino, platformio, cmake, zephyr, esp-idf package or wheel; ONNX for triton",
             autocompletion=KITS,
         ),
     ] = None
     platform: Annotated[
         str | None,
-        Option(
-            help="shared, wheel: linux-x86_64, macos-arm64, windows-x86_64, ...  [default: this machine]"
-        ),
+        Option(help="shared, wheel: linux-x86_64, windows-x86_64, macos-arm64, ...  [default: this one]"),
     ] = None
     rows: Annotated[
         str | None,
@@ -225,6 +219,7 @@ class CompileOptions(WishOptions):
         bool, Option("--measure", help="build the method's variants and keep the quickest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
+    sign: Sign = None
     as_json: Json = False
 
     @property
@@ -287,6 +282,7 @@ class InspectOptions:
     thing: Annotated[Path, Argument(help="a model, a .svmc program or an output folder")]
     features: Features = None
     trust_pickle: TrustPickle = False
+    key: Key = None
     as_json: Json = False
 
 
@@ -313,6 +309,8 @@ class VerifyOptions(DataOptions):
     certificate: Annotated[
         bool, Option("--certificate", help="check certificates of `certified` in many digits instead")
     ] = False
+    no_run: NoRun = False
+    key: Key = None
     as_json: Json = False
 
 
@@ -343,6 +341,7 @@ class PredictOptions(DataOptions):
     ] = False
     jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
     cluster: Cluster = None
+    key: Key = None
     as_json: Json = False
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from dataclasses import asdict, dataclass, field
@@ -28,8 +27,9 @@ from svmcompile.bench.result import (
     race,
 )
 from svmcompile.errors import ToolchainError
-from svmcompile.flow.evaluation import read_c, read_file
+from svmcompile.flow.evaluation import read_c
 from svmcompile.flow.measured import driver_compiler
+from svmcompile.flow.seal import read_report
 from svmcompile.runtime.toolchain import FLAGS, build_library
 
 CHECKED_SINGLES = 50  # rows whose answers from single calls through Python are compared too
@@ -139,7 +139,7 @@ class Race:
 
     def _our_graph(self) -> dict[str, CPeer | PythonPeer]:
         """Our ONNX graph, from the folder or made now; none where there is no ONNX Runtime."""
-        from svmcompile.targets.onnx.model import emit
+        from svmcompile.targets.onnx.model import emit, public_name
 
         program, name = self.subject.program, f"{self.name}.onnx"
         try:
@@ -148,8 +148,11 @@ class Race:
             self.absent.append(Absent("ours-onnx", "onnxruntime is not installed"))
             return {}
         path = self.folder / name
-        made = path.read_bytes() if path.exists() else emit(program, self.name, self.subject.number)[name]
-        output = "value" if self.subject.is_regressor else "label"
+        made, meaning = b"", "value" if self.subject.is_regressor else "label"
+        if path.exists():
+            made = path.read_bytes()
+        if not (output := public_name(made, meaning) if made else ""):
+            made, output = emit(program, self.name, self.subject.number)[name], meaning
         in_c = c_peer(OUR_GRAPH, made, output, self.subject)
         return {"ours-onnx": in_c or self._our_graph_in_python(made, onnxruntime.__version__)}
 
@@ -242,7 +245,7 @@ class Race:
 
     def _facts(self) -> dict[str, Any]:
         program = self.subject.program
-        report = json.loads(read_file(self.folder / f"{self.name}.json"))
+        report = read_report(self.folder, self.name)
         return {
             "name": self.name,
             "method": program.origin.method,

@@ -76,7 +76,7 @@ class Kernel:
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
-def squared_distances(rows: Array, vectors: Array) -> Array:
+def squared_distances(rows: Floats, vectors: Floats) -> Array:
     """|x - s|^2 by direct differences, which do not cancel."""
     from scipy.spatial.distance import cdist
 
@@ -100,6 +100,8 @@ def packed_values(at: At, x: Floats, vectors: Floats, offsets: Floats) -> Floats
     """Kernel values [rows, n] of a packed sum."""
     if at.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
+    if at.shape == "distance":
+        return np.asarray(np.exp2(offsets * squared_distances(x, vectors)))
     return shaped(at, x, x @ vectors.T + offsets)
 
 
@@ -127,7 +129,9 @@ def summing_error(
     found = over(error + adding * np.abs(kernel) + a.smallest)
     found += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
     size = np.abs(bias)  # the sums may start from it
-    return np.asarray(found + a.u * (np.abs(sums) + size) + in_double * size)
+    found = found + a.u * (np.abs(sums) + size) + in_double * size
+    known = over(np.abs(kernel)) + size < a.largest  # else sums may overflow on the way
+    return np.where(known, found, np.inf)
 
 
 def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
@@ -150,7 +154,9 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> 
     base = np.abs(kernel.gamma * (x.value @ vectors.T) + kernel.coef0)
     p = kernel.degree
     # (base + t)^p - base^p is at most this, and this does not cancel.
-    return values, p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+    error = p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+    most = np.maximum(gamma * products + constant + t, np.maximum(base + t, 1.0) ** p)
+    return values, np.where(most < a.largest, error, np.inf)  # beyond, nothing is known
 
 
 def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ Values = Mapping[str, NDArray[Any]]
 Fact = Literal["float32", "bound"]
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
-SHAPE_FLOPS = {"exp2": 14, "tanh": 18, "identity": 1, "given": 0}
+SHAPE_FLOPS = {"exp2": 14, "distance": 14, "tanh": 18, "identity": 1, "given": 0}
 MAX_DEGREE = 1 << 16
 
 
@@ -47,9 +47,10 @@ class Node(ABC):
     is_adaptive: ClassVar[bool] = False  # its cost, or that of what it reads, depends on the row
     is_whole: ClassVar[bool] = False  # its tables are whole numbers
     takes_whole: ClassVar[bool] = False  # it is for floats, and gives whole numbers where it reads some
-    may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
+    may_be_whole: ClassVar[bool] = False  # it may read whole numbers, its tables may be such
     sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
     certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    in_place: ClassVar[bool] = False  # what it gives may stand where its operand stood
     joins: ClassVar[bool] = False  # it puts values side by side
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next

@@ -15,13 +15,14 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
-from svmcompile.ir.graph import Tables, leading_to, node_number, own_tables, settled_in_double
+from svmcompile.ir.graph import Tables, leading_to, maker, node_number, own_tables, settled_in_double
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
+from svmcompile.lower.certain import settle
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
-from svmcompile.lower.sums import Lowered, Sum, pack, tile
+from svmcompile.lower.sums import Lowered, Sum, pack, pack_distances, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
 Profile = Literal["portable", "host", "device"]
@@ -48,8 +49,9 @@ def lower(
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
-    program = own_tables(program)
+    program = settle(own_tables(program), number, profile)
     types = infer_types(program)
+    certain = any(isinstance(node, ir.Certain) for node in program.body)
     kept = settled_in_double(program, types)
     body: list[ir.Node] = []
     tables: Tables = {}
@@ -57,11 +59,15 @@ def lower(
         wide = in_double(node, types)
         own: Number = "f64" if wide else number
         if isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)):
-            # Wide sums are for few rows: whatever the others' tables, theirs are plain. Those that are held
-            # against a bound are plain too: by feature, sums are longer chains of rounding.
-            plain = wide or node.out in kept
+            # Wide sums are for few rows: whatever the others' tables, theirs are plain, unless they are all
+            # there is behind a sum of every vector. Those that are held against a bound are plain too: by
+            # feature, sums are longer chains of rounding.
+            plain = (wide and not certain) or node.out in kept
             kind = "dense" if halves or plain or profile == "device" else storage
-            nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
+            if wide and isinstance(node, (ir.KernelSum, ir.PairSum)) and node.kernel.kind == "rbf":
+                nodes, made = _wide_rbf(program, node, profile, kind)
+            else:
+                nodes, made = _sum(program, node, own, profile, halves and not wide and not plain, kind)
         elif type(node) in STAGED:
             nodes, made = STAGED[type(node)](program, node, own, profile)
         elif isinstance(node, ir.TaylorSum) and node.sparse:
@@ -85,6 +91,17 @@ def _for_vectors(program: Program, node: ir.Node, made: Tables, number: Number) 
         return [node], tile_lists(node, made, number)
     tiled = tile_taylor(program, node, number) if isinstance(node, ir.TaylorSum) else None
     return ([tiled[0]], tiled[1]) if tiled else ([node], made)
+
+
+def _wide_rbf(
+    program: Program, node: ir.KernelSum | ir.PairSum, profile: Profile, storage: Storage
+) -> Lowered:
+    """By differences, unless vectors are stored by feature, which about zero is nearly as good."""
+    if storage != "dense" and isinstance(maker(program, node.x), ir.Scale):
+        nodes, made = _sum(program, node, "f64", profile, False, storage)
+        if isinstance(nodes[-1], ir.SparseSum):
+            return nodes, made
+    return pack_distances(program, node)
 
 
 def _sum(
@@ -148,6 +165,6 @@ def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
     if not np.isfinite(cast).all():
         raise EmitError(
             f"table {name!r} holds numbers beyond float32 (largest {np.abs(table).max():.3g}); "
-            "use precision f64"
+            "use precision f64, or scale your features before training"
         )
     return cast

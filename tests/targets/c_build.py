@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_cases import real_type
+from targets.c_cases import real_type
 
 import svmcompile as sc
 from svmcompile.ir.program import Program
@@ -206,7 +206,7 @@ def write_c(
     tables: str | None = None,
 ) -> None:
     """NAME.c and NAME.h of a program."""
-    files = sc.emit(program, "c", name, precision, profile, tables)
+    files = sc.emit(program, "c", name, precision, profile, tables, soft_double=True)
     for suffix in (".c", ".h"):
         (folder / f"{name}{suffix}").write_text(str(files[name + suffix]), encoding="ascii")
 

@@ -87,7 +87,7 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     bounded = None
     if svm.kernel.kind == "poly" and svm.kernel.degree > 2:
         bounded = bounded_polynomial(svm, data, options, outcome.reason)
-    if bounded is None or bounded.claim is Claim.EXACT:
+    if bounded is None or bounded.origin.details["emitted"] == "exact":
         return exact_instead(svm, outcome.reason, outcome.details, "certified")
     return bounded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import value_number
+from svmcompile.ir.graph import only_maker, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
@@ -159,16 +159,19 @@ def body(
     declaration: str,
     target: str = "",
     start: tuple[str, str] | None = None,
+    with_row: bool = False,
 ) -> Body:
     """Calls for all nodes the goal needs. The goal is written to `target`, or returned.
 
-    `start` names a value that is there already and the variable that holds it.
+    `start` names a value that is there already and the variable that holds it; the row itself is there
+    where there is no start, or beside it.
     """
     functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
     local = Names(
         KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
     )
-    buffer = dict([start]) if start else {program.input.name: row_argument(program)}
+    row = {} if start and not with_row else {program.input.name: row_argument(program)}
+    buffer = {**row, **dict([start] if start else [])}
     buffers: list[str] = []
     calls: list[str] = []
     if goal in buffer and target:
@@ -189,8 +192,11 @@ def body(
             buffer[node.out] = local(node.out)
             calls.append(f"const size_t {buffer[node.out]} = {function}({arguments})")
             continue
+        held = None if start else taken_over(program, types, node)
         if node.out == goal and target:
             buffer[node.out] = target
+        elif held:
+            buffer[node.out] = buffer[held]
         else:
             buffer[node.out] = local(node.out)
             real = c_real(value_number(node.out, program, types))
@@ -200,6 +206,15 @@ def body(
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers + calls)
+
+
+def taken_over(program: Program, types: Types, node: Node) -> str | None:
+    """The value in whose array a node leaves its own: an array of ours that nothing else reads."""
+    if not node.in_place:
+        return None
+    (value,) = operands(node)
+    same = value_number(value, program, types) == value_number(node.out, program, types)
+    return value if same and only_maker(program, value) else None
 
 
 def _arguments(program: Program, node: Node, buffer: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_instruction_sets
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
+from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.templating import Names, check_name, comment, render
 
@@ -28,6 +29,7 @@ INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
+MOST_STACK = 4 << 20  # half of what a main thread usually has
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -39,16 +41,29 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     check_name(name)
     program = code.program
     assert program.number, "lower the program first"
+    if (stack := scratch_bytes(program)) > MOST_STACK:
+        widest = max(types.width for types in infer_types(program).values())
+        raise EmitError(
+            f"a row would take {stack:,} bytes of the stack, and {MOST_STACK:,} are the most: "
+            f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
+            "products (kernel='poly' for PolynomialFeatures), or target onnx"
+        )
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
-    context = _context(code, name, Names(reserved, prefix=f"{name}_"), self_test)
+    symbols = Names(reserved, prefix=f"{name}_")
+    context = _context(code, name, symbols, self_test)
     context["declarations"] = render("c/api.j2", context)
-    return {
+    files = {
         f"{name}.h": render("c/model.h.j2", context),
         f"{name}.c": render("c/model.c.j2", context),
     }
+    tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
+    if asked := extra.points(program):
+        tables[f"{name}_vectors"] = np.array(asked, np.int32)
+    check_tables(files[f"{name}.c"], tables, program.labels, f"{name}_labels", context["parts"])
+    return files
 
 
 # Symbols the templates use themselves; tables and nodes stay clear of them.
@@ -56,7 +71,8 @@ RESERVED = frozenset(
     "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
     "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
     "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
+    "distance wide_distance needs_double_constants".split()
 )
 ASKING = frozenset(
     "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
@@ -66,7 +82,7 @@ ASKING = frozenset(
 def sizes(code: Code) -> dict[str, int]:
     """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
     program, style = code.program, Style("", code.profile == "device")
-    names = [name for name in emitted_tables(program) if name not in code.folded]
+    names = _emitted(program, code.folded)
     known = {
         "scratch_bytes": scratch_bytes(program),
         "table_bytes": sum(program.tables[name].nbytes for name in names),
@@ -108,6 +124,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "helpers": called,
+        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called
@@ -115,8 +132,10 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         ],
         **_device_fields(file),
         "nodes": [node.context() for node in nodes],
+        "parts": {node.part(part) for node in nodes for part in node.parts},
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
+        "labeller": next((node for node in nodes if node.gives_labels and node.chunk), None),
         "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
@@ -144,6 +163,7 @@ def _device_fields(file: CFile) -> dict[str, Any]:
         "far": literals.real(FAR, float_number(file.program)),
         "no_avr": in_double or any(node.reads_two_tables for node in file.nodes.values()),
         "stack": stack_bytes(file, in_double) if style.device else 0,
+        "scratch": scratch_bytes(file.program),
     }
 
 
@@ -259,14 +279,21 @@ def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
     return literals.decimals(table, "f32" if table.dtype == np.float32 else "f64")
 
 
+def _emitted(program: Program, folded: frozenset[str]) -> list[str]:
+    """The tables that C holds."""
+    return [name for name in emitted_tables(program) if name not in folded]
+
+
+def _held(program: Program, name: str) -> NDArray[Any]:
+    """A table as C holds it: leaves without vectors have one number, since C has no empty tables."""
+    table = program.tables[name]
+    return np.zeros(1, table.dtype) if not table.size and program.number in FIXED else table
+
+
 def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
-    for name in emitted_tables(program):
-        if name in file.folded:
-            continue
-        table = program.tables[name]
-        if not table.size and program.number in FIXED:  # leaves without vectors
-            table = np.zeros(1, table.dtype)
+    for name in _emitted(program, file.folded):
+        table = _held(program, name)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
         bulk = table.nbytes > literals.MAX_DECIMAL_BYTES

@@ -19,7 +19,7 @@ from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters
+from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters, taken_over
 from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.profiles import Style
 from svmcompile.targets.templating import Names
@@ -87,8 +87,10 @@ class CNode(Generic[N]):
     in_batches: ClassVar[bool] = False  # whether it is a sum that can be the whole way of many rows at once
     by_feature: ClassVar[bool] = False  # whether it stores vectors by their features, and takes rows so
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
+    gives_labels: ClassVar[bool] = False  # whether its chunks of rows end as labels
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
+    behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
@@ -316,7 +318,7 @@ def _deepest(file: CFile, goal: str) -> int:
     held = [
         node.out_width * BYTES[value_number(node.node.out, program, types)]
         for node in nodes
-        if types[node.node.out].kind in ARRAYS
+        if types[node.node.out].kind in ARRAYS and not taken_over(program, types, node.node)
     ]
     below = [node.scratch() + (_deepest(file, node.lazy) if node.lazy else 0) for node in nodes]
     return sum(held) + max(below, default=0)

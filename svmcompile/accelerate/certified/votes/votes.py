@@ -16,12 +16,13 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, no_gain, prices
 from svmcompile.accelerate.bounds.margins import machine_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
-from svmcompile.accelerate.bounds.program import bound_votes, fit_guess
+from svmcompile.accelerate.bounds.program import bound_votes
 from svmcompile.accelerate.bounds.sums import Sum, guess_rows, join_parts, mostly_zeros
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.obstacles import obstacles, told
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.votes.choose import Choice, Chooser
+from svmcompile.accelerate.certified.votes.choose import BATCH, Choice, Chooser
+from svmcompile.accelerate.certified.votes.guess import likely_champion
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
@@ -30,10 +31,8 @@ from svmcompile.model.svm import SVM
 from svmcompile.progress import time_is_up
 
 METHOD = "certified"
-# Of the exact sum's cost: predictions are not that sharp, and on a host the exact vote gains more from rows
-# that come together than polynomials do.
-WORTH = {"host": 0.5, "portable": 0.75, "flops": 0.75}
-SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+WORTH = {"host": 0.8, "portable": 0.75, "flops": 0.75}  # of the exact sum's cost: predictions are not sharp
+SPARSE_WORTH = 0.35  # where the exact sum skips zeros: predictions are even less sharp
 TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
@@ -52,7 +51,7 @@ def certify_votes(
     row = row_error(own.front, own.n_features)
     pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fit_guess(points, pairs.labels(points), pairs.classes)
+    guess = likely_champion(points, pairs.labels(points), pairs.classes)
     some, whole = sample[:: -(-len(sample) // SOME_ROWS)], join_parts(svm)
     by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
     chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
@@ -65,11 +64,15 @@ def certify_votes(
             "max_bytes allows more"
         )
     details = {"choice": choice.as_dict(), "sample_rows": len(some), "max_bytes": chooser.most_bytes}
-    ratio = choice.cost / choice.exact
-    if not options.force and ratio > GOOD:
-        rival = _anytime(svm, own, rows, sample, options, choice) if svm.counts else None
+    if not options.force:
+        rival = (
+            _anytime(svm, own, rows, sample, options, choice)
+            if svm.counts and choice.ratio > GOOD
+            else None
+        )
         if rival is not None:
             return rival
+        ratio = max(choice.ratio, choice.batch_ratio) if options.tune == "host" else choice.ratio
         if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH[options.tune]):
             figures = _in_the_way(pairs, some)
             hint = f"in the way, of the heaviest pair: {told(figures)}; max_bytes allows more centres"
@@ -103,7 +106,8 @@ def _anytime(
     if not isinstance(bounded, Program):
         return None
     cost = float(bounded.origin.details["choice"]["cost"])
-    if cost >= choice.cost:
+    # Its rows go one by one in a batch, too.
+    if cost >= choice.cost or (options.tune == "host" and cost > BATCH * WORTH["host"] * choice.exact):
         return None
     note = (
         f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as "
@@ -123,5 +127,5 @@ def _remarks(choice: Choice, options: CertifiedOptions) -> tuple[str, ...]:
         f"pairs of the champion about {choice.centres} centre{'s' if choice.centres > 1 else ''} of its "
         f"class, order {form.order}{axes}, {choice.layout.bytes} bytes; predicted on sample rows: of "
         f"{found['pairs']} pairs {found['second']} need order 2 and {found['direct']} their direct sum, "
-        f"{choice.cost / choice.exact:.0%} of the exact sum's cost ({UNITS[options.tune]})",
+        f"{choice.ratio:.0%} of the exact sum's cost ({UNITS[options.tune]})",
     )

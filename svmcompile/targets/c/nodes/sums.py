@@ -10,6 +10,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
+from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
@@ -19,10 +20,10 @@ from svmcompile.targets.c.literals import NUMBERS, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
 from svmcompile.targets.c.profiles import FAR, INSTRUCTION_SETS, instruction_sets, weights_layout
 
-SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
+SCRATCH_BYTES = 192 * 1024  # on the stack, for the rows of one chunk: some threads have 256 KB
 MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack
 FEW_ROWS = 4  # so few rows go one by one
-MOST_SCRATCH_BYTES = 512 * 1024
+MOST_SCRATCH_BYTES = 512 * 1024  # for the fewest rows of a chunk, where they are wide
 MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
@@ -72,7 +73,7 @@ def blocked_layout(node: ir.TiledSum | ir.SparseSum, program: Program, number: N
 
 def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
-    if goes_alone(program):
+    if batched_sum(program) is not node:
         return 0
     by_lane, columns, padded = weights_layout(node, program)
     size, width = BYTES[number], program.tables[node.vectors].shape[1]
@@ -87,16 +88,28 @@ def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
 
 def goes_alone(program: Program) -> bool:
     """Whether each row goes by itself: ways or number types differ, or one sum is not the whole way."""
-    sums = [node for node in program.body if c_class(node).in_batches]
-    if len(sums) != 1 or any(lazy_operands(node) or c_class(node).widens for node in program.body):
-        return True
-    behind = [node for output in program.outputs for node in needed(program, output.value, {sums[0].out})]
-    return any(program.input.name in operands(node) for node in behind)
+    return batched_sum(program) is None
+
+
+def batched_sum(program: Program) -> ir.Node | None:
+    """The one sum that is the whole way of every row; a label behind it may need the row as well."""
+    goals = [output.value for output in program.outputs]
+    nodes = leading_to(program.body, goals, lazy=False)
+    sums = [node for node in nodes if c_class(node).in_batches]
+    last = [node for node in nodes if c_class(node).behind_sums]
+    lazy = any(lazy_operands(node) for node in nodes if node not in last)
+    if len(sums) != 1 or lazy or any(c_class(node).widens for node in nodes):
+        return None
+    for_label = {name for node in last for name in operands(node)}
+    aside = {*last, *leading_to(program.body, for_label - {sums[0].out}, lazy=False)}
+    behind = [node for goal in goals for node in needed(program, goal, {sums[0].out})]
+    alone = any(program.input.name in operands(node) for node in behind if node not in aside)
+    return None if alone else sums[0]
 
 
 def takes_sparse(node: ir.TiledSum, program: Program) -> bool:
     """Whether a row may be given by its non-zero features."""
-    return not goes_alone(program) and skips_zeros(node, program)
+    return batched_sum(program) is node and skips_zeros(node, program)
 
 
 def is_last_resort(node: ir.TiledSum, program: Program) -> bool:
@@ -163,7 +176,14 @@ def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 BLOCK_BYTES = 64
-SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
+SHAPE_FUNCTIONS = {
+    "exp2": "exp2",
+    "distance": "exp2",
+    "tanh": "tanh",
+    "power": "power",
+    "identity": "",
+    "given": "",
+}
 
 Values = ir.PackedSum | ir.PackedPath | ir.PackedLeaves
 Shapes = Values | ir.TiledSum | ir.SparseSum
@@ -220,10 +240,12 @@ class KernelValues(Shaped[V]):
             "fade": f"{self.helper}_fade",
             "raised": f"{self.helper}_raise",
             "far": self.literal(FAR),
+            "distance": f"{self.helper}_distance",
         }
 
     def helpers(self) -> set[str]:
-        called = super().helpers() | ({"dot"} if self.node.shape != "given" else set())
+        reads = {"given": set(), "distance": {"distance"}}.get(self.node.shape, {"dot"})
+        called = super().helpers() | reads
         if self.node.shape == "exp2" and self.is_narrow:  # norms have gone into weights, or not
             return called | {"row", "raise" if self.node.offsets in self.file.folded else "fade"}
         return called | self.shape_helpers()
