@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import MAX_NAME, in_double
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import Node, Value, lazy_operands, operands, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, Value, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
+FAR = 16.0  # gamma |s|^2 from which the expanded square is off by more than LIBSVM's differences
 
 
 def maker(program: Program, value: str | None) -> Node | None:
@@ -100,6 +102,15 @@ def settled_in_double(program: Program, types: Types) -> set[Value]:
     """Scores of guards that rely on a bound of their rounding: their tables must stay as they are."""
     guards = [node for node in program.body if node.guards and node.gives_sign(types)]
     return {operands(node)[0] for node in guards}
+
+
+def expands_far(body: Iterable[Node], tables: Mapping[str, NDArray[Any]], scores: Value) -> bool:
+    """Whether |x|^2 - 2 x.s + |s|^2 of an RBF sum cancels so much that labels in double show it."""
+    return any(
+        node.kernel.gamma * np.square(tables[node.vectors]).sum(axis=1).max(initial=0.0) > FAR
+        for node in leading_to(body, [scores])
+        if isinstance(node, (KernelSum, PairSum)) and node.kernel.kind == "rbf"
+    )
 
 
 def node_number(node: Node, program: Program, types: Types) -> Number:

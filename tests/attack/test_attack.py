@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,8 +99,18 @@ def test_labels_within_rounding_are_possible() -> None:
         assert (either == (near | ((values < 0) == label))).all()
 
 
-@pytest.mark.parametrize(("form", "precision"), [("portable", "f32"), ("host", "f64"), ("onnx", "f64")])
-def test_unscaled_features_keep_their_digits(tmp_path: Path, form: str, precision: str) -> None:
+POLYNOMIALS = {"force": True, "sample": 100, "order": 1, "leaves": 1}
+UNSCALED = [
+    ("certified", "portable", "f32", POLYNOMIALS), ("certified", "host", "f64", POLYNOMIALS),
+    ("certified", "onnx", "f64", POLYNOMIALS), ("exact", "host", "f32", {"labels": "certain"}),
+    ("exact", "portable", "f64", {"labels": "certain"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "form", "precision", "options"), UNSCALED)
+def test_unscaled_features_keep_their_digits(
+    tmp_path: Path, method: str, form: str, precision: str, options: dict[str, Any]
+) -> None:
     """Two far clouds and a kernel narrow beside their distance: the double sum needs differences."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(120, 4)), np.arange(120) % 2
@@ -107,9 +118,7 @@ def test_unscaled_features_keep_their_digits(tmp_path: Path, form: str, precisio
     X[:, 0] = random.choice([0.0, 3000.0], size=120)
     X = X.astype(np.float32).astype(np.float64)
     machine = Machine(SVC(C=10.0, gamma=1.0).fit(X, y), X, "two", {})
-    case = Case(
-        machine, "certified", {"force": True, "sample": 100, "order": 1, "leaves": 1}, form, precision
-    )
+    case = Case(machine, method, options, form, precision)
     rows, edge = rows_of(case, np.random.default_rng(1), 2000)
     program = compiled(case)
     assert program and edge == 1000
