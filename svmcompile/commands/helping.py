@@ -13,7 +13,7 @@ PANELS = {
     "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
     "Output": (
         "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
-        "ranges", "given", "soft_double", "dump_ir", "checkpoint",
+        "ranges", "given", "soft_double", "dump_ir", "checkpoint", "sign",
     ),
     "Device": ("cpu", "flash", "ram", "clock", "energy"),
     "Limits for --method auto and explore": (
