@@ -48,12 +48,21 @@ def run(options: CompileOptions) -> dict[str, Any]:
             most_probable=options.most_probable,
         )  # fmt: skip
         files, name, seconds = _make(options, model, watch if options.dump_ir else None)
-    api.write(files, options.output)
-    if options.dump_ir:
-        write_files(listings, options.dump_ir)
+    _write(files, listings, options)
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+
+
+def _write(files: Files, listings: dict[str, str], options: CompileOptions) -> None:
+    """All in one step, unless listings go to a folder elsewhere: then they come first."""
+    output, place = options.output.resolve(), options.dump_ir and options.dump_ir.resolve()
+    if place and output in place.parents:
+        below = place.relative_to(output).as_posix()
+        files = files | {f"{below}/{listing}": text for listing, text in listings.items()}
+    elif options.dump_ir:
+        write_files(listings, options.dump_ir)
+    api.write(files, options.output)
 
 
 def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tuple[Files, str, float]:
