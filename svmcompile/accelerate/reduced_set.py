@@ -56,7 +56,7 @@ class ReducedSetOptions:
         least=0, most=1,
     )  # fmt: skip
     candidates: str = option(
-        "rows", "Where data is given: choose among the support vectors alone, or among data rows as well.",
+        "rows", "Where data is given: choose among the support vectors only, or among data rows too.",
         among=POOLS,
     )  # fmt: skip
     move: bool = option(True, "Where data is given: move the chosen vectors to where they fit best.")

@@ -101,7 +101,7 @@ def _compile(task: Task, candidate: Candidate) -> Program | SvmCompileError:
     except SvmCompileError as error:
         return error
     if candidate.method != "exact" and program.computes_as(compile_svm(task.svm, "exact", None, {})):
-        return SvmCompileError("it does not pay for this model: what comes out is the exact sum")
+        return SvmCompileError("it does not pay for this model: the result is the exact sum")
     return program
 
 

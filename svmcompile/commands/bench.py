@@ -122,7 +122,7 @@ def _subject(
 def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDArray[np.float64], int]:
     """At least one batch of finite rows, rounded to the number type, and how many the data has."""
     if program.input.number:
-        raise OptionError("rows of whole numbers are not timed; compile the model without --input")
+        raise OptionError("bench cannot time rows of integers; compile the model without --input")
     data = read_data(options.data, **reading(options, program))
     rows = data.X[np.isfinite(data.X).all(axis=1)][: options.rows or options.batch]
     if not len(rows):

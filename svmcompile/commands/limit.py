@@ -33,7 +33,7 @@ def limited(seconds: float | None, what: str) -> Iterator[None]:
             cancel()
     except TimeIsUp:
         raise OptionError(
-            f"{what} did not end within {seconds:g} s (--time-limit), and nothing was written; give it "
+            f"{what} did not finish within {seconds:g} s (--time-limit), and nothing was written; give it "
             "fewer rows (--rows 2000@0), or use --method auto --budget, which keeps the best it found"
         ) from None
     finally:

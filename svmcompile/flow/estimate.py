@@ -53,7 +53,7 @@ def announce(svm: SVM, method: str, rows: int) -> None:
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:
-        say(f"{method}: about {duration(seconds)}; --time-limit stops it, fewer rows make it shorter")
+        say(f"{method}: about {duration(seconds)}; fewer rows make it faster, --time-limit stops it")
 
 
 def speed() -> float:

@@ -254,7 +254,7 @@ def test_without_the_original(iris, quick):
 def test_few_rows_fill_a_batch(iris, quick):
     result = bench_job.measure(iris.options(against="", rows=5, batch=12))
     assert (result["rows"], result["batch"]) == (5, 12)
-    assert any("over and over" in note for note in result["notes"])
+    assert any("repeated to fill a batch" in note for note in result["notes"])
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ def read_given(svm: SVM, data: Data | None, options: AnytimeOptions) -> Given:
     gram, queries = _matrix(svm, data)
     if options.needs_data and not len(queries):
         raise OptionError(
-            f"anytime: ordering {options.ordering} takes other training points into the basis, so that "
-            "only other rows tell its cost: give queries after the matrix, or use min-wz"
+            f"anytime: ordering {options.ordering} adds other training points to the basis, so only other "
+            "rows can predict its cost: give queries after the matrix, or use min-wz"
         )
     _check_trained(svm, gram)
     diagonal, least = np.diag(gram), _least_eigenvalue(svm, gram)
@@ -216,7 +216,7 @@ def _own(diagonal: NDArray[np.float64], options: AnytimeOptions) -> float:
     if float(options.own) < largest * (1 - CONSTANT):
         raise OptionError(
             f"anytime: own={options.own} is below k(x, x) = {largest:g} of a training point; "
-            "give what it is at most, or own=ask"
+            "give an upper bound, or own=ask"
         )
     return float(options.own)
 

@@ -182,7 +182,7 @@ def bound_votes(
     """`own` is the SVM as its bounded pairs see it: merged and centred."""
     if options.ordering not in ORDERINGS:
         raise OptionError(
-            f"anytime: ordering {options.ordering} takes data rows into the basis, which pairs of several "
+            f"anytime: ordering {options.ordering} adds data rows to the basis, which pairs of several "
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
     error = given.error if given else machine_error(own)

@@ -98,7 +98,7 @@ def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
     made = [base for base in bases if base != program.input.name]
     if made and span.rows is None:
         raise OptionError(
-            "preprocessing makes new features here, whose ranges follow from data only; give rows"
+            "preprocessing creates new features, and their ranges can only come from data; give rows"
         )
     values = interpret_values(program, span.rows, made) if made and span.rows is not None else {}
     return {
