@@ -349,4 +349,7 @@ class Search:
         return replace(found, fit=ridge_fit(values, self.rows.sums, weights, RIDGE))
 
 
-METHOD = Method(reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False, takes_heads=True)
+METHOD = Method(
+    reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False, takes_heads=True,
+    quicker=("move=false", "budget=32"),
+)  # fmt: skip

@@ -53,6 +53,7 @@ class Method:
     train_options: type | None = None
     variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
     fits_with: Mapping[str, Any] = field(default_factory=dict)  # options that make it fit to rows
+    quicker: tuple[str, ...] = ()  # KEY=VALUE: options that save it the most work
 
     @property
     def summary(self) -> str:
@@ -155,7 +156,7 @@ def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
             "post-processes its sums; methods that work: "
             f"{_names(lambda other: other.takes_heads)}"
         )
-    note = f"method {name} keeps no values that probabilities could be made of; they are left out"
+    note = f"method {name} does not keep the values that probabilities need; they are left out"
     return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
 
 

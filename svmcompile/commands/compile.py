@@ -23,7 +23,7 @@ from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfa
 from svmcompile.errors import OptionError
 from svmcompile.files import write_file
 from svmcompile.flow.emission import Files
-from svmcompile.flow.estimate import announce
+from svmcompile.flow.estimate import announce, quicker
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened, Watcher
 from svmcompile.ir.arithmetic import FIXED
@@ -41,7 +41,9 @@ def run(options: CompileOptions) -> dict[str, Any]:
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
-    with limited(read_seconds(options.time_limit, "--time-limit"), options.method):
+    limit = read_seconds(options.time_limit, "--time-limit")
+    advice = quicker(options.method, bool(options.data and not options.rows)) if limit else ""
+    with limited(limit, options.method, advice):
         model = api.open_model(
             options.model, trust_pickle=options.trust_pickle, n_features=options.features,
             most_probable=options.most_probable,

@@ -19,8 +19,11 @@ class TimeIsUp(BaseException):
 
 
 @contextmanager
-def limited(seconds: float | None, what: str) -> Iterator[None]:
-    """Work within is interrupted when the time is up; a call of LIBSVM ends first. For the main thread."""
+def limited(seconds: float | None, what: str, advice: str = "") -> Iterator[None]:
+    """Work within is interrupted when the time is up; a call of LIBSVM ends first. For the main thread.
+
+    `advice` names options that make the work less.
+    """
     if seconds is None:
         yield
         return
@@ -33,8 +36,9 @@ def limited(seconds: float | None, what: str) -> Iterator[None]:
             cancel()
     except TimeIsUp:
         raise OptionError(
-            f"{what} did not finish within {seconds:g} s (--time-limit), and nothing was written; give it "
-            "fewer rows (--rows 2000@0), or use --method auto --budget, which keeps the best it found"
+            f"{what} did not finish within {seconds:g} s (--time-limit), and nothing was written; "
+            f"try {advice + ', ' if advice else ''}a longer limit, or --method auto with --budget, which "
+            "keeps the best it found"
         ) from None
     finally:
         signal.signal(ALARM, before)

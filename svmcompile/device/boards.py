@@ -18,8 +18,10 @@ CORES: dict[str, tuple[str, ...]] = {
     "atmega328p": ("uno", "uno-r3", "arduino-uno", "nano", "pro-mini"),
 }  # fmt: skip
 ALIASES = {name: core for core, names in CORES.items() for name in names}
-XTENSA = "has an Xtensa core, which has no emulator here; the closest is esp32-c3, whose instruction "
-"counts differ; --kit esp-idf writes code for it anyway"
+XTENSA = (
+    "has an Xtensa core, which has no emulator here; the closest is esp32-c3, whose instruction counts "
+    "differ; --kit esp-idf writes code for it anyway"
+)
 # What has no core here, or more than one, and what to write instead.
 OTHERS = {
     **dict.fromkeys(("esp32", "esp32-s2", "esp32-s3", "esp8266"), XTENSA),

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.registry import method
 from svmcompile.model.svm import SVM
 from svmcompile.progress import say
 
 LEAST = 5.0  # seconds that are worth a word
+FEW_ROWS = 2000  # are often enough to fit to
 EXPONENTIAL = 20  # what one costs, in features
 PROBE = 9e-3  # seconds of the probe where times were taken
 PROBE_ROWS, PROBE_FEATURES, TURNS = 600, 64, 3
@@ -38,6 +40,7 @@ class Law:
 
 
 LAWS = {
+    "linear": Law(0.007, 1.0, made_up=30_000, most=20_000),  # mostly what every program needs at its end
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),
     "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
@@ -46,14 +49,22 @@ LAWS = {
 }
 
 
-def announce(svm: SVM, method: str, rows: int) -> None:
-    """Says how long a method will take, if that is long."""
-    law = LAWS.get(method)
+def announce(svm: SVM, name: str, rows: int) -> None:
+    """Says how long a method will take, and what makes it quicker, if that is long."""
+    law = LAWS.get(name)
     if law is None or law.predict(svm, rows) < LEAST / 10:  # not even ten times that is worth a word
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:
-        say(f"{method}: about {duration(seconds)}; fewer rows make it faster, --time-limit stops it")
+        ways = quicker(name, rows > FEW_ROWS)
+        say(f"{name}: about {duration(seconds)}{ways and f'; quicker with {ways}'}")
+
+
+def quicker(name: str, many_rows: bool) -> str:
+    """Options that make a method less work."""
+    ways = [f"--set {one}" for one in method(name).quicker]
+    ways += [f"--rows {FEW_ROWS}@0"] if many_rows else []
+    return " or ".join(ways)
 
 
 def speed() -> float:

@@ -13,7 +13,8 @@ import pytest
 import typer
 
 from svmcompile import api
-from svmcompile.accelerate.registry import METHODS
+from svmcompile.accelerate.options import parse_options
+from svmcompile.accelerate.registry import METHODS, method
 from svmcompile.cli import NAMES, app
 from svmcompile.commands import helping, show
 from svmcompile.commands.limit import limited
@@ -153,6 +154,9 @@ def test_nothing_is_written_where_the_time_is_up(run, iris, tmp_path, monkeypatc
     words = ("compile", iris.file("iris.skops"), "-o", tmp_path / "out")
     done = run(*words, "--time-limit", "0.2s")
     assert done.code == 2 and "did not finish within 0.2 s" in done.err and not (tmp_path / "out").exists()
+    more = ("--method", "reduced-set", "--data", iris.file("iris.npz"))
+    advice = "try --set move=false or --set budget=32 or --rows 2000@0, a longer limit, or --method auto"
+    assert advice in run(*words, "--time-limit", "0.2s", *more).err
     done = run(*words, "--method", "auto", "--data", iris.file("iris.npz"), "--time-limit", "9s")
     assert done.code == 2 and "with auto use --budget" in done.err
 
@@ -163,7 +167,17 @@ def test_long_work_is_announced_on_standard_error(run, iris, tmp_path, monkeypat
     more = ("--data", iris.file("iris.npz"), "--set", "synthetic_rows=10")
     done = run(*words, *more)
     assert done.code == 0 and "reduced-set: about " in done.err and "about" not in done.out
+    assert "quicker with --set move=false or --set budget=32\n" in done.err
     assert run(*words, *more, "--json").err == ""
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_options_that_save_work_are_options(name):
+    found = method(name)
+    plain, fast = (
+        parse_options(name, found.options, helping.settings(pairs)) for pairs in ([], list(found.quicker))
+    )
+    assert (plain == fast) == (not found.quicker)
 
 
 def test_estimates_grow_with_the_work():
