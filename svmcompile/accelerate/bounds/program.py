@@ -120,7 +120,7 @@ def bound_sum(
 
 
 def no_gain(choice: Choice, options: AnytimeOptions) -> str:
-    hint = "force=true emits them nevertheless, and with them keeps labels that float32 alone cannot tell"
+    hint = "force=true emits them anyway, and keeps labels that float32 cannot decide"
     return choose.no_gain("bounds", choice.cost / choice.exact, options.tune, hint)
 
 

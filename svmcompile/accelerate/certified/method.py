@@ -92,7 +92,7 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
 def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions, reason: str) -> Program:
     """A polynomial kernel without a front end; bounds of kernel values keep its labels."""
     program = anytime(svm, data, AnytimeOptions(tune=options.tune, force=options.force, seed=options.seed))
-    note = f"certified emits what anytime makes: {reason}"
+    note = f"certified emits the program of anytime: {reason}"
     origin = replace(program.origin, method="certified", notes=(*program.origin.notes, note))
     return program.replace(origin=origin)
 
@@ -177,7 +177,7 @@ def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOpt
     details = {"choice": chosen, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
-        hint = "a larger max_bytes allows more centres, and force=true emits them nevertheless"
+        hint = "a larger max_bytes allows more centres, and force=true emits them anyway"
         return Instead(no_gain("polynomials", figures["cost"] / exact, options.tune, hint), details)
     origin = replace(
         program.origin,

@@ -79,7 +79,7 @@ def _plain(program: Program) -> Program:
         node = renamed(node, instead, VALUES)
         if lazy_operands(node) and not node.guards:
             instead[node.out] = instead.get(lazy_operands(node)[0], lazy_operands(node)[0])
-            notes.append("fixed point adds up all vectors, whatever the method would leave out")
+            notes.append("fixed point adds up all vectors, including those that the method would skip")
         elif node.widens:  # what follows is in whole numbers
             instead[node.out] = instead.get(operands(node)[0], operands(node)[0])
         else:
