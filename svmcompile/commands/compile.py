@@ -42,7 +42,8 @@ def run(options: CompileOptions) -> dict[str, Any]:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
     limit = read_seconds(options.time_limit, "--time-limit")
-    advice = quicker(options.method, bool(options.data and not options.rows)) if limit else ""
+    fewer = "fewer rows (--rows COUNT@SEED)" if options.data else ""
+    advice = quicker(options.method, fewer) if limit else ""
     with limited(limit, options.method, advice):
         model = api.open_model(
             options.model, trust_pickle=options.trust_pickle, n_features=options.features,

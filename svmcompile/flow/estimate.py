@@ -56,15 +56,14 @@ def announce(svm: SVM, name: str, rows: int) -> None:
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:
-        ways = quicker(name, rows > FEW_ROWS)
+        ways = quicker(name, f"--rows {FEW_ROWS}@0" if rows > FEW_ROWS else "")
         say(f"{name}: about {duration(seconds)}{ways and f'; quicker with {ways}'}")
 
 
-def quicker(name: str, many_rows: bool) -> str:
-    """Options that make a method less work."""
+def quicker(name: str, rows: str = "") -> str:
+    """Options that make a method less work, and what is said of rows."""
     ways = [f"--set {one}" for one in method(name).quicker]
-    ways += [f"--rows {FEW_ROWS}@0"] if many_rows else []
-    return " or ".join(ways)
+    return " or ".join([*ways, *filter(None, [rows])])
 
 
 def speed() -> float:

@@ -179,9 +179,10 @@ def load_skops(
     refused = [name for name in unknown if not _is_trusted(name)]
     if refused:
         raise ReadError(
-            f"{where}: holds types that skops does not trust: {', '.join(refused)}; save a plain "
-            "scikit-learn estimator or Pipeline without them, or, if you trust where the file comes from, "
-            "load it with skops.io.load(file, trusted=[...]) and pass the estimator to svmcompile.compile"
+            f"{where}: holds types that skops does not trust: {', '.join(refused)}; only SVMs and their "
+            "preprocessing can be compiled (docs/supported.md); if this is one, and you trust where the "
+            "file comes from, load it with skops.io.load(file, trusted=[...]) and pass the estimator to "
+            "svmcompile.compile"
         )
     try:
         return skops.io.loads(content, trusted=list(unknown))

@@ -155,7 +155,7 @@ def test_nothing_is_written_where_the_time_is_up(run, iris, tmp_path, monkeypatc
     done = run(*words, "--time-limit", "0.2s")
     assert done.code == 2 and "did not finish within 0.2 s" in done.err and not (tmp_path / "out").exists()
     more = ("--method", "reduced-set", "--data", iris.file("iris.npz"))
-    advice = "try --set move=false or --set budget=32 or --rows 2000@0, a longer limit, or --method auto"
+    advice = "try --set move=false or --set budget=32 or fewer rows (--rows COUNT@SEED), a longer limit"
     assert advice in run(*words, "--time-limit", "0.2s", *more).err
     done = run(*words, "--method", "auto", "--data", iris.file("iris.npz"), "--time-limit", "9s")
     assert done.code == 2 and "with auto use --budget" in done.err
