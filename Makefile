@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement golden api-page options-page docs clean
+.PHONY: demo test replay race measure-house agreement cross golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -29,6 +29,10 @@ measure-house: $(VENV)/.dev
 
 agreement: $(VENV)/.dev
 	$(BIN)/python examples/agreement.py
+
+# Is every pair of options, and are random combinations, refused by name or right under sanitizers?
+cross: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest tests/crossing --whole -n auto
 
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden

@@ -120,6 +120,7 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
     platform: str | None = None,
+    **onnx: Any,
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
@@ -137,8 +138,12 @@ def emit(
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
-    `platform`: it needs numpy, but neither svmcompile nor a compiler.
+    `platform`: it needs numpy, but neither svmcompile nor a compiler. Kit triton is the ONNX graph as a
+    model repository of Triton Inference Server.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
+    The rest is for target onnx: opset, onnx_form ("auto", "plain", "operator"), onnx_names ("skl2onnx",
+    "old" or {"input": ..., "label": ...}), onnx_outputs, onnx_input ("float32", "float64"), onnx_batch,
+    zipmap, model_version, doc_string (docs/onnx.md).
     """
     check_program(program, "emit")
     chosen = _form_chosen(program, precision, profile, tables)
@@ -146,6 +151,7 @@ def emit(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
         soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
+        onnx=onnx,
     )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def trained(words: Sequence[str]) -> Iterator[Trained]:
             name = f"{case.name}, {memory // 1024} kB" if memory else case.name
             if wanted(name, words):
                 X, y, held = case.rows()
-                yield Trained(name, machine(case, X, 0).fit(X, y), X, some(held), memory)
+                yield Trained(name, machine(case, X, y, 0).fit(X, y), X, some(held), memory)
     images = certified_votes.Case("mnist, 1000 rows", few_images, 10.0, 0.005)
     for vote in (*certified_votes.CASES, images):
         if vote.name in (*VOTES, images.name) and wanted(vote.name, words):

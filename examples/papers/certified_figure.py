@@ -9,7 +9,6 @@ from typing import Any
 
 from certified_sets import CASES, Case
 from common import OUTPUT
-from sklearn.svm import SVC
 from style import SEQUENCE, legend, patch, percent, pyplot, save
 
 import svmcompile as sc
@@ -36,7 +35,7 @@ def kept(case: Case, memory: int) -> Stages:
     path = OUTPUT / "stages" / f"{case.name.replace(' ', '-')}-{memory}.json"
     if not path.exists():
         X, y, _ = case.rows()
-        model = SVC(C=case.C, gamma=case.gamma).fit(X, y)
+        model = case.machine(X, y).fit(X, y)
         details = sc.compile(model, method="certified", X=X, tune="flops", max_bytes=memory).origin.details
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(_added_up(details) if details["emitted"] == "taylor" else {}))

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.node import kernel_sum_flops
+from svmcompile.ir.graph import leading_to
+from svmcompile.ir.kinds import Decision
+from svmcompile.ir.node import VALUES, kernel_sum_flops
 from svmcompile.ir.nodes import Node
 from svmcompile.ir.program import Claim, Input, Origin, Output, Program
 from svmcompile.model.front import Front
-from svmcompile.model.head import Head, own_head
+from svmcompile.model.head import Head, own_head, renamed
 from svmcompile.model.svm import SVM
 
 SOME_ROWS = 2000  # enough to measure the work per row
@@ -118,6 +120,26 @@ class Builder:
         self.tables |= head.tables
         return self.program(head.outputs, method, claim, notes, **origin)
 
+    def finish_certain(self, method: str, notes: Sequence[str] = (), **origin: Any) -> Program:
+        """The SVM's own sums and heads; a label that float32 could round to another is double's."""
+        sums, wide = self.exact_sums(), self.exact_in_double("exact_sums")
+        head = head_of(self.svm).reading(sums)
+        label = head.value("label")
+        assert label, "a regressor has no label"
+        own = {node.out: f"exact_{node.out}" for node in head.nodes} | {sums: wide}
+        self.body.extend(renamed(node, own, VALUES) for node in head.leading_to("label"))
+        rule = _decision(head.nodes, label, sums)
+        certain = own[label]
+        if rule:
+            certain = "certain"
+            self.body.append(ir.Certain(certain, "x", sums, own[label], "", "", *rule))
+        outputs = [Output(out.name, certain if out.name == "label" else out.value) for out in head.outputs]
+        self.body = list(leading_to([*self.body, *head.nodes], [out.value for out in outputs]))
+        used = {name for node in self.body for name in ir.table_names(node)}
+        held = {**self.tables, **head.tables}
+        self.tables = {name: table for name, table in held.items() if name in used}
+        return self.program(outputs, method, Claim.SAME_LABEL, notes, **origin)
+
     def program(
         self, outputs: Sequence[Output], method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
@@ -143,6 +165,22 @@ class Builder:
                 **origin,
             ),
         )
+
+
+def _decision(nodes: Sequence[Node], label: str, sums: str) -> tuple[Decision, bool, int] | None:
+    """How sums decide the label: rule, and what a threshold says; None where they do not alone."""
+    made = {node.out: node for node in nodes}
+    last = made[label]
+    if isinstance(last, ir.Threshold) and last.score == sums:
+        return "sign", last.positive, last.hit
+    if isinstance(last, ir.Vote) and last.pairs == sums:
+        return "vote", True, 0
+    if not isinstance(last, ir.ArgMax):
+        return None
+    before = made.get(last.scores)
+    if isinstance(before, ir.OvrScores) and before.pairs == sums:
+        return "ties", True, 0
+    return ("argmax", True, 0) if last.scores == sums else None
 
 
 def remarked(program: Program, rows: NDArray[Any], notes: Sequence[str]) -> Program:

@@ -1,24 +1,42 @@
-"""exact: the SVM as it is, every support vector met."""
+"""exact: the SVM as it is, every support vector evaluated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.options import check_options, option
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
+from svmcompile.errors import OptionError
 from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, LabelRule
+
+LABELS = ("rounded", "certain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactOptions:
     """Evaluates every support vector; same decision values as the original."""
 
+    labels: str = option(
+        "rounded", "certain: rows so close to the boundary that float32 could round to another label are "
+        "evaluated again in double, and the claim is SAME_LABEL.", recorded=None, among=LABELS,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check_options("exact", self)
+
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
     builder = Builder(svm)
+    if options.labels == "certain":
+        if svm.label_rule is LabelRule.NONE:
+            raise OptionError(
+                "exact: labels=certain is for classifiers, and a regressor has no labels; leave it out"
+            )
+        return builder.finish_certain("exact")
     return builder.finish(builder.exact_sums(), "exact", Claim.EXACT)
 
 

@@ -67,10 +67,11 @@ def _short(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
-def option(default: Any, text: str, *, recorded: bool = True, **limits: Any) -> Any:
+def option(default: Any, text: str, *, recorded: bool | None = True, **limits: Any) -> Any:
     """A field with its default, a sentence on what it does, and its range (see `Range`).
 
-    What only says how the work is done, and changes nothing that comes out, is not recorded.
+    What only says how the work is done, and changes nothing that comes out, is not recorded; with None
+    an option is where it is not the default.
     """
     return field(default=default, metadata={"text": text, "range": Range(**limits), "recorded": recorded})
 

@@ -129,7 +129,9 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
 
 def _with_all_outputs(program: Program, svm: SVM, gone: set[str]) -> Program:
     """The exact program of the whole SVM, as its method tells of it, but for notes of what was left out."""
-    whole: Program = method("exact").run(svm, None, None)
+    exact = method("exact")
+    labels = "certain" if program.claim is Claim.SAME_LABEL else "rounded"
+    whole: Program = exact.run(svm, None, exact.options(labels=labels))
     notes = tuple(note for note in program.origin.notes if note not in gone)
     return whole.replace(origin=replace(program.origin, notes=notes))
 
@@ -185,7 +187,9 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
 def _with_options(program: Any, parsed: Any) -> Program:
     """The program, checked, with the options it was made with."""
     assert isinstance(program, Program)
-    recorded = [f.name for f in fields(parsed) if f.metadata.get("recorded", True)]
+    kept = {f.name: f.metadata.get("recorded", True) for f in fields(parsed)}
+    changed = {f.name for f in fields(parsed) if getattr(parsed, f.name) != f.default}
+    recorded = [name for name, keep in kept.items() if keep or (keep is None and name in changed)]
     chosen_options = tuple((name, plain(getattr(parsed, name))) for name in recorded)
     origin = replace(program.origin, options=chosen_options)
     return check(program.replace(origin=origin))

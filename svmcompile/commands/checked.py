@@ -20,7 +20,8 @@ from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
 from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
 from svmcompile.ir.arithmetic import FIXED
-from svmcompile.targets.kits import KITS, WHEEL, check_kit, default_profile
+from svmcompile.targets.kits import KIT_NAMES, check_kit, default_profile
+from svmcompile.targets.onnx.options import read_options
 from svmcompile.targets.templating import check_name, name_from
 
 
@@ -34,6 +35,7 @@ def checked(options: CompileOptions) -> CompileOptions:
     if options.name is not None:
         check_name(options.name)
     read_seconds(options.time_limit, "--time-limit")
+    read_options(options.onnx, options.target or ())
     if options.method == "auto" or options.replay or options.from_:
         from svmcompile.commands.auto import check_auto
 
@@ -64,7 +66,7 @@ def _named(options: CompileOptions) -> CompileOptions:
         options,
         method=find_name(options.method, ("auto", *METHODS), "method"),
         target=[find_name(name, TARGETS, "target") for name in options.target or ()] or None,
-        kit=[find_name(name, (*KITS, WHEEL), "kit") for name in options.kit or ()] or None,
+        kit=[find_name(name, KIT_NAMES, "kit") for name in options.kit or ()] or None,
         precision=None if options.precision is None else checked_precision(options.precision),
         profile=one(options.profile, PROFILES, "profile"),
         tables=one(options.tables, TABLES, "table type"),

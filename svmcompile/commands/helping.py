@@ -15,6 +15,10 @@ PANELS = {
         "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
         "ranges", "given", "soft_double", "dump_ir", "checkpoint",
     ),
+    "ONNX": (
+        "opset", "onnx_form", "onnx_names", "onnx_outputs", "onnx_input", "onnx_batch", "zipmap",
+        "model_version", "doc_string",
+    ),
     "Device": ("cpu", "flash", "ram", "clock", "energy"),
     "Limits for --method auto and explore": (
         "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes",
@@ -61,5 +65,5 @@ METHODS = complete("svmcompile.accelerate.registry:METHODS", "auto")
 TARGETS = complete("svmcompile.flow.evaluation:TARGETS")
 PRECISIONS = complete("svmcompile.choose.wishes:NUMBERS")
 PROFILES = complete("svmcompile.flow.emission:PROFILES")
-KITS = complete("svmcompile.targets.kits:KITS")
+KITS = complete("svmcompile.targets.kits:KIT_NAMES")
 CPUS = complete("svmcompile.device.cost:CPUS")

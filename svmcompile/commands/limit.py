@@ -1,4 +1,4 @@
-"""A limit on the time of work that cannot keep half of what it does: it is stopped, nothing is written."""
+"""A limit on the time of work: a search ends with the best so far, other work writes nothing."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from contextlib import contextmanager
 from typing import Any
 
 from svmcompile.errors import OptionError
+from svmcompile.progress import Limit, TimeIsUp, kept_within
 
 ALARM = getattr(signal, "SIGALRM", signal.SIGINT)  # Windows has no alarms
-
-
-class TimeIsUp(BaseException):
-    """Raised within the work, which must not take it for an error of its own."""
+KEEPING = ("certified", "anytime")  # methods whose searches keep what they have found
 
 
 @contextmanager
 def limited(seconds: float | None, what: str, advice: str = "") -> Iterator[None]:
     """Work within is interrupted when the time is up; a call of LIBSVM ends first. For the main thread.
 
-    `advice` names options that make the work less.
+    A method that keeps what it has found ends its search instead, and goes on to what is written. `advice`
+    names options that make the work less.
     """
     if seconds is None:
         yield
         return
-    before = signal.signal(ALARM, _stop)
+    limit = Limit() if what in KEEPING else None
+    before = signal.signal(ALARM, limit.stop if limit else _stop)
     cancel = _set_alarm(seconds)
     try:
         try:
-            yield
+            with kept_within(limit):
+                yield
         finally:
             cancel()
     except TimeIsUp:

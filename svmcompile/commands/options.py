@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol
 from typer import Argument, Option
 
 from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
+from svmcompile.commands.onnx_options import OnnxFlags
 
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
@@ -146,7 +147,7 @@ class WishOptions(DataOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompileOptions(WishOptions):
+class CompileOptions(WishOptions, OnnxFlags):
     """Compile a model to C, ONNX or WebAssembly: the main job."""
 
     model: Model
@@ -155,7 +156,8 @@ class CompileOptions(WishOptions):
         str, Option(help="see `svmcompile methods`; auto chooses one", autocompletion=METHODS)
     ] = "exact"
     time_limit: Annotated[
-        str | None, Option(help="stop a method after this time, such as 40s or 2m, and write nothing")
+        str | None,
+        Option(help="end after this time, such as 40s or 2m; certified and anytime keep the best so far"),
     ] = None
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="an option of the method (repeatable)")
@@ -168,8 +170,7 @@ class CompileOptions(WishOptions):
     kit: Annotated[
         list[str] | None,
         Option(
-            help="package the C for arduino, platformio, cmake, zephyr or esp-idf, or as a wheel "
-            "(repeatable)",
+            help="package C for arduino, platformio, cmake, zephyr, esp-idf or as wheel; ONNX for triton",
             autocompletion=KITS,
         ),
     ] = None

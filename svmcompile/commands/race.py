@@ -139,7 +139,7 @@ class Race:
 
     def _our_graph(self) -> dict[str, CPeer | PythonPeer]:
         """Our ONNX graph, from the folder or made now; none where there is no ONNX Runtime."""
-        from svmcompile.targets.onnx.model import emit
+        from svmcompile.targets.onnx.model import emit, public_name
 
         program, name = self.subject.program, f"{self.name}.onnx"
         try:
@@ -148,8 +148,11 @@ class Race:
             self.absent.append(Absent("ours-onnx", "onnxruntime is not installed"))
             return {}
         path = self.folder / name
-        made = path.read_bytes() if path.exists() else emit(program, self.name, self.subject.number)[name]
-        output = "value" if self.subject.is_regressor else "label"
+        made, meaning = b"", "value" if self.subject.is_regressor else "label"
+        if path.exists():
+            made = path.read_bytes()
+        if not (output := public_name(made, meaning) if made else ""):
+            made, output = emit(program, self.name, self.subject.number)[name], meaning
         in_c = c_peer(OUR_GRAPH, made, output, self.subject)
         return {"ours-onnx": in_c or self._our_graph_in_python(made, onnxruntime.__version__)}
 

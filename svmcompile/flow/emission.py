@@ -26,6 +26,7 @@ from svmcompile.optimise.centre import uncentre
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.onnx.options import USUAL, OnnxOptions, read_options
 from svmcompile.targets.report import describe
 from svmcompile.targets.templating import check_name, name_from
 
@@ -47,11 +48,13 @@ class Request:
     tables: str | None = None
     soft_double: bool = False
     platform: str | None = None
+    onnx: OnnxOptions = USUAL
 
     @classmethod
     def of(
         cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
         tables: str | None, soft_double: bool, platform: str | None = None,
+        onnx: Mapping[str, Any] | None = None,
     ) -> Request:  # fmt: skip
         """From what users write; an error where there is no such thing."""
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -64,7 +67,8 @@ class Request:
             tables = find_name(tables, TABLES, "table type")
         if platform is not None:
             platform = find_name(platform, PLATFORMS, "platform")
-        return cls(name, targets, number, profile, tables, soft_double, platform)
+        written = read_options(onnx or {}, targets)
+        return cls(name, targets, number, profile, tables, soft_double, platform, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,10 @@ def emit_files(
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
     ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
-    platform: str | None = None,
+    platform: str | None = None, onnx: Mapping[str, Any] | None = None,
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
-    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform)
+    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform, onnx)
     kits = checked_kits(kit, request)
     ready, request = prepare(program, request, X, ranges, given)
     emitted = emit_targets(ready, request, X, watch)
@@ -99,6 +103,11 @@ def emit_files(
     if model is not None and (X is not None or held_out is not None):
         rows = None if X is None else Data(X, y)
         report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
+    if "onnx" in request.targets:
+        from svmcompile.targets.onnx.model import annotated
+
+        graph: Any = files[f"{request.name}.onnx"]
+        files[f"{request.name}.onnx"] = annotated(graph, report)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
@@ -131,6 +140,8 @@ def prepare(
             raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
         profile = "device" if request.profile == "device" else "portable"
         return program, replace(request, profile=profile)
+    if given is not None:
+        raise OptionError(f"rows of {given} (given, --input) are for precisions q15 and q7")
     if request.profile == "device":
         program = _for_device(program, request.tables)
     if request.tables == "f16":
@@ -157,7 +168,7 @@ def emit_targets(
         if target == "onnx":
             from svmcompile.targets.onnx.model import emit as emit_onnx
 
-            files |= emit_onnx(program, name, number)
+            files |= emit_onnx(program, name, number, request.onnx)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"
@@ -209,12 +220,14 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
-    from svmcompile.targets.kits import WHEEL, check_kit
+    from svmcompile.targets.kits import TRITON, WHEEL, check_kit
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
-    if kits and not {"c", "shared"} & {*request.targets}:
+    if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit needs C; add target c")
+    if TRITON in kits and "onnx" not in request.targets:
+        raise OptionError("kit triton needs the ONNX graph; add target onnx")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -225,8 +238,9 @@ def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
 def emit_kits(
     kits: Iterable[str], program: Program, request: Request, emitted: Emitted, report: str
 ) -> Files:
-    """The files of each kit around the C that was emitted."""
-    from svmcompile.targets.kits import WHEEL, emit_kit
+    """The files of each kit around the C or the graph that was emitted."""
+    from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
+    from svmcompile.targets.onnx.triton import emit_triton
     from svmcompile.targets.wheel import emit_wheel
 
     found: Files = {}
@@ -235,6 +249,9 @@ def emit_kits(
             tag, header = find_platform(request.platform).tag, emitted.c[f"{request.name}.h"]
             library = _library(program, request, emitted.c)
             found |= emit_wheel(program, request.number, request.name, library, header, report, tag)
+        elif kit == TRITON:
+            graph: Any = emitted.files[f"{request.name}.onnx"]
+            found |= emit_triton(request.name, graph)
         else:
             assert emitted.test
             found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)
@@ -255,6 +272,9 @@ def quantise(
     check_program(program, "quantise")
     number = checked_precision(precision)
     if program.number == number:
+        if given is not None and given != program.input.number:
+            has = f"rows of {program.input.number}" if program.input.number else "rows of floats"
+            raise OptionError(f"the program is in {number} already, for {has}; {given} cannot be had of it")
         return program
     if program.number or number not in FIXED:
         raise OptionError(

@@ -40,6 +40,8 @@ class Law:
 
 
 LAWS = {
+    "anytime": Law(0.5, 0.6, made_up=1000, most=2000),
+    "certified": Law(0.7, 0.65, made_up=2000, most=4000),
     "linear": Law(0.007, 1.0, made_up=30_000, most=20_000),  # mostly what every program needs at its end
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),

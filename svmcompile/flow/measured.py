@@ -23,7 +23,7 @@ from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.flow.emission import Request, emit_targets
 from svmcompile.flow.program import Watcher, compile_svm
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
 from svmcompile.progress import steps
 from svmcompile.runtime.toolchain import FLAGS, build_library, find_compiler
@@ -74,7 +74,10 @@ def contenders(
     """The exact sum first, what the method makes, and its variants where the options leave them open."""
     variants = [one for one in method_of(name).variants if not set(one) & set(options)]
     asked = [dict(options), *({**options, **one} for one in variants)]
-    found = [Contender({"method": "exact"}, compile_svm(svm, "exact", data, {}))]
+    # What keeps every label is raced against a sum that does, too.
+    same = svm.labels and method_of(name).claim is Claim.SAME_LABEL
+    exact = {"labels": "certain"} if same else {}
+    found = [Contender({"method": "exact", **exact}, compile_svm(svm, "exact", data, exact))]
     with steps("programs", len(asked)) as advance:
         for one in asked:
             made = compile_svm(svm, name, data, one, watch if one == dict(options) else None)

@@ -21,11 +21,14 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
+from svmcompile.progress import time_is_up
 from svmcompile.read import content_of, read_content
 from svmcompile.targets.report import MEAN_COSTS
 
 Watcher = Callable[[str, Program], None]
 SOME_ROWS = 10_000  # of those trained on tell the mean cost
+MEAN_ROWS = 2000  # of those compiled with
+STOPPED = "the search was broken off when the time was up (--time-limit): this is the best found by then"
 FEW, MANY = 4, 8  # rows, with more than WIDE features or with fewer
 WIDE = 128
 CANDIDATES = 64
@@ -143,23 +146,26 @@ def finish(program: Program, svm: SVM | None, data: Data | None, watch: Watcher 
     """What every program gets, whatever method made it."""
     if watch:
         watch(program.origin.method, program)
+    if time_is_up():
+        program = program.replace(origin=replace(program.origin, notes=(*program.origin.notes, STOPPED)))
     program = optimise(program, watch)
     if data is not None and any(node.is_adaptive for node in program.body):
         program = _with_mean_cost(program, data)
     return program.replace(probes=probe_rows(program, svm, data))
 
 
-def some_rows(data: Data) -> Data:
+def some_rows(data: Data, most: int = SOME_ROWS) -> Data:
     """Rows from all over, few enough to run them all."""
-    some = slice(None, None, -(-len(data.X) // SOME_ROWS) or 1)
+    some = slice(None, None, -(-len(data.X) // most) or 1)
     return Data(data.X[some], None if data.y is None else data.y[some])
 
 
 def _with_mean_cost(program: Program, data: Data) -> Program:
     """The program with a note of what a row of the data costs on average."""
-    mean = program.cost(data.X)
+    rows = some_rows(data, MEAN_ROWS).X
+    mean = program.cost(rows)
     figures = {key: getattr(mean, key) for key in MEAN_COSTS}
-    details = {**program.origin.details, "mean_cost": {"rows": len(data.X), **figures}}
+    details = {**program.origin.details, "mean_cost": {"rows": len(rows), **figures}}
     return program.replace(origin=replace(program.origin, details=details))
 
 

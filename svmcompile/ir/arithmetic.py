@@ -47,6 +47,7 @@ class Arithmetic:
     tanh_error: float
     smallest: float  # kernel values below are flushed to zero
     cos_error: float
+    largest: float  # that it holds
 
     @property
     def tiny(self) -> float:
@@ -88,6 +89,6 @@ def split_shift(shift: Array, factor: Array, offset: Array | float = 0.0) -> tup
 
 
 ARITHMETIC: dict[Number, Arithmetic] = {
-    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126, 3e-7),
-    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022, 6e-16),
+    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126, 3e-7, float(np.finfo(np.float32).max)),
+    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022, 6e-16, float(np.finfo(np.float64).max)),
 }

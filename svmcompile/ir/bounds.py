@@ -10,8 +10,8 @@ Kernel values follow
     dt = u ((d + 4) sum_j |x'_j s'_j| + 5 (|x'|^2 + |s'|^2) / 2) + sum_j (|x'_j| + |s'_j| + e_j) e_j
 
 for an RBF kernel in base 2, where e_j is the error x' already has. Numbers too
-small for full precision add `a.tiny` each. Overflow is not rounding: where a
-backend leaves its number type, the bounds do not hold and a comparison shows it.
+small for full precision add `a.tiny` each. Where a kernel value, or a sum of their sizes, may leave the
+number type the bound is infinite, and the row's label is not certain.
 
 A program in whole numbers states the bound on its sums; it holds for rows within range and any path
 through a tree that rounding cannot change. It states how far each test can be off, too, in the test's
@@ -100,7 +100,10 @@ def fixed_bounds(program: Program, rows: NDArray[Any], error: float | None = Non
 def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
     readers = [node for node in program.body if program.input.name in ir.operands(node)]
-    return bool(program.input.number) or all(node.quantises for node in readers)
+    if not program.input.number:
+        return all(node.quantises for node in readers)
+    types = infer_types(program)  # what makes floats of a whole row goes on to compute with them
+    return all(node.quantises or types[node.out].kind is not ir.Kind.FEATURES for node in readers)
 
 
 def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:

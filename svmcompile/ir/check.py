@@ -170,7 +170,10 @@ def whole_tables(node: Node, program: Program) -> tuple[str, ...]:
 def _whole_result(at: At, result: Type) -> Type:
     """The type of a node that gives whole numbers because it reads some."""
     read = [at.read[name] for name in ir.operands(at.node)]
-    if not at.takes_whole or not any(one.whole for one in read):
+    if not any(one.whole for one in read):
+        return result
+    if not at.takes_whole:
+        need(at.is_whole or at.may_be_whole, "is for floats, and reads whole numbers")
         return result
     need(all(one.whole for one in read), "whole numbers and floats do not mix")
     return replace(result, whole="i32", limit=fits(at.node.whole_limit(at), INT32, "a score"))

@@ -127,7 +127,9 @@ def summing_error(
     found = over(error + adding * np.abs(kernel) + a.smallest)
     found += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
     size = np.abs(bias)  # the sums may start from it
-    return np.asarray(found + a.u * (np.abs(sums) + size) + in_double * size)
+    found = found + a.u * (np.abs(sums) + size) + in_double * size
+    known = over(np.abs(kernel)) + size < a.largest  # else sums may overflow on the way
+    return np.where(known, found, np.inf)
 
 
 def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
@@ -150,7 +152,9 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> 
     base = np.abs(kernel.gamma * (x.value @ vectors.T) + kernel.coef0)
     p = kernel.degree
     # (base + t)^p - base^p is at most this, and this does not cancel.
-    return values, p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+    error = p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
+    most = np.maximum(gamma * products + constant + t, np.maximum(base + t, 1.0) ** p)
+    return values, np.where(most < a.largest, error, np.inf)  # beyond, nothing is known
 
 
 def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:

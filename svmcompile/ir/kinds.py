@@ -17,6 +17,7 @@ IndexTable: TypeAlias = str  # the same, of whole numbers
 
 Shape = Literal["exp2", "power", "tanh", "identity", "given"]  # of a kernel, from its argument
 Rule = Literal["sign", "vote", "argmax"]  # how scores decide
+Decision = Literal["sign", "vote", "ties", "argmax"]  # the same, ties of votes broken by their values
 Norm = Literal["l1", "l2", "max"]  # of a row: sum of sizes, root of the sum of squares, largest size
 Order = Literal["all", "dag"]  # in which lists are looked at
 Whole = Literal["", "u8", "i8", "i16", "i32"]  # C type of values in whole numbers; none of others

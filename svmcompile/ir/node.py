@@ -47,7 +47,7 @@ class Node(ABC):
     is_adaptive: ClassVar[bool] = False  # its cost, or that of what it reads, depends on the row
     is_whole: ClassVar[bool] = False  # its tables are whole numbers
     takes_whole: ClassVar[bool] = False  # it is for floats, and gives whole numbers where it reads some
-    may_be_whole: ClassVar[bool] = False  # its tables may be whole numbers
+    may_be_whole: ClassVar[bool] = False  # it may read whole numbers, its tables may be such
     sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
     certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
     joins: ClassVar[bool] = False  # it puts values side by side

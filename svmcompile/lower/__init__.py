@@ -18,6 +18,7 @@ from svmcompile.ir.check import check, in_double, infer_types
 from svmcompile.ir.graph import Tables, leading_to, node_number, own_tables, settled_in_double
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
+from svmcompile.lower.certain import settle
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
@@ -48,8 +49,9 @@ def lower(
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
-    program = own_tables(program)
+    program = settle(own_tables(program), number, profile)
     types = infer_types(program)
+    certain = any(isinstance(node, ir.Certain) for node in program.body)
     kept = settled_in_double(program, types)
     body: list[ir.Node] = []
     tables: Tables = {}
@@ -57,11 +59,12 @@ def lower(
         wide = in_double(node, types)
         own: Number = "f64" if wide else number
         if isinstance(node, (ir.KernelSum, ir.PairSum, ir.PathSum)):
-            # Wide sums are for few rows: whatever the others' tables, theirs are plain. Those that are held
-            # against a bound are plain too: by feature, sums are longer chains of rounding.
-            plain = wide or node.out in kept
+            # Wide sums are for few rows: whatever the others' tables, theirs are plain, unless they are all
+            # there is behind a sum of every vector. Those that are held against a bound are plain too: by
+            # feature, sums are longer chains of rounding.
+            plain = (wide and not certain) or node.out in kept
             kind = "dense" if halves or plain or profile == "device" else storage
-            nodes, made = _sum(program, node, own, profile, halves and not plain, kind)
+            nodes, made = _sum(program, node, own, profile, halves and not wide and not plain, kind)
         elif type(node) in STAGED:
             nodes, made = STAGED[type(node)](program, node, own, profile)
         elif isinstance(node, ir.TaylorSum) and node.sparse:
@@ -148,6 +151,6 @@ def _cast(name: str, table: NDArray[Any], number: Number) -> NDArray[Any]:
     if not np.isfinite(cast).all():
         raise EmitError(
             f"table {name!r} holds numbers beyond float32 (largest {np.abs(table).max():.3g}); "
-            "use precision f64"
+            "use precision f64, or scale your features before training"
         )
     return cast

@@ -112,12 +112,13 @@ def _source(
 ) -> tuple[str, NDArray[Any], float] | None:
     """The row as it comes, what it is multiplied by and its limit; None where zeros do not stay zeros."""
     prepare = nodes[0]
+    as_given = {program.input.name, *(node.out for node in program.body if node.widens)}
     if not isinstance(prepare, Prepare):
         node = nodes[-1]
         assert isinstance(node, PackedSum)
-        return (node.x, np.ones(1), LARGEST[number]) if node.x == program.input.name else None
+        return (node.x, np.ones(1), LARGEST[number]) if node.x in as_given else None
     factor = tables[prepare.factor]
-    if prepare.x != program.input.name or tables[prepare.shift].any():
+    if prepare.x not in as_given or tables[prepare.shift].any():
         return None
     return prepare.x, factor[:1] if (factor == factor[0]).all() else factor, prepare.limit
 

@@ -27,6 +27,7 @@ from svmcompile.ir.graph import Tables, fresh, leading_to, maker, only_maker
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
+from svmcompile.optimise.accurate import pair, product
 
 Folded = tuple[ir.Node, Tables]
 TREES = (ir.AxisRoute, ir.PlaneRoute, ir.PlaneLists, ir.LeafAffine)
@@ -241,10 +242,11 @@ def _affine(program: Program, node: Sum) -> tuple[ir.Node, Tables] | None:
         return None
     vectors, weights = program.tables[node.vectors], dense_weights(program, node)
     centre = _centre(vectors, weights)
-    slopes = kernel.gamma * kernel.degree * (weights @ vectors)
-    values = kernel.values(centre[None], vectors)[0]
-    bias = program.tables[node.bias] + weights @ values
-    tables = _named(program, node, slopes=slopes, bias=bias, centre=centre)
+    gamma, constant = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
+    slopes = product(weights, vectors) * gamma
+    bias = product(slopes, centre).plus(product(weights, np.full(len(vectors), constant)))
+    bias = bias.plus(pair(program.tables[node.bias]))
+    tables = _named(program, node, slopes=slopes.rounded(), bias=bias.rounded(), centre=centre)
     return ir.Affine(node.out, node.x, *tables), tables
 
 
@@ -255,15 +257,18 @@ def _quadratic(program: Program, node: Sum) -> tuple[ir.Node, Tables] | None:
         return None
     vectors, weights = program.tables[node.vectors], dense_weights(program, node)
     centre = _centre(vectors, weights)
-    at_centre = kernel.gamma * (vectors @ centre) + kernel.coef0
+    at_centre = (product(vectors, centre) * kernel.gamma).plus(pair(kernel.coef0))
     rows, columns = np.triu_indices(vectors.shape[1])
-    squares = np.stack(
-        [_upper(kernel.gamma**2 * (vectors.T * weight) @ vectors, rows, columns) for weight in weights]
-    )
-    slopes = 2 * kernel.gamma * ((weights * at_centre) @ vectors)
-    bias = program.tables[node.bias] + weights @ at_centre**2
+    squares = np.stack([_upper(_squares(vectors, weight, kernel), rows, columns) for weight in weights])
+    slopes = (product(at_centre * weights, vectors) * (2 * kernel.gamma)).rounded()
+    bias = product(weights, at_centre * at_centre).plus(pair(program.tables[node.bias])).rounded()
     tables = _named(program, node, squares=squares, slopes=slopes, bias=bias, centre=centre)
     return ir.Quadratic(node.out, node.x, *tables), tables
+
+
+def _squares(vectors: Array, weight: Array, kernel: Kernel) -> Array:
+    """g^2 sum_i w_i s_i s_i^T."""
+    return (product(pair(vectors.T) * weight, vectors) * kernel.gamma * kernel.gamma).rounded()
 
 
 def _named(program: Program, node: Sum, **arrays: Array) -> Tables:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,42 +16,87 @@ from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
 
-BLOCK_ROWS = 1024  # rows per call, which bounds the matrix of kernel values
+BLOCK_ROWS = 256  # rows per call: the matrix of their kernel values should stay in the cache
 
-Run = Callable[[NDArray[Any], Sequence[str]], dict[str, NDArray[Any]]]  # rows and names of outputs
+Run = Callable[[NDArray[Any], Sequence[str]], list[Any]]  # of rows, the outputs of these names
+
+
+@dataclass(frozen=True, eq=False)
+class Started:
+    """A graph that runs: the type and fixed number of its rows, and its outputs by what they mean."""
+
+    run: Run
+    outputs: Mapping[str, str]  # the graph's own name of each
+    number: np.dtype[Any]
+    batch: int  # 0 for any
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, run: Run, names: Sequence[str], number: np.dtype[Any], rows: Any, metadata: Mapping[str, str]
+    ) -> Started:
+        """Names are those the graph tells in its metadata, else taken as they are."""
+        told = json.loads(metadata.get("outputs", "{}"))
+        outputs = {meaning: name for meaning, name in told.items() if name in names}
+        outputs = outputs or {name: name for name in names}
+        return cls(run, outputs, number, rows if isinstance(rows, int) and rows > 0 else 0, metadata)
+
+    def call(self, rows: NDArray[Any], wanted: Sequence[str]) -> list[Any]:
+        """The outputs of some rows; those short of a fixed number are filled up with zeros."""
+        count = len(rows)
+        if count < self.batch:
+            rows = np.concatenate([rows, np.zeros((self.batch - count, rows.shape[1]), rows.dtype)])
+        return [part[:count] for part in self.run(rows, [self.outputs[name] for name in wanted])]
 
 
 @dataclass(eq=False, repr=False)
 class OnnxModel(FrozenModel):
     """Runs an emitted model under scikit-learn's names.
 
-    `backend` says what runs it, `number` the type it computes in.
+    `backend` says what runs it, `number` the type of its rows.
     """
 
     name: str
-    _run: Run
-    names: tuple[str, ...]
+    _graph: Started
     backend: str
-    number: np.dtype[Any]
     labels: Labels | None
     n_features: int
     feature_names: tuple[str, ...]
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Its outputs by what they mean, whatever the graph calls them."""
+        return tuple(self._graph.outputs)
+
+    @property
+    def number(self) -> np.dtype[Any]:
+        """The type of its rows."""
+        return self._graph.number
+
+    @property
     def precision(self) -> Literal["f32", "f64"]:
-        """The number type as the compiler names it."""
-        return "f32" if self.number == np.float32 else "f64"
+        """What it computes in."""
+        told = self._graph.metadata.get("precision", "f32" if self.number == np.float32 else "f64")
+        return "f32" if told == "f32" else "f64"
 
     def outputs(self, rows: Any, *names: str) -> dict[str, NDArray[Any]]:
         """Some outputs of the graph by name, or all of them, for any number of rows."""
         matrix = as_rows(rows, self.n_features, self.feature_names)
         with np.errstate(over="ignore"):  # beyond float's range is infinity
             matrix = np.ascontiguousarray(matrix, self.number)
-        wanted = names or self.names
-        starts = range(0, len(matrix), BLOCK_ROWS) or range(1)  # no rows still have a shape
-        parts = [self._run(matrix[at : at + BLOCK_ROWS], wanted) for at in starts]
-        return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
+        wanted, size = names or self.names, self._graph.batch or BLOCK_ROWS
+        starts = range(0, len(matrix), size) or range(1)  # no rows still have a shape
+        parts = [self._graph.call(matrix[at : at + size], wanted) for at in starts]
+        return {name: self._joined(some) for name, *some in zip(wanted, *parts, strict=True)}
+
+    def _joined(self, parts: list[Any]) -> NDArray[Any]:
+        """One array of several parts; of maps, their values in the order of the labels."""
+        if not isinstance(parts[0], list):
+            return np.concatenate(parts)
+        keys = self.labels.values if self.labels else ()
+        found = [[row[key] for key in keys] for part in parts for row in part]
+        return np.array(found, np.float64).reshape(-1, len(keys))
 
     def predict(self, rows: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor; NaN as `BatchModel` has it."""
@@ -103,10 +149,10 @@ def load_onnx(
     else:
         start, backend = _session, f"onnxruntime {onnxruntime.__version__}"
     try:
-        run, names, number = start(content)
+        graph = start(content)
     except Exception as error:  # each run time has its own errors, with no common root
         raise ReadError(f"{where}: {backend} cannot load the model: {error}") from error
-    return OnnxModel(name, run, names, backend, number, labels, n_features, feature_names)
+    return OnnxModel(name, graph, backend, labels, n_features, feature_names)
 
 
 def _content(source: bytes | str | Path) -> tuple[bytes, str]:
@@ -119,7 +165,7 @@ def _content(source: bytes | str | Path) -> tuple[bytes, str]:
         raise ReadError(f"{source}: cannot be read: {error.strerror}") from None
 
 
-def _session(content: bytes) -> tuple[Run, tuple[str, ...], np.dtype[Any]]:
+def _session(content: bytes) -> Started:
     """A single-threaded session: figures that repeat, and no fight over cores."""
     import onnxruntime
 
@@ -131,15 +177,16 @@ def _session(content: bytes) -> tuple[Run, tuple[str, ...], np.dtype[Any]]:
     partly = onnxruntime.RunOptions()
     partly.only_execute_path_to_fetches = True  # labels do not wait for probabilities
 
-    def run(rows: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        results = session.run(list(names), {entry.name: rows}, partly)
-        return dict(zip(names, map(np.asarray, results), strict=True))
+    def run(rows: NDArray[Any], names: Sequence[str]) -> list[Any]:
+        found: list[Any] = session.run(list(names), {entry.name: rows}, partly)
+        return found
 
-    names = tuple(output.name for output in session.get_outputs())
-    return run, names, np.dtype(np.float32 if entry.type == "tensor(float)" else np.float64)
+    names = [output.name for output in session.get_outputs()]
+    number = np.dtype(np.float32 if entry.type == "tensor(float)" else np.float64)
+    return Started.of(run, names, number, entry.shape[0], session.get_modelmeta().custom_metadata_map)
 
 
-def _reference(content: bytes) -> tuple[Run, tuple[str, ...], np.dtype[Any]]:
+def _reference(content: bytes) -> Started:
     """onnx's own evaluator: pure numpy."""
     import onnx
     from onnx.reference import ReferenceEvaluator
@@ -147,11 +194,31 @@ def _reference(content: bytes) -> tuple[Run, tuple[str, ...], np.dtype[Any]]:
     model = onnx.load_from_string(content)
     evaluator = ReferenceEvaluator(model)
     (entry,) = model.graph.input
-    element = entry.type.tensor_type.elem_type
+    tensor = entry.type.tensor_type
+    wrong = _wrong_in_reference(model)
 
-    def run(rows: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def run(rows: NDArray[Any], names: Sequence[str]) -> list[Any]:
+        if {*wrong} & {*names}:
+            raise ReadError(
+                "the reference of onnx couples probabilities wrongly; install onnxruntime, or compile with "
+                "--onnx-form plain"
+            )
         with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
-            results = evaluator.run(list(names), {entry.name: rows})
-        return dict(zip(names, map(np.asarray, results), strict=True))
+            found: list[Any] = evaluator.run(list(names), {entry.name: rows})
+        return found
 
-    return run, tuple(evaluator.output_names), np.dtype(onnx.helper.tensor_dtype_to_np_dtype(element))
+    number = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    told = {entry.key: entry.value for entry in model.metadata_props}
+    return Started.of(run, evaluator.output_names, number, tensor.shape.dim[0].dim_value, told)
+
+
+def _wrong_in_reference(model: Any) -> list[str]:
+    """Outputs that come from coupled probabilities of three classes or more."""
+    bad: set[str] = set()
+    for node in model.graph.node:
+        told = {attribute.name: attribute for attribute in node.attribute}
+        if "prob_a" in told and len(told["classlabels_ints"].ints) > 2:
+            bad.add(node.output[1])
+        elif bad & {*node.input}:
+            bad |= {*node.output}
+    return [output.name for output in model.graph.output if output.name in bad]

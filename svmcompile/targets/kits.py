@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.templating import render, template_folder
 from svmcompile.targets.wheel import check_package_name
 
@@ -52,11 +53,15 @@ KITS = {
 }
 
 
+KIT_NAMES = (*KITS, WHEEL, TRITON)
+
+
 def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
-    kit = find_name(kit, (*KITS, WHEEL), "kit")
+    kit = find_name(kit, KIT_NAMES, "kit")
     if kit == WHEEL:
         check_package_name(name)
+    if kit not in KITS:
         return kit
     if profile == "host" and not KITS[kit].host:
         raise OptionError(
@@ -98,6 +103,7 @@ def _context(
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "real": c_real(number),
+        "row_type": c_real(program.input.number or number),
         "answer": "label" if program.labels else "value",
         "labels": program.labels is not None,
         "rows": _rows(program, number, test),
@@ -115,7 +121,8 @@ def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:
     told = [str(value) if program.labels else real(value, number) for value in expected.ravel()]
     tolerances = test.tolerances[::-1][:count] if len(test.rows) else np.full(1, np.inf)
     limits = [real(min(value, 1e30), number) for value in tolerances]
-    inputs = [wrap([real(value, number) for value in row], " " * 6).strip() for row in rows]
+    given = program.input.number or number
+    inputs = [wrap([real(value, given) for value in row], " " * 6).strip() for row in rows]
     return {
         "count": len(rows),
         "inputs": ",\n".join(f"    {{ {text} }}" for text in inputs),

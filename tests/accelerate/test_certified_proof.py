@@ -10,14 +10,13 @@ from programs.taylor import Sum, random_sum, taylor_program
 from scipy.special import gammainc
 
 from svmcompile.accelerate.taylor.expansion import LEAST_REACH, cubic_axes, quadratic_axes
+from svmcompile.accelerate.taylor.forms import Half, root
 from svmcompile.accelerate.taylor.spectra import (
-    Half,
     Spectra,
     cubic_bound,
     quartic_window,
     quartics,
     remainders,
-    root,
     spectra,
 )
 from svmcompile.accelerate.taylor.sums import Local

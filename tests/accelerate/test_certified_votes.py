@@ -207,7 +207,7 @@ def test_shared_axes_bound_what_they_leave() -> None:
     h = random.normal(size=(500, 7))
     basis = directions(forms, np.ones(3))
     for rank in (1, 3, 6):
-        found = shared_axes(forms, basis, rank, h)
+        found = shared_axes([basis.T @ form @ basis for form in forms], basis, rank, h)
         for own, form in zip(found, forms, strict=True):
             y = h @ own.axes.T
             along = np.square(y).sum(axis=1)

@@ -164,3 +164,10 @@ def test_noise_makes_lists_of_noisy_labels_short_and_better():
     right = [(one.answers(points[1000:]) == truth[1000:]).mean() for one in (strict, loose)]
     assert len(loose.nodes) < len(strict.nodes) == 40
     assert right[1] > max(0.8, right[0] + 0.05)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_of_one_sign_need_no_node_in_many_dimensions():
+    points = np.random.default_rng(0).normal(size=(50, 40))
+    found = grow(Sample(points, np.ones(50, dtype=np.int8)), Growth(mixed=False))
+    assert len(found.nodes) <= 1

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from svmcompile import api
+from svmcompile.accelerate.certified.votes.choose import Chooser
 from svmcompile.accelerate.options import parse_options
 from svmcompile.accelerate.registry import METHODS, method
 from svmcompile.cli import NAMES, app
@@ -159,6 +160,14 @@ def test_nothing_is_written_where_the_time_is_up(run, iris, tmp_path, monkeypatc
     assert advice in run(*words, "--time-limit", "0.2s", *more).err
     done = run(*words, "--method", "auto", "--data", iris.file("iris.npz"), "--time-limit", "9s")
     assert done.code == 2 and "with auto use --budget" in done.err
+
+
+def test_certified_keeps_what_it_has_when_the_time_is_up(run, iris, tmp_path, monkeypatch):
+    monkeypatch.setattr(Chooser, "_search", lambda *all: work(60))
+    words = ("compile", iris.file("iris.skops"), "-o", tmp_path / "out", "--method", "certified")
+    done = run(*words, "--time-limit", "0.3s", "--json")
+    assert done.code == 0 and (tmp_path / "out" / "iris.c").exists()
+    assert any("broken off when the time was up" in note for note in json.loads(done.out)["notes"])
 
 
 def test_long_work_is_announced_on_standard_error(run, iris, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_cases import real_type
+from targets.c_cases import real_type
 
 import svmcompile as sc
 from svmcompile.ir.program import Program

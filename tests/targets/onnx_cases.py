@@ -13,15 +13,16 @@ from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.graph import Graph, Values, build_needed
-from svmcompile.targets.onnx.model import emit
+from svmcompile.targets.onnx.model import emit, rows_of
+from svmcompile.targets.onnx.options import OnnxOptions
 
 PRECISIONS = ("f32", "f64")
 NUMBERS = {"f32": np.float32, "f64": np.float64}
 
 
-def content(program: Program, precision: Any) -> bytes:
+def content(program: Program, precision: Any, **options: Any) -> bytes:
     """The file, which ONNX's own checker accepts."""
-    (data,) = emit(program, "m", precision).values()
+    (data,) = emit(program, "m", precision, OnnxOptions(**options)).values()
     model = onnx.load_from_string(data)
     onnx.checker.check_model(model, full_check=True)
     onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
@@ -35,14 +36,16 @@ def _read(graph: Any) -> set[str]:
     return {name for node in graph.node for name in node.input}.union(*map(_read, bodies))
 
 
-def outputs(program: Program, rows: Any, precision: Any) -> dict[str, Any]:
-    return load_onnx(content(program, precision), program.labels, program.n_features).outputs(rows)
+def outputs(program: Program, rows: Any, precision: Any, **options: Any) -> dict[str, Any]:
+    return load_onnx(content(program, precision, **options), program.labels, program.n_features).outputs(
+        rows
+    )
 
 
-def agree(program: Program, rows: Any, precision: Any) -> int:
+def agree(program: Program, rows: Any, precision: Any, **options: Any) -> int:
     """Asserts that ONNX gives the interpreter's outputs, up to rounding; how many rows rounding decides."""
     rows = np.asarray(rows, NUMBERS[precision]).astype(np.float64)
-    found, wanted = outputs(program, rows, precision), interpret(program, rows)
+    found, wanted = outputs(program, rows, precision, **options), interpret(program, rows)
     bounds = error_bounds(program, rows, precision)
     clear = ~bounds.unstable
     for name, value in wanted.items():
@@ -62,10 +65,10 @@ def value_in_onnx(program: Program, name: str, rows: Any, precision: Any, refere
     values = Values(Graph(), program, precision)
     build_needed(values, [name])
     values.graph.output("leaf", values.names[name], onnx.TensorProto.INT32, None)
-    model = values.graph.model("m", values.element, program.n_features, {})
+    model = values.graph.model("m", rows_of(values, program.n_features), {}, {})
     onnx.checker.check_model(model, full_check=True)
     rows = np.asarray(rows, NUMBERS[precision])
     if reference:
         with np.errstate(all="ignore"):
-            return ReferenceEvaluator(model).run(None, {"x": rows})[0]
+            return ReferenceEvaluator(model).run(None, {"X": rows})[0]
     return load_onnx(model.SerializeToString(), None, program.n_features).outputs(rows)["leaf"]

@@ -24,6 +24,7 @@ from svmcompile.model.front import clip, scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.model import emit
+from svmcompile.targets.onnx.options import OnnxOptions
 
 HOSTILE = ("; DROP", '"]}\\', "newline\n\ttab", "ünï\u2028✓", "</script>", "%s{0}")
 LABELS: dict[str, tuple[Any, ...]] = {
@@ -80,22 +81,28 @@ each_graph = pytest.mark.parametrize("name", PROGRAMS)
 each_precision = pytest.mark.parametrize("precision", ["f32", "f64"])
 
 
-def content(program: Program, precision: str = "f64") -> bytes:
-    (data,) = emit(program, "model", precision).values()  # type: ignore[arg-type]
+def content(program: Program, precision: Any = "f64", **options: Any) -> bytes:
+    (data,) = emit(program, "model", precision, OnnxOptions(**options)).values()
     return data
 
 
 @each_graph
 @each_precision
-def test_graph_is_well_formed(name: str, precision: str) -> None:
-    model = onnx.load_from_string(content(PROGRAMS[name], precision))
+@pytest.mark.parametrize("form", ["auto", "plain"])
+def test_graph_is_well_formed(name: str, precision: str, form: str) -> None:
+    model = onnx.load_from_string(content(PROGRAMS[name], precision, onnx_form=form))
     onnx.checker.check_model(model, full_check=True)
     onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     assert model.ir_version == 8
-    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
+    operators = [node for node in model.graph.node if node.domain]
+    domains = [("", 17)] + [("ai.onnx.ml", 3)] * bool(operators)
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == domains
+    assert not (operators and form == "plain")
     read = {name for node in model.graph.node for name in node.input}
     assert {tensor.name for tensor in model.graph.initializer} <= read
-    made = {name for node in model.graph.node for name in node.output}
+    made = {
+        name for node in model.graph.node for name in node.output[node in operators :]
+    }  # no one's label
     assert made - read == {output.name for output in model.graph.output}
 
 
@@ -120,7 +127,7 @@ def test_outputs_have_the_promised_names_shapes_and_types(precision: str) -> Non
     }
     for name, outputs in wanted.items():
         graph = onnx.load_from_string(content(PROGRAMS[name], precision)).graph
-        assert _signature(graph.input) == {"x": (number, ["N", 5])}
+        assert _signature(graph.input) == {"X": (number, ["N", 5])}
         assert _signature(graph.output) == outputs
 
 
@@ -140,7 +147,7 @@ def test_reference_evaluator_agrees(name: str, precision: str) -> None:
     rows = np.random.default_rng(1).normal(size=(37, 5)).astype(compiled.number)
     reference = ReferenceEvaluator(onnx.load_from_string(content(program, precision)))
     found = compiled.outputs(rows)
-    for output, value in zip(reference.output_names, reference.run(None, {"x": rows}), strict=True):
+    for output, value in zip(reference.output_names, reference.run(None, {"X": rows}), strict=True):
         if output == "label":
             assert found["label"].tolist() == value.tolist()
         else:
@@ -179,6 +186,7 @@ def test_metadata_tells_the_origin() -> None:
     entries = {entry.key: entry.value for entry in model.metadata_props}
     assert json.loads(entries.pop("labels")) == list(HOSTILE)
     assert json.loads(entries.pop("feature_names")) == list(names)
+    assert json.loads(entries.pop("outputs")) == {"label": "label", "scores": "scores"}
     assert entries == {
         "producer": f"svmcompile {__version__}",
         "source": "test",

@@ -71,7 +71,7 @@ def test_the_reference_evaluator_agrees(looped: bool) -> None:
     program = PROGRAMS["votes"]
     rows = leaf_rows(RECIPES["votes"], program, 37).astype(np.float32)
     model = onnx.load_from_string(content(program, "f32"))
-    label = ReferenceEvaluator(model).run(["label"], {"x": rows})[0]
+    label = ReferenceEvaluator(model).run(["label"], {"X": rows})[0]
     steady = ~error_bounds(program, rows.astype(np.float64), "f32").unstable
     assert (label == interpret(program, rows.astype(np.float64))["label"])[steady].all()
 

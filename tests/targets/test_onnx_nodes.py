@@ -20,6 +20,7 @@ from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.model import emit
 from svmcompile.targets.onnx.nodes import build
 from svmcompile.targets.onnx.nodes import sums as onnx_sums
+from svmcompile.targets.onnx.options import FORMS, OnnxOptions
 
 PRECISIONS = ("f32", "f64")
 KERNELS = {
@@ -69,9 +70,15 @@ def compare(program: Program, rows: Any, precision: str, tolerance: float) -> No
     """Outputs equal the interpreter's: NaN in the same places, labels the same."""
     number = np.float32 if precision == "f32" else np.float64
     rows = np.asarray(rows, number).astype(np.float64)
-    content = emit(program, "m", precision)["m.onnx"]  # type: ignore[arg-type]
-    found = load_onnx(content, program.labels, program.n_features).outputs(rows)
+    given: Any = precision
+    contents = {emit(program, "m", given, OnnxOptions(onnx_form=form))["m.onnx"] for form in FORMS}
     wanted = interpret(program, rows)
+    for content in sorted(contents):
+        found = load_onnx(content, program.labels, program.n_features).outputs(rows)
+        _same(found, wanted, number, tolerance)
+
+
+def _same(found: Any, wanted: Any, number: Any, tolerance: float) -> None:
     for name, value in wanted.items():
         value = value[:, 0] if name == "value" else value
         with np.errstate(over="ignore"):  # a float score may be infinite where the double is not
@@ -230,7 +237,7 @@ def test_one_unknown_score_does_not_win(precision: str) -> None:
     compare(program, rows, precision, 1e-6)
     content = emit(program, "m", precision)["m.onnx"]  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
-        labels = ReferenceEvaluator(onnx.load_from_string(content)).run(["label"], {"x": rows})[0]
+        labels = ReferenceEvaluator(onnx.load_from_string(content)).run(["label"], {"X": rows})[0]
     assert labels.tolist() == [1]
 
 

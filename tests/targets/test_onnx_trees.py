@@ -82,6 +82,7 @@ def test_scores_of_leaves(route: Any, shape: str, precision: str) -> None:
     leaf = interpret_values(program, rows, ["leaf"])["leaf"]
     assert leaf_depths(program.tables["children"])[leaf].max() >= chain
     assert agree(program, rows, precision) <= FEW
+    assert agree(program, rows[:1000], precision, onnx_form="plain") <= FEW
 
 
 @each_precision
@@ -318,6 +319,8 @@ def test_trees_import_the_domain_they_need() -> None:
     program = routed(axis_route, full_children(3), "domain")
     model = onnx.load_from_string(content(program, "f64"))
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17), ("ai.onnx.ml", 3)]
+    plain = onnx.load_from_string(content(program, "f64", onnx_form="plain"))
+    assert [(entry.domain, entry.version) for entry in plain.opset_import] == [("", 17)]
 
 
 @each_precision

@@ -31,11 +31,12 @@ from svmcompile.accelerate.bounds.sums import Sum
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.stages import self_kernel
-from svmcompile.progress import steps
+from svmcompile.progress import steps, time_is_up
 
 TRICK = 59  # the best of so many random ones is among the best 5 % with a chance of 95 %
 LOOKED = 256  # points that mean-lhn and hybrid choose by queries; the rest as min-wz does, which is cheap
 NEARLY = 1.01  # so much more of W than the best may be left, for hybrid
+LEAST_POINTS = 16  # when the time is up
 MOST_POINTS = 1024  # of a basis: coordinates cost the square of it
 MOST_SQUARE = 6000  # candidates of sgma, which needs all their kernel values at once
 MOST_OTHERS = 2000  # data rows among the candidates
@@ -186,7 +187,7 @@ def order_candidates(factor: Factor, ordering: Ordering) -> list[int]:
     with steps("ordering vectors", len(factor.left)) as advance:
         while not factor.full:
             chosen = ordering.pick(factor)
-            if chosen is None:
+            if chosen is None or (time_is_up() and len(factor.order) >= LEAST_POINTS):
                 break
             ordering.taken(factor.take(chosen))
             advance(1)

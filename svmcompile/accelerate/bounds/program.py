@@ -52,7 +52,7 @@ def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
     refuse(svm, data, options)
     reason = needless(svm)
     if reason:
-        return exact_instead(svm, reason, {})
+        return exact_instead(svm, reason, {}, by_label=options.by_label)
     bound = bound_votes if svm.counts else bound_sum
     if svm.kernel.kind == "precomputed":
         given = read_given(svm, data, options)
@@ -61,14 +61,19 @@ def anytime(svm: SVM, data: Data | None, options: AnytimeOptions) -> Program:
         outcome = bound(svm, *prepare(svm, data, options.sample, options.seed), options)
     if isinstance(outcome, Program):
         return outcome
-    return exact_instead(svm, outcome.reason, outcome.details)
+    return exact_instead(svm, outcome.reason, outcome.details, by_label=options.by_label)
 
 
-def exact_instead(svm: SVM, reason: str, details: dict[str, Any], method: str = "anytime") -> Program:
-    """The exact program, and why."""
+def exact_instead(
+    svm: SVM, reason: str, details: dict[str, Any], method: str = "anytime", by_label: bool = True
+) -> Program:
+    """The exact program, its labels certain where those were asked for, and why."""
     builder = Builder(svm)
     note = f"{method} emits the exact sum: {reason}"
-    program = builder.finish(builder.exact_sums(), method, Claim.EXACT, (note,))
+    if by_label:
+        program = builder.finish_certain(method, (note,))
+    else:
+        program = builder.finish(builder.exact_sums(), method, Claim.EXACT, (note,))
     return program.replace(origin=replace(program.origin, details={"emitted": "exact", **details}))
 
 

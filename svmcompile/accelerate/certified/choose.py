@@ -1,4 +1,4 @@
-"""Choice of a front end: what orders, gates and a small front end before it cost on sample rows.
+"""Front ends that can be chosen: what orders, gates and a small front end before it cost on sample rows.
 
 Gates between orders: whether a row is worth the next one is known before it is computed.
 What the next order may be off by depends on the row's distance alone; a score that is small beside it
@@ -11,7 +11,6 @@ rows need no more. Rows that are left begin anew with all directions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -20,27 +19,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.certified.growth import Form, Grown, Growth, Leaf
+from svmcompile.accelerate.certified.growth import Form, Grown, Leaf
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.taylor.expansion import AnySum, Expansion, expansion_bytes
 from svmcompile.accelerate.taylor.front import Gates, taylor_node
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.polynomials import Orders, taylor_orders
-from svmcompile.progress import steps
 
 # Trees up to this size have all their planes looked at together, in groups.
 MOST_LEAVES, MOST_PRODUCTS, PLANES = 32, 1024, 8
 CUBIC_FEATURES, SQUARE_FEATURES = 30, 128  # the most with polynomials in all features
-CELLS = (6, 16)  # that bounds are stored in
+CELLS = (6, 16)  # that bounds are stored in; the fewer where more do not fit, or do not decide more
 RANKS, CUBIC_RANKS = (2, 4, 8, 16, 32), (8, 16)
 SPARSE_RANKS, SPARSE_CELLS = (6, 14, 30, 46), 64  # with centre and slope whole vectors, or halves
 MANY_FEATURES = 24  # from here on fewer directions may pay
 CUBIC_VECTORS = 1500  # the most for cubic forms in few directions, whose bounds cost their cube
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-FEW_LEAVES = 16  # that are tried even if polynomials of order 1 alone fit into the memory
-STALE = 3  # sizes without a gain, after which the tree stops
-CHEAPER = 0.35  # what jets may make of the rest's cost, with which there may be a gain as well
 HARDLY = 0.98  # of the cost: less is no gain
 GATES = (0.0, 0.5, 0.7, 0.85, 1.0)
 EARLY_RANK = 14  # with centre and slope one vector
@@ -178,8 +172,7 @@ def forms(whole: AnySum, filled: float, options: CertifiedOptions) -> list[Form]
             found += [(2, rank) for rank in RANKS if 2 * rank < d]
         if d >= MANY_FEATURES and most > 2 and m <= CUBIC_VECTORS:
             found += [(3, rank) for rank in CUBIC_RANKS if 2 * rank < d]
-    cells = (options.cells,) if options.cells else CELLS
-    dense = [Form(order, rank, count) for order, rank in found or [(1, 0)] for count in cells]
+    dense = [Form(order, rank, options.cells or CELLS[-1]) for order, rank in found or [(1, 0)]]
     sparse = _sparse_forms(d, m, most, options.rank) if filled else []
     return dense + [Form(*one, options.cells or SPARSE_CELLS, filled) for one in sparse]
 
@@ -191,54 +184,6 @@ def _sparse_forms(d: int, m: int, most: int, rank: int) -> list[tuple[int, int]]
     return [(order, one) for one in ranks if 2 * one < d and order > 1]
 
 
-def choose_front(
-    whole: AnySum,
-    rows: Array,
-    values: Array | None,
-    sample: Array,
-    price: TaylorPrices,
-    rest: float,
-    filled: float,
-    options: CertifiedOptions,
-) -> list[Choice]:
-    """Front ends within the memory, the cheapest first; `rest` is the cost of a row that stays undecided.
-
-    Centres are made of `rows`; where `values` of the sum there are given, bounds are fitted to them.
-    `filled` is how many features of a row are not zero, where code may look at those alone, else 0.
-    """
-    tried = forms(whole, filled, options)
-    growth = Growth(whole, rows, values, sample, _driving(tried))
-    rests = [rest, CHEAPER * rest] if options.takes_jets else [rest]
-    best, stale, every = [math.inf] * len(rests), 0, list[Choice]()
-    sizes = [options.leaves] if options.leaves else _sizes(whole, growth.form, options)
-    with steps("Taylor centres", sizes[-1]) as advance:
-        for size in sizes:
-            while len(growth.leaves) < size and growth.split():
-                advance(1)
-            grown = growth.now()
-            found = [one for form in tried for one in judge(grown, form, price, rest, options)]
-            every += found
-            least = [min((one.with_rest(each) for one in found), default=math.inf) for each in rests]
-            stale = 0 if any(a < HARDLY * b for a, b in zip(least, best, strict=True)) else stale + 1
-            best = [min(both) for both in zip(least, best, strict=True)]
-            if not found or stale == STALE or len(grown.leaves) < size:
-                break
-    return sorted(every, key=lambda one: one.cost)
-
-
-def _sizes(whole: AnySum, form: Form, options: CertifiedOptions) -> list[int]:
-    """Numbers of leaves to try: as many as the memory holds with order 2; order 1 alone decides little."""
-    own = expansion_bytes(whole.vectors.shape[1], min(form.order, 2), form.rank, CELLS[0])
-    most = max(FEW_LEAVES, options.max_bytes // own)
-    return [size for size in SIZES if size <= most]
-
-
-def _driving(tried: list[Form]) -> Form:
-    """The form that says where the tree is split: all features if there is such a form."""
-    dense = [form for form in tried if not form.filled]
-    return next((form for form in reversed(dense) if not form.rank), dense[len(dense) // 2])
-
-
 def judge(
     grown: Grown, form: Form, price: TaylorPrices, rest: float, options: CertifiedOptions
 ) -> Iterator[Choice]:
@@ -246,13 +191,20 @@ def judge(
     d = len(grown.leaves[0].local.centre)
     most = grown.leaves[0].local.whole.most_order
     wanted = [min(options.order, most)] if options.order else range(1, form.order + 1)
+    fewer = form if options.cells or form.filled else replace(form, cells=CELLS[0])
+
+    def size_of(own: Form) -> int:
+        planes = len(grown.tree.planes) * (4 * d + 8)
+        return len(grown.leaves) * expansion_bytes(d, own.order, own.rank, own.cells) + planes
+
     for order in wanted:
         own = replace(form, order=order, rank=form.rank if order > 1 else 0)
-        size = len(grown.leaves) * expansion_bytes(d, order, own.rank, own.cells)
-        size += len(grown.tree.planes) * (4 * d + 8)
+        seen = form if size_of(own) <= options.max_bytes else fewer
+        own = replace(own, cells=seen.cells)
+        size = size_of(own)
         if order > form.order or size > options.max_bytes or (own.filled and len(grown.leaves) > 1):
             continue
-        settled = np.concatenate([np.minimum(leaf.settled(form), order) for leaf in grown.leaves])
+        settled = np.concatenate([np.minimum(leaf.settled(seen), order) for leaf in grown.leaves])
         depth = np.concatenate([np.full(len(leaf.sample), leaf.depth) for leaf in grown.leaves])
         spent = price.upto(own, d)[np.minimum(settled, order - 1)]
         front = float((price.route(depth, d, len(grown.leaves)) + spent).mean())

@@ -25,6 +25,8 @@ from svmcompile.ir.polynomials import taylor_orders, taylor_scores
 BEYOND = 1.5  # times the largest share seen
 MEASURED_ROWS = 30  # fewer show too little
 LEAST_ROWS = 8  # of a leaf that is split
+LEAST_GAP = 1e-300
+NEARNESS = (1e-4, 1e4)  # beyond which it does not matter
 LITTLE = 0.15  # what a row counts that order 2 decides and order 1 does not
 
 
@@ -75,6 +77,14 @@ class Leaf:
         if form not in self._settled:
             self._settled[form] = self.settles(form, self.sample)
         return self._settled[form]
+
+    def nearness(self, form: Form) -> Array:
+        """Of each sample row, the logarithm of its best score beside what that may be off by."""
+        node, tables = taylor_node(self.local.whole, [self.expansion(form)])
+        seen = taylor_scores(At(node, tables), 0, self.sample)
+        gaps = np.stack([seen.gap(order, order) for order in range(form.order)], axis=1) + seen.loose
+        best = np.abs(seen.scores / np.maximum(gaps, LEAST_GAP)).max(axis=1, initial=0.0)
+        return np.asarray(np.log(np.clip(np.where(seen.inside, best, 0.0), *NEARNESS)))
 
     def settles(self, form: Form, rows: Array) -> NDArray[np.intp]:
         node, tables = taylor_node(self.local.whole, [self.expansion(form)])

@@ -22,10 +22,12 @@ from svmcompile.accelerate.bounds.sums import Sum, join_parts, mostly_zeros, pre
 from svmcompile.accelerate.certified import choose, fallback
 from svmcompile.accelerate.certified.choose import PRICES, Choice, TaylorPrices
 from svmcompile.accelerate.certified.fallback import REDONE, Fallback, Part
+from svmcompile.accelerate.certified.obstacles import obstacles, told
 from svmcompile.accelerate.certified.options import CertifiedOptions, is_one_vs_rest, needless, refuse
 from svmcompile.accelerate.certified.plan import Plan, make_plan
+from svmcompile.accelerate.certified.search import Goal, Search
 from svmcompile.accelerate.certified.votes.pairs import as_pairs
-from svmcompile.accelerate.certified.votes.votes import certify_votes
+from svmcompile.accelerate.certified.votes.votes import TOO_SOON, certify_votes
 from svmcompile.accelerate.fitting.rows import made_up_rows
 from svmcompile.accelerate.taylor.front import front_alone, insert_front
 from svmcompile.accelerate.taylor.sums import MOST_DEGREE, PolySum, RbfSum
@@ -33,6 +35,7 @@ from svmcompile.data import Data
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
+from svmcompile.progress import time_is_up
 
 CALIBRATED = (
     "calibrated: bounds were multiplied by what sample rows showed, so labels may change on other rows"
@@ -84,7 +87,7 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
     bounded = None
     if svm.kernel.kind == "poly" and svm.kernel.degree > 2:
         bounded = bounded_polynomial(svm, data, options, outcome.reason)
-    if bounded is None or bounded.claim is Claim.EXACT:
+    if bounded is None or bounded.origin.details["emitted"] == "exact":
         return exact_instead(svm, outcome.reason, outcome.details, "certified")
     return bounded
 
@@ -114,12 +117,32 @@ def certify_sum(
     filled = float((build != 0).sum(axis=1).mean()) if width < math.inf and not own.front.nodes else 0.0
     rest, guarded = direct_cost(price, own), guarded_cost(price, svm)
     rest = min(rest, guarded) if filled else rest
-    tried = choose.choose_front(whole, build, values, sample, PRICES[options.tune], rest, filled, options)
+    taylor = PRICES[options.tune]
+    exact = exact_cost(svm, price, taylor)
+    goal = None if options.force else Goal(WORTH[options.tune] * exact, MOST_LEFT[options.tune])
+    search = Search(whole, taylor, rest, filled, options, goal)
+    tried = search.run(build, values, sample)
     if not tried:
-        return Instead(f"not one centre fits into {options.max_bytes} bytes; raise max_bytes")
+        reason = f"not one centre fits into {options.max_bytes} bytes; raise max_bytes"
+        return Instead(TOO_SOON if time_is_up() else reason)
+    if search.hopeless:
+        figures = {"cost": round(tried[0].cost, 3), "exact_cost": round(exact, 3)}
+        return _no_gain(one, sample, search, {"choice": tried[0].as_dict(), **figures}, options.tune)
     guard = Fallback(fallback.guard_sum(svm, width), (Part("the sum", 1.0, guarded),)) if filled else None
     plan = make_plan(svm, own, rows, tried, guard, options)
-    return plan if isinstance(plan, Instead) else _finish(svm, own, plan, price, options)
+    if isinstance(plan, Instead):
+        return plan
+    found = _finish(svm, own, plan, exact, options)
+    return found if isinstance(found, Program) else _no_gain(one, sample, search, found, options.tune)
+
+
+def _no_gain(one: Sum, sample: Array, search: Search, details: dict[str, Any], tune: str) -> Instead:
+    """That polynomials do not pay, and what stands in the way."""
+    assert search.first is not None
+    figures = obstacles(one, sample, search.first.leaves[0])
+    hint = f"in the way: {told(figures)}; a larger max_bytes allows more centres, force=true emits them"
+    reason = no_gain("polynomials", details["cost"] / details["exact_cost"], tune, hint)
+    return Instead(reason, details | {"in_the_way": figures})
 
 
 def whole_sum(one: Sum, row: RowError) -> RbfSum | PolySum:
@@ -157,8 +180,10 @@ def exact_cost(svm: SVM, price: Prices, own: TaylorPrices) -> float:
     return min(direct, price.exact_call + fallback.quadratic_cost(svm, own))
 
 
-def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOptions) -> Program | Instead:
-    """Front end and fallback as one program, if that is cheaper than the exact sum."""
+def _finish(
+    svm: SVM, own: SVM, plan: Plan, exact: float, options: CertifiedOptions
+) -> Program | dict[str, Any]:
+    """Front end and fallback as one program, or its figures if that is not cheaper than the exact sum."""
     taylor, (choice, behind) = PRICES[options.tune], plan
     gates = choose.choose_gates(choice, taylor, behind.cost)
     front = (choice.whole, choice.grown.tree, choice.expansions, gates)
@@ -171,14 +196,12 @@ def _finish(svm: SVM, own: SVM, plan: Plan, price: Prices, options: CertifiedOpt
         small = [choice.leaves[0].expansion(early.form)]
         program = insert_front(svm, program, choice.whole, choice.grown.tree, small, name=choose.EARLY)
     figures = behind.figures(choice, gates, taylor, early)
-    exact = exact_cost(svm, price, taylor)
     chosen = choice.as_dict() | {"gates": gates, "jet_bytes": behind.bytes}
     chosen |= {"early_rank": early.form.rank, "early_bytes": early.bytes} if early else {}
     details = {"choice": chosen, **figures, "exact_cost": round(exact, 3)}
     left = figures["undecided"] > MOST_LEFT[options.tune]
     if (left or figures["cost"] > WORTH[options.tune] * exact) and not options.force:
-        hint = "a larger max_bytes allows more centres, and force=true emits them anyway"
-        return Instead(no_gain("polynomials", figures["cost"] / exact, options.tune, hint), details)
+        return details
     origin = replace(
         program.origin,
         method="certified",

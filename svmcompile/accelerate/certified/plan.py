@@ -21,6 +21,7 @@ from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, MANY_PRODUCTS
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM
+from svmcompile.progress import attempt
 
 LEAST_ROWS = 20  # undecided ones, to judge by
 MOST_VECTORS = 4000  # bounds of more vectors cost more time to make than rows are likely to save
@@ -60,7 +61,7 @@ def make_plan(
         return plain
     found: list[Fallback | Instead] = [plain]
     if kind == "anytime" or (kind == "auto" and len(left) >= LEAST_ROWS and own.n_vectors <= MOST_VECTORS):
-        found.append(fallback.bounds(svm, own, rows, left, tune))
+        attempt(lambda: found.append(fallback.bounds(svm, own, rows, left, tune)))
     plans = [Plan(first, one) for one in found if isinstance(one, Fallback)]
     if kind == "anytime":
         return plans[-1]
@@ -69,10 +70,12 @@ def make_plan(
     if not options.takes_jets or (kind == "auto" and own.n_vectors > MOST_JET_VECTORS):
         return best
     redone = (fallback.REDONE - 1) / fallback.REDONE * plain.cost * first.shares[-1]
-    jets = Tails(svm, own, options, redone).plan(tried)
-    if kind == "jets":
-        return jets
-    return jets if isinstance(jets, Plan) and jets.cost < HARDLY * best.cost else best
+    jets = list[Plan | Instead]()
+    attempt(lambda: jets.append(Tails(svm, own, options, redone).plan(tried)))
+    if kind == "jets" and jets:
+        return jets[0]
+    plans = [one for one in jets if isinstance(one, Plan) and one.cost < HARDLY * best.cost]
+    return plans[0] if plans else best
 
 
 class Tails:

@@ -6,6 +6,7 @@ targets. No labels are needed, so points made up between neighbouring rows serve
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
@@ -28,6 +29,7 @@ STEP = 0.7  # standard deviation of that step
 HELD_SHARE = 4  # one row in so many is held out
 BLOCK_VALUES = 1 << 22  # kernel values or distances computed at a time
 FEW_NEIGHBOURS = 5
+TREE_FEATURES = 64  # with more of them, products of all rows are faster than a tree
 OVERSHOOT = 0.1  # how far beyond the two ends of a line, in its lengths
 POOL = 8192  # rows among which neighbours are looked for; more are sampled
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
@@ -141,14 +143,58 @@ def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
 
 def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
     """A made-up row for each start, which is one of the rows; those are two at least, and differ."""
-    from scipy.spatial import cKDTree
-
     near = min(NEIGHBOURS, len(rows) - 1)
-    nearest = np.asarray(cKDTree(rows).query(starts, near + 1)[1])
+    nearest = _nearest(starts, rows, near + 1)
     pairs = random.integers(1, near + 1, size=(2, len(starts)))
     ends = rows[nearest[np.arange(len(starts)), pairs]]
     steps: Array = STEP * random.normal(size=(len(starts), 1))
     return np.asarray(starts + steps * (ends[0] - ends[1]))
+
+
+def _nearest(starts: Array, rows: Array, count: int) -> NDArray[Any]:
+    """Numbers of the rows nearest to each start, the nearest first."""
+    if rows.shape[1] > TREE_FEATURES:
+        return _nearest_by_products(starts, rows, count)
+    from scipy.spatial import cKDTree
+    from scipy.spatial.distance import cdist
+
+    if not flushes_to_zero():
+        return np.asarray(cKDTree(rows).query(starts, count)[1])
+    # The tree splits between 0 and the least number above, and never ends where that is 0 too.
+    step = max(1, BLOCK_VALUES // len(rows))
+    return np.concatenate(
+        [
+            np.argsort(cdist(starts[at : at + step], rows), axis=1, kind="stable")[:, :count]
+            for at in range(0, len(starts), step)
+        ]
+    )
+
+
+def _nearest_by_products(starts: Array, rows: Array, count: int) -> NDArray[np.intp]:
+    """Numbers of the nearest rows of each start, the nearest first: [starts, count].
+
+    Products find some more than those, whose distances are then taken from differences.
+    """
+    middle = rows.mean(axis=0)
+    others = rows - middle
+    squares, some = np.square(others).sum(axis=1), min(2 * count, len(rows))
+    found, step = np.empty((len(starts), count), dtype=np.intp), max(1, BLOCK_VALUES // len(rows))
+    for at in range(0, len(starts), step):
+        block = starts[at : at + step] - middle
+        candidates = np.argpartition(squares - 2 * block @ others.T, some - 1, axis=1)[:, :some]
+        candidates.sort(axis=1)
+        apart = np.stack([np.square(others[one] - block).sum(axis=1) for one in candidates.T], axis=1)
+        order = np.argsort(apart, axis=1, kind="stable")[:, :count]
+        found[at : at + step] = np.take_along_axis(candidates, order, axis=1)
+    return found
+
+
+def flushes_to_zero() -> bool:
+    """Whether this process takes numbers below the normal ones for zero.
+
+    Loading a library that was built with -ffast-math is enough to make it.
+    """
+    return sys.float_info.min / 2 == 0.0
 
 
 def kernel_sums(svm: SVM, z: Array) -> Array:

@@ -246,7 +246,7 @@ def _candidates(sample: Sample, growth: Growth) -> list[Candidate]:
     """Both programs for both hard classes, what is perpendicular to their directions, and turned ones."""
     found = _solutions(sample, growth)
     best = _best(found)
-    if best is not None and _is_complete(sample, best):
+    if not found or (best is not None and _is_complete(sample, best)):
         return found
     main = main_directions(sample.points[sample.signs == 1], sample.points[sample.signs == -1])
     if growth.level == 1 or best is None or best.gain == 0:

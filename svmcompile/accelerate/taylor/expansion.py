@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from svmcompile.accelerate.taylor.forms import extremes, largest, norm, roundings
 from svmcompile.accelerate.taylor.rounding import Apart, Parts, Sizes, check_tables, check_width, extra
-from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, Half, root, roundings
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.ir.arithmetic import Array
 
 LEAST = 1e-3  # of usual lengths
@@ -43,7 +45,11 @@ class Axes:
 
 def quadratic_axes(form: Array, rank: int) -> Axes:
     """The directions whose loss leaves the narrowest window: eigenvectors from both ends."""
-    values, vectors = np.linalg.eigh(form)
+    return _narrowest(np.linalg.eigh(form), rank)
+
+
+def _narrowest(spectrum: tuple[Array, Array], rank: int) -> Axes:
+    values, vectors = spectrum
     inner = len(values) - rank
     first = int(np.argmin(values[inner - 1 :] - values[: rank + 1]))
     kept = np.r_[0:first, first + inner : len(values)]
@@ -55,25 +61,36 @@ def quadratic_axes(form: Array, rank: int) -> Axes:
 
 def cubic_axes(form: Array, points: Array, weights: Array, rank: int, rows: Array) -> Axes:
     """Directions for both forms, good for rows h; the cubic one is sum_i weights_i (h . points_i)^3."""
-    distance = _usual(rows, points)
-    pulled = points * weights[:, None]
-    # The cubic form with itself, but for one factor.
-    crossed = pulled.T @ np.square(points @ points.T) @ pulled
-    _, vectors = np.linalg.eigh(form @ form + distance**2 * crossed)
-    axes, rest = vectors[:, -rank:].T, vectors[:, :-rank].T
-    inner = np.linalg.eigvalsh(rest @ form @ rest.T)
-    low, high = float(inner[0]), float(inner[-1])
-    slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
-    cross = 2 * float(np.linalg.norm(axes @ form @ rest.T, 2)) + slack
-    once, twice, thrice = _cubic_norms(points @ axes.T, points @ rest.T, weights)
-    y, z = (
-        max(float(np.median(np.linalg.norm(rows @ part.T, axis=1))), LEAST * distance)
-        for part in (axes, rest)
-    )
-    quadratic = np.array([cross * z / (2 * y), 0.5 * (high - low) + slack + cross * y / (2 * z), 0.0, 0.0])
-    cubic = np.array([once * z, twice * y + thrice * z, once / z + twice / y, thrice / z]) / 2
-    loose = np.stack([quadratic, quadratic + cubic])
-    return Axes(axes, axes @ form @ axes.T, 0.5 * (low + high), loose)
+    return CubicBasis(form, points, weights, rows).axes(rank, rows)
+
+
+class CubicBasis:
+    """Orthonormal columns, the most telling last; whatever the number of axes, they are the same."""
+
+    def __init__(self, form: Array, points: Array, weights: Array, rows: Array) -> None:
+        self.distance = _usual(rows, points)
+        pulled = points * weights[:, None]
+        # The cubic form with itself, but for one factor.
+        crossed = pulled.T @ (np.square(points @ points.T) @ pulled)
+        self.columns = np.linalg.eigh(form @ form + self.distance**2 * crossed)[1]
+        self.form = self.columns.T @ form @ self.columns
+        self.points, self.weights = points @ self.columns, weights
+        self.slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
+
+    def axes(self, rank: int, rows: Array) -> Axes:
+        """The last so many of them, with bounds that are least for rows like these."""
+        axes, slack = self.columns[:, -rank:].T, self.slack
+        low, high = extremes(self.form[:-rank, :-rank])
+        cross = 2 * norm(self.form[-rank:, :-rank]) + slack
+        once, twice, thrice = _cubic_norms(self.points[:, -rank:], self.points[:, :-rank], self.weights)
+        inside = np.square(rows @ axes.T).sum(axis=1)
+        outside = np.maximum(np.square(rows).sum(axis=1) - inside, 0.0)
+        y, z = (max(math.sqrt(float(np.median(one))), LEAST * self.distance) for one in (inside, outside))
+        loose = 0.5 * (high - low) + slack
+        quadratic = np.array([cross * z / (2 * y), loose + cross * y / (2 * z), 0.0, 0.0])
+        cubic = np.array([once * z, twice * y + thrice * z, once / z + twice / y, thrice / z]) / 2
+        bounds = np.stack([quadratic, quadratic + cubic])
+        return Axes(axes, self.form[-rank:, -rank:], 0.5 * (low + high), bounds)
 
 
 def _usual(rows: Array, points: Array) -> float:
@@ -85,21 +102,19 @@ def _usual(rows: Array, points: Array) -> float:
 def _cubic_norms(along: Array, beside: Array, weights: Array) -> Array:
     """Bounds on what the cubic form holds of the directions beside the axes: once, twice, three times."""
     y, z = along @ along.T, beside @ beside.T
-    scale, signs = np.sqrt(np.abs(weights)), np.sign(weights)[:, None]
-    scales, d = np.outer(scale, scale), along.shape[1] + beside.shape[1]
-    halves = {
-        name: root(scales * gram, 2 * d) for name, gram in {"yy": y * y, "yz": y * z, "zz": z * z}.items()
-    }
-    halves |= {name: Half.of(scale[:, None] * part) for name, part in {"y": along, "z": beside}.items()}
+    pulled = np.outer(weights, weights)
+    lengths = np.sqrt(np.diag(y) + np.diag(z))
+    size = float(np.abs(weights) @ lengths**3)
+    slip = roundings(len(y) + 2 * (along.shape[1] + beside.shape[1])) * size**2
 
-    def norm(one: str, other: str) -> float:
-        left, right = halves[one], halves[other]
-        matrix = left.matrix.T @ (signs * right.matrix)
-        return left.unseen(right) + (float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0)
+    def bound(side: Array, gram: Array) -> float:
+        """Of the form cut in two: one factor, and two whose products are known."""
+        square = side.T @ ((pulled * gram) @ side)
+        return math.sqrt(max(largest(0.5 * (square + square.T)), 0.0) + slip)
 
-    once = 3 * min(norm("yy", "z"), norm("y", "yz"))
-    twice = 3 * min(norm("y", "zz"), norm("z", "yz"))
-    return np.array([once, twice, norm("z", "zz")])
+    once = 3 * min(bound(beside, y * y), bound(along, y * z))
+    twice = 3 * min(bound(along, z * z), bound(beside, y * z))
+    return np.array([once, twice, bound(beside, z * z)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +166,24 @@ def expansion_bytes(d: int, order: int, rank: int, cells: int) -> int:
 class About(ABC):
     """The sum about the mean of some rows; what costs much is computed when it is asked for."""
 
-    form_norm: ClassVar[int | None] = 2  # that bounds the form: the largest eigenvalue
     whole: AnySum
-    s: Array  # [m, d], whose products with h the forms are made of
 
     def __init__(self, gamma: float, rows: Array) -> None:
-        self.gamma = gamma
+        self.gamma, self._rows = gamma, rows
         self.centre = rows.mean(axis=0).astype(np.float32).astype(np.float64)
-        self.rows = rows - self.centre  # that are expected here
         farthest = BEYOND * float(np.linalg.norm(self.rows, axis=1).max())
         self.reach = min(max(gamma * farthest**2, LEAST_REACH), MOST_REACH)
+        self._axes: dict[tuple[int, int], Axes] = {}
+
+    @property
+    def rows(self) -> Array:
+        """Those that are expected here, as differences; there may be many centres, so they are not kept."""
+        return np.asarray(self._rows - self.centre)
+
+    @property
+    @abstractmethod
+    def s(self) -> Array:
+        """[m, d], whose products with h the forms are made of."""
 
     @property
     @abstractmethod
@@ -199,11 +222,27 @@ class About(ABC):
 
     def axes(self, order: int, rank: int) -> Axes | None:
         """Directions for orders 2 and 3; none if the features are few enough to be their own."""
-        if order < 2 or not 0 < rank < self.s.shape[1]:
+        if order < 2 or not 0 < rank < len(self.centre):
             return None
-        if order == 2:
-            return quadratic_axes(self.form, rank)
-        return cubic_axes(self.form, self.s, self.cubic_weights, rank, self.rows)
+        if (order, rank) not in self._axes:
+            found = _narrowest(self._turned, rank) if order == 2 else self._basis.axes(rank, self.rows)
+            self._axes[order, rank] = found
+        return self._axes[order, rank]
+
+    @cached_property
+    def _turned(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the form."""
+        values, vectors = np.linalg.eigh(self.form)
+        return values, vectors
+
+    @cached_property
+    def _basis(self) -> CubicBasis:
+        return CubicBasis(self.form, self.s, self.cubic_weights, self.rows)
+
+    @cached_property
+    def form_size(self) -> float:
+        """A bound on the eigenvalues of the form."""
+        return max(map(abs, extremes(self.form)))
 
     def expansion(self, order: int, rank: int = 0, cells: int = CELLS, sparse: bool = False) -> Expansion:
         """What a program needs, with polynomials up to an order in so many directions (0: all).
@@ -262,7 +301,7 @@ class About(ABC):
             constant=abs(self.constant),
             slope=float(np.linalg.norm(self.slope)) / math.sqrt(gamma),
             form=float(np.linalg.norm(axes.form if axes else self.form)) / gamma if order > 1 else 0.0,
-            largest=float(np.linalg.norm(self.form, self.form_norm)) / gamma if order > 1 else 0.0,
+            largest=self.form_size / gamma if order > 1 else 0.0,
             cubes=float(np.linalg.norm(cubes)) / gamma**1.5,  # at least the norm of the symmetric tensor
             middle=abs(axes.middle) / gamma if axes else 0.0,
             loose=float(loose[:2].sum()) / gamma,

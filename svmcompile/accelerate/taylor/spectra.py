@@ -13,12 +13,6 @@ residual_N sqrt(P(N + 1, z^2)), with P the regularised incomplete gamma function
 The orders are orthogonal there, and |B_n|^2 is the squared sum of that matrix's
 entries over n!, so each leaves a smaller residual.
 
-Halves of forms: products of a row with vectors as coordinates, and what is not seen in those.
-A form sum_i sign_i v_i w_i of two vectors of products, such as v_i = scale_i (h . s_i)^k for |h| = 1, is
-bounded through their Gram matrices: v v' <= G, where G_ij = scale_i scale_j (s_i . s_j)^k. With G at most
-M M' + lost^2, v = M q + lost r for some |q|^2 + |r|^2 <= 1. The scales are the square roots of the
-absolute weights, so that far vectors, which weigh nothing, do not drown near ones.
-
 Sharper bounds of a Taylor expansion's orders 3 and 4, by sums of squares.
 On the unit sphere the square of a cubic form T is at most |T(h, h, .)|^2, a
 form of degree four in h: a quadratic form of the products h_j h_k. Many matrices
@@ -44,57 +38,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.taylor.rounding import U64, distance_rounding
+from svmcompile.accelerate.taylor.forms import Forms, guess_largest, largest, roundings
+from svmcompile.accelerate.taylor.rounding import distance_rounding
 from svmcompile.ir.arithmetic import Array
 
-KEPT = 1e-14  # of the largest eigenvalue; smaller ones are lost
 FEW_PRODUCTS = 400  # d (d + 1) / 2 of features for which this takes part of a second
 MANY_PRODUCTS = 1900  # for which it takes a minute
 SLACK = 1 + 1e-7  # for the rounding of roots and quotients
 EVALUATIONS, COSTLY_EVALUATIONS = 24, 6
-MOST_FEATURES = 2500  # orders whose halves have more are left to the residual
-BLOCK = 2048  # vectors at a time
 WIDER = 1e-4  # cells overlap by this share at least, and by twice the rounding of u times its step
 PARTS = 8  # of a cell, each bounded by itself
 LOOSER = 1e-5  # of the bound at least, and twice the rounding of u times the bound
-
-
-def roundings(count: int) -> float:
-    """A bound on the rounding, in float64, of sums of `count` terms and of eigenvalues of such matrices.
-
-    Relative to the sum of absolute values. 16 for each term is what is asked of the eigenvalue routines;
-    measured, they need less than one.
-    """
-    return 16 * (count + 32) * U64
-
-
-@dataclass(frozen=True, slots=True)
-class Half:
-    """A matrix M [m, features], a bound on what it misses, and one on the length of all v."""
-
-    matrix: Array
-    lost: float
-    size: float
-
-    @classmethod
-    def of(cls, features: Array) -> Half:
-        """Nothing is missed by the features themselves."""
-        return cls(features, 0.0, float(np.linalg.norm(features)))
-
-    def unseen(self, other: Half) -> float:
-        """What the form may have beside that of the two matrices, and the rounding of the latter."""
-        missed = self.lost * other.size + other.lost * (self.size + self.lost)
-        count = len(self.matrix) + self.matrix.shape[1] + other.matrix.shape[1]
-        return missed + roundings(count) * self.size * other.size
-
-
-def root(gram: Array, terms: int) -> Half:
-    """A square root of a Gram matrix whose entries were products of sums of so many terms."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > KEPT * max(values[-1], 0.0)
-    size = float(np.trace(gram))
-    lost = max(float(values[~kept].max(initial=0.0)), 0.0) + roundings(len(gram) + terms) * size
-    return Half(np.asarray(vectors[:, kept] * np.sqrt(values[kept])), math.sqrt(lost), math.sqrt(size))
 
 
 def cubic_bound(points: Array, weights: Array) -> float:
@@ -103,14 +57,15 @@ def cubic_bound(points: Array, weights: Array) -> float:
     one, other, idle = quartics(points, weights)
     mass = float(np.abs(weights / 6) @ np.linalg.norm(points, axis=1) ** 3)
     slip = roundings(len(points) + len(one))
-
-    def largest(theta: float, kappa: float) -> float:
-        rounding = slip * ((abs(theta) + abs(1 - theta)) * mass**2 + abs(kappa) * (1 + d))
-        return _largest(theta * one + (1 - theta) * other + kappa * idle) + rounding
-
     size = float(np.abs(one).max())
-    found = _least(lambda at: largest(at[0], at[1] * size), [0.5, 0.0], len(one))
-    return SLACK * math.sqrt(max(found, 0.0))
+
+    def matrix(at: Array) -> Array:
+        return np.asarray(at[0] * one + (1 - at[0]) * other + at[1] * size * idle)
+
+    def rounding(at: Array) -> float:
+        return slip * float((abs(at[0]) + abs(1 - at[0])) * mass**2 + abs(at[1] * size) * (1 + d))
+
+    return SLACK * math.sqrt(max(_least(matrix, rounding, [0.5, 0.0]), 0.0))
 
 
 def quartics(points: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -137,12 +92,11 @@ def quartic_window(points: Array, weights: Array) -> tuple[float, float]:
     mass = float(np.abs(weights / 24) @ np.linalg.norm(points, axis=1) ** 4)
     slip = roundings(len(points) + len(first))
 
-    def largest(sign: float, kappa: float) -> float:
-        rounding = slip * (mass + abs(kappa) * (1 + d))
-        return _largest(sign * form + kappa * idle) + rounding
+    def rounding(at: Array) -> float:
+        return slip * float(mass + abs(at[0] * size) * (1 + d))
 
-    top = _least(lambda at: largest(1.0, at[0] * size), [0.0], len(first))
-    bottom = -_least(lambda at: largest(-1.0, at[0] * size), [0.0], len(first))
+    top = _least(lambda at: form + at[0] * size * idle, rounding, [0.0])
+    bottom = -_least(lambda at: at[0] * size * idle - form, rounding, [0.0])
     return SLACK * min(bottom, 0.0), SLACK * max(top, 0.0)
 
 
@@ -153,17 +107,19 @@ def _pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
     return first, second, np.where(same, 1.0, math.sqrt(2.0)), same.astype(np.float64)
 
 
-def _largest(matrix: Array) -> float:
-    return float(np.linalg.eigvalsh(matrix)[-1])
-
-
-def _least(function: Callable[[Array], float], start: list[float], products: int) -> float:
-    """The least value a short search finds; any value is a valid bound."""
+def _least(
+    matrix: Callable[[Array], Array], rounding: Callable[[Array], float], start: list[float]
+) -> float:
+    """The least bound on the eigenvalues of a matrix that a short search finds; any is valid."""
     from scipy.optimize import minimize
 
-    most = EVALUATIONS if products <= FEW_PRODUCTS else COSTLY_EVALUATIONS
-    found = minimize(function, start, method="Nelder-Mead", options={"maxfev": most})
-    return min(float(found.fun), function(np.asarray(start)))
+    def guess(at: Array) -> float:
+        return guess_largest(matrix(at)) + rounding(at)
+
+    first = np.asarray(start)
+    most = EVALUATIONS if len(matrix(first)) <= FEW_PRODUCTS else COSTLY_EVALUATIONS
+    found = minimize(guess, start, method="Nelder-Mead", options={"maxfev": most})
+    return min(largest(matrix(at)) + rounding(at) for at in (found.x, first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +148,9 @@ def spectra(
     low, high = [0.0, 0.0], [0.0, 0.0]
     left = [norm - float(weights.sum()) ** 2]
     left.append(left[0] - float(np.square(weights @ points).sum()))
-    halves: dict[int, Half | None] = {}
+    forms = Forms(points, weights)
     for n in range(2, orders + 1):
-        found = _order(points, weights, n, halves)
+        found = forms.window(n)
         if found is None:
             break
         bottom, top, square = found
@@ -213,7 +169,7 @@ def spectra(
 
 def window(points: Array, weights: Array, n: int, sharpen: int = FEW_PRODUCTS) -> tuple[float, float]:
     """Bounds of 1/n! sum_i weights_i (h . s_i)^n for |h| = 1, of one order by itself; zero is within."""
-    found, d = _order(points, weights, n, {}), points.shape[1]
+    found, d = Forms(points, weights).window(n), points.shape[1]
     if found is None:
         size = float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** n)
         found = -size, size, 0.0
@@ -223,22 +179,6 @@ def window(points: Array, weights: Array, n: int, sharpen: int = FEW_PRODUCTS) -
         low.append(bottom)
         high.append(top)
     return max(low), min(high)
-
-
-def _order(
-    points: Array, weights: Array, n: int, halves: dict[int, Half | None]
-) -> tuple[float, float, float] | None:
-    """The window of an order times n!, and the squared sum of its entries; None if it costs too much."""
-    k = n // 2
-    for degree in (k, n - k):
-        if degree not in halves:
-            halves[degree] = _half(points, np.sqrt(np.abs(weights)), degree)
-    left, right = halves[k], halves[n - k]
-    if left is not None and right is not None:
-        return _window(left, right, np.sign(weights), even=n % 2 == 0)
-    if n == 3 and points.shape[1] <= MOST_FEATURES:
-        return _cubic_window(points, weights)
-    return None
 
 
 def _sharpen(points: Array, weights: Array, low: list[float], high: list[float]) -> None:
@@ -254,46 +194,6 @@ def _sharper(points: Array, weights: Array, n: int) -> tuple[float, float]:
         return quartic_window(points, weights)
     cubic = cubic_bound(points, weights)
     return -cubic, cubic
-
-
-def _half(points: Array, scale: Array, degree: int) -> Half | None:
-    """Products of a degree, G_ij = scale_i scale_j (s_i . s_j)^degree; None where that costs too much."""
-    m, d = points.shape
-    if degree == 1 and d <= max(m, MOST_FEATURES):
-        return Half.of(scale[:, None] * points)
-    if degree == 2 and d * (d + 1) // 2 <= min(m, MOST_FEATURES):
-        first, second, twice, _ = _pairs(d)
-        return Half.of(scale[:, None] * (points[:, first] * points[:, second] * twice))
-    if m > MOST_FEATURES:
-        return None
-    return root(np.outer(scale, scale) * (points @ points.T) ** degree, degree * d)
-
-
-def _window(left: Half, right: Half, signs: Array, even: bool) -> tuple[float, float, float]:
-    """The least and the largest value of the form on the unit sphere, or bounds on them; zero is within."""
-    matrix = left.matrix.T @ (signs[:, None] * right.matrix)
-    unseen = left.unseen(right)
-    if not matrix.size:  # every vector is at the centre
-        return -unseen, unseen, 0.0
-    square = float(np.square(matrix).sum())
-    if even:
-        values = np.linalg.eigvalsh(matrix)
-        return min(0.0, float(values[0])) - unseen, max(0.0, float(values[-1])) + unseen, square
-    largest = float(np.linalg.norm(matrix, 2)) + unseen
-    return -largest, largest, square
-
-
-def _cubic_window(points: Array, weights: Array) -> tuple[float, float, float]:
-    """The same for order 3 of many vectors with many features, from the d x d product T T' alone."""
-    product = np.zeros((points.shape[1],) * 2)
-    for at in range(0, len(points), BLOCK):
-        part = points[at : at + BLOCK]
-        inner = np.square(part @ points.T) * np.outer(weights[at : at + BLOCK], weights)
-        product += part.T @ (inner @ points)
-    size = float(np.abs(weights) @ np.linalg.norm(points, axis=1) ** 3)
-    found = float(np.linalg.eigvalsh(0.5 * (product + product.T))[-1])
-    largest = math.sqrt(max(0.0, found) + roundings(len(points) + 2 * points.shape[1]) * size**2)
-    return -largest, largest, float(np.trace(product))
 
 
 def widen(value: Any, d: int) -> Any:

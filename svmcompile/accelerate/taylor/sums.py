@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmcompile.accelerate.taylor.expansion import NEARER, About, AnySum
+from svmcompile.accelerate.taylor.forms import roundings
 from svmcompile.accelerate.taylor.rounding import (
     Apart,
     Sizes,
@@ -35,7 +36,6 @@ from svmcompile.accelerate.taylor.spectra import (
     PARTS,
     Spectra,
     remainders,
-    roundings,
     spectra,
     widen,
     window,
@@ -83,8 +83,11 @@ class Local(About):
         check_limits(whole.gamma, whole.mass + abs(whole.bias), whole.vectors.shape[1])
         super().__init__(whole.gamma, rows)
         self.whole, self.blocks, self.sharpen = whole, blocks, sharpen
-        self.s = whole.vectors - self.centre
         self.a = whole.weights * np.exp(-whole.gamma * np.square(self.s).sum(axis=1))
+
+    @property
+    def s(self) -> Array:
+        return np.asarray(self.whole.vectors - self.centre)
 
     @cached_property
     def bounds(self) -> Spectra:
@@ -102,7 +105,8 @@ class Local(About):
 
     @cached_property
     def form(self) -> Array:
-        return np.asarray(2 * self.gamma**2 * (self.s.T @ (self.a[:, None] * self.s)))
+        s = self.s
+        return np.asarray(2 * self.gamma**2 * (s.T @ (self.a[:, None] * s)))
 
     @property
     def cubic_weights(self) -> Array:
@@ -120,7 +124,7 @@ class Local(About):
         """The row itself may be off before it gets here, which moves the sum by at most
         |W| sqrt(2 gamma) |dx|; rows farther away than the last cell do not get here.
         """
-        whole, gamma, (m, d) = self.whole, self.gamma, self.s.shape
+        whole, gamma, (m, d) = self.whole, self.gamma, self.whole.vectors.shape
         e0, e1 = whole.input_error
         farthest = float(np.linalg.norm(self.centre)) + math.sqrt(self.reach / gamma)
         moved = whole.length * math.sqrt(2 * gamma) * (e0 + e1 * farthest)
@@ -157,12 +161,16 @@ class PolyLocal(About):
 
     def __init__(self, whole: PolySum, rows: Array, sharpen: int = FEW_PRODUCTS) -> None:
         super().__init__(whole.gamma, rows)
-        self.whole, self.sharpen, self.s = whole, sharpen, whole.vectors
+        self.whole, self.sharpen = whole, sharpen
         self.radius = math.sqrt(widen(self.reach, len(self.centre)) / self.gamma)  # of the cells
         self.farthest = float(np.linalg.norm(self.centre)) + self.radius
         check_limits(self.gamma, whole.mass(self.farthest) + abs(whole.bias), len(self.centre))
         check_reach(self.radius)
         self.q = self.gamma * (self.s @ self.centre) + whole.coef0
+
+    @property
+    def s(self) -> Array:
+        return self.whole.vectors
 
     def _weights(self, k: int) -> Array:
         """sum_i weights_i (h . s_i)^k is the part of order k."""

@@ -39,6 +39,7 @@ from svmcompile.ir.node import lazy_operands as lazy_operands
 from svmcompile.ir.node import operands as operands
 from svmcompile.ir.node import table_names as table_names
 from svmcompile.ir.nodes.bounded import *  # noqa: F403
+from svmcompile.ir.nodes.certain import *  # noqa: F403
 from svmcompile.ir.nodes.decisions import *  # noqa: F403
 from svmcompile.ir.nodes.features import *  # noqa: F403
 from svmcompile.ir.nodes.fixed import *  # noqa: F403

@@ -183,6 +183,7 @@ class OvrScores(Node):
 class Vote(Node):
     """LIBSVM's vote: pair (i, j) above zero counts for i, else for j; most votes, first index wins."""
 
+    may_be_whole: ClassVar = True
     out: Value
     pairs: Value
     n_classes: int
@@ -206,6 +207,7 @@ class ArgMax(Node):
     """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
     flops: ClassVar = 1
+    may_be_whole: ClassVar = True
     out: Value
     scores: Value
 
@@ -234,6 +236,7 @@ class Threshold(Node):
     """`hit` where the score is above zero (`positive`) or below it (not `positive`), else `miss`."""
 
     flops: ClassVar = 1
+    may_be_whole: ClassVar = True
     out: Value
     score: Value
     positive: bool

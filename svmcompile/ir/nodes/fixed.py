@@ -199,6 +199,7 @@ class Dequantise(Node):
     """out = x * unit: whole numbers as float."""
 
     level: ClassVar = Level.MACHINE
+    may_be_whole: ClassVar = True
     flops: ClassVar = 3
     out: Value
     x: Value

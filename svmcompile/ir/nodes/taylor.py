@@ -274,6 +274,7 @@ class PickedTaylor(LaidOut):
 def _settled_last(rows: At) -> NDArray[np.intp]:
     """The order that settles each row and the last that it comes to, [2, rows]."""
     x, leaf = rows.x, rows.leaf
-    width = x.shape[1]
-    parts = [taylor_orders(rows, x[part], leaf[part]) for part in chunks(len(x), width * (width + 1))]
+    width = rows.axes.shape[1] if rows.axes.ndim > 1 else x.shape[1]
+    values = x.shape[1] + width * (width + 1)
+    parts = [taylor_orders(rows, x[part], leaf[part]) for part in chunks(len(x), values)]
     return np.concatenate([(part.settled, part.last) for part in parts], axis=1)

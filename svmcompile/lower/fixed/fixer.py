@@ -199,9 +199,10 @@ class Fixer:
             read = {name: self._real(name) for name in ir.operands(node)}
             node = renamed(node, read, VALUES)
         if node.level is ir.Level.MATH:
-            raise UnsupportedError(
-                f"{type(node).__name__} has no form in fixed point; use --precision f32 or another method"
-            )
+            what, other = type(node).__name__, " or another method"
+            if isinstance(node, WITH_KERNEL):  # all others of these have a form
+                what, other = "preprocessing by kernels (Nystroem)", ""
+            raise UnsupportedError(f"{what} has no form in fixed point; use --precision f32{other}")
         self.body.append(node)
         self.tables |= {name: self.program.tables[name] for name in ir.table_names(node)}
 
@@ -222,11 +223,12 @@ class Fixer:
 
     def _real(self, name: str) -> str:
         """The value as float, which it may be already."""
-        if name not in self.scores:
+        is_row = bool(self.program.input.number) and name == self.program.input.name
+        if name not in self.scores and not is_row:
             return name
         made = f"{name}_real"
         if not any(node.out == made for node in self.body):
-            self.body.append(ir.Dequantise(made, name, self.scores[name].unit))
+            self.body.append(ir.Dequantise(made, name, 1.0 if is_row else self.scores[name].unit))
         return made
 
     def _told(self, machine: Program) -> Program:

@@ -21,7 +21,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.graph import Tables
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.kinds import Shape
-from svmcompile.ir.whole_numbers import UNIT_BITS, weighted
+from svmcompile.ir.whole_numbers import MOST_SHIFT, UNIT_BITS, weighted
 from svmcompile.lower.fixed.rows import INT32, Row, View
 
 WEIGHT_TOP = 32767
@@ -170,10 +170,12 @@ def fixed_weights(
     unit, shift = size / (INT32 - 2 - values.most * (len(weights) // 2 + 1)) / values.unit, 0
     if unit <= 0 or largest / unit < LEAST_WEIGHT_TOP[number]:
         unit = largest / WEIGHT_TOP
-        shift = max(0, math.ceil(math.log2(size / (unit * values.unit * SCORE_TOP))))
+        shift = min(MOST_SHIFT, max(0, math.ceil(math.log2(size / (unit * values.unit * SCORE_TOP)))))
+        unit = max(unit, size / (values.unit * SCORE_TOP * 2.0**shift))  # a bias far above the sums
     unit = max(unit, largest / WEIGHT_TOP)
     if wanted:
-        shift += max(0, math.floor(math.log2(wanted / (unit * values.unit * 2.0**shift))))
+        more = max(0, math.floor(math.log2(wanted / (unit * values.unit * 2.0**shift))))
+        shift = min(MOST_SHIFT, shift + more)
         unit = wanted / (values.unit * 2.0**shift)
     whole = np.round(weights / unit).astype(np.int16)
     score = unit * values.unit * 2.0**shift

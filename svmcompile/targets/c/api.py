@@ -159,16 +159,19 @@ def body(
     declaration: str,
     target: str = "",
     start: tuple[str, str] | None = None,
+    with_row: bool = False,
 ) -> Body:
     """Calls for all nodes the goal needs. The goal is written to `target`, or returned.
 
-    `start` names a value that is there already and the variable that holds it.
+    `start` names a value that is there already and the variable that holds it; the row itself is there
+    where there is no start, or beside it.
     """
     functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
     local = Names(
         KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
     )
-    buffer = dict([start]) if start else {program.input.name: row_argument(program)}
+    row = {} if start and not with_row else {program.input.name: row_argument(program)}
+    buffer = {**row, **dict([start] if start else [])}
     buffers: list[str] = []
     calls: list[str] = []
     if goal in buffer and target:

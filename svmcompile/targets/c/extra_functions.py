@@ -17,7 +17,7 @@ from svmcompile.targets.c import api
 from svmcompile.targets.c.api import Body, Function, real_of, row_array
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes import CFile, CNode
-from svmcompile.targets.c.nodes.sums import goes_alone
+from svmcompile.targets.c.nodes.sums import batched_sum
 from svmcompile.targets.templating import Names
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
@@ -35,6 +35,8 @@ class Goal:
     many: str  # parameter that takes the results of many rows
     one: str  # statement for a single row
     each: str  # statement for row `i` whose sums are at `{sums}` and whose number is `{row}`
+    sure: str = ""  # function of a label that the row itself decides where sums do not
+    settle: str = ""  # which takes that row
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def _batched(file: CFile) -> CNode[Any] | None:
     fronts = [node for node in file.nodes.values() if node.in_front]
     if len(fronts) == 1:
         return fronts[0]
-    sums = [node for node in file.nodes.values() if node.in_batches]
-    return None if len(sums) != 1 or goes_alone(file.program) else sums[0]
+    found = batched_sum(file.program)
+    return file.nodes[found.out] if found else None
 
 
 def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
@@ -72,6 +74,16 @@ def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     for result in (replace(main, target="labels"), *others):
         target, stem = result.target, "label" if result.value == main.value else result.target
         function = symbols(f"{stem} of sums", f"{stem}_of")
+        last = file.nodes.get(result.value)
+        if last and last.behind_sums:
+            declaration = f"static {result.declaration(function, f'const {real} *x, {given}')}"
+            read = (program, types, symbols, result.value, declaration, "", start)
+            bodies.append(api.body(*read, with_row=True))
+            row = f"x + ({{row}}) * {program.n_features}"
+            each = f"{target}[{{row}}] = {function}({row}, {{sums}})"
+            settling = (f"{last.function}_sure", file.lazy(last.lazy))
+            goals.append(Goal(result.function, result.kind, "", result.many, "", each, *settling))
+            continue
         declaration = f"static {result.declaration(function, given)}"
         bodies.append(api.body(program, types, symbols, result.value, declaration, result.written, start))
         one, each = f"return {function}(sums)", f"{target}[{{row}}] = {function}({{sums}})"
@@ -187,7 +199,9 @@ def _scores_function(
         result = f"int32_t scores[{file.types[value].width}]"
         what = f"The decision values of {row_text}"
         declaration = f"void {file.name}_decision_function_q({row}, {result})"
-    text = f"{what}, in units of {real(unit, 'f32')}{'' if start else '; uses no float'}."
+    made = api.needed(file.program, value, {file.program.input.name})
+    alone = not start and all(file.types[node.out].whole for node in made)
+    text = f"{what}, in units of {real(unit, 'f32')}{'; uses no float' if alone else ''}."
     calls = api.body(file.program, file.types, file.symbols, value, declaration, target, start)
     return Function(text, declaration), calls
 

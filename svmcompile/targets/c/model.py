@@ -21,6 +21,7 @@ from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.nodes.sums import goes_alone
 from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_instruction_sets
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
+from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.templating import Names, check_name, comment, render
 
@@ -43,12 +44,18 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
-    context = _context(code, name, Names(reserved, prefix=f"{name}_"), self_test)
+    symbols = Names(reserved, prefix=f"{name}_")
+    context = _context(code, name, symbols, self_test)
     context["declarations"] = render("c/api.j2", context)
-    return {
+    files = {
         f"{name}.h": render("c/model.h.j2", context),
         f"{name}.c": render("c/model.c.j2", context),
     }
+    tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
+    if asked := extra.points(program):
+        tables[f"{name}_vectors"] = np.array(asked, np.int32)
+    check_tables(files[f"{name}.c"], tables, program.labels, f"{name}_labels", context["parts"])
+    return files
 
 
 # Symbols the templates use themselves; tables and nodes stay clear of them.
@@ -66,7 +73,7 @@ ASKING = frozenset(
 def sizes(code: Code) -> dict[str, int]:
     """Bytes of tables and of arrays on the stack; for devices a bound on the whole stack as well."""
     program, style = code.program, Style("", code.profile == "device")
-    names = [name for name in emitted_tables(program) if name not in code.folded]
+    names = _emitted(program, code.folded)
     known = {
         "scratch_bytes": scratch_bytes(program),
         "table_bytes": sum(program.tables[name].nbytes for name in names),
@@ -115,8 +122,10 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         ],
         **_device_fields(file),
         "nodes": [node.context() for node in nodes],
+        "parts": {node.part(part) for node in nodes for part in node.parts},
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
         "tiled": around,
+        "labeller": next((node for node in nodes if node.gives_labels and node.chunk), None),
         "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
         "fixed_dots": fixed_dots(file),
         "batches": [function for function in api if function.call],
@@ -259,14 +268,21 @@ def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
     return literals.decimals(table, "f32" if table.dtype == np.float32 else "f64")
 
 
+def _emitted(program: Program, folded: frozenset[str]) -> list[str]:
+    """The tables that C holds."""
+    return [name for name in emitted_tables(program) if name not in folded]
+
+
+def _held(program: Program, name: str) -> NDArray[Any]:
+    """A table as C holds it: leaves without vectors have one number, since C has no empty tables."""
+    table = program.tables[name]
+    return np.zeros(1, table.dtype) if not table.size and program.number in FIXED else table
+
+
 def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
-    for name in emitted_tables(program):
-        if name in file.folded:
-            continue
-        table = program.tables[name]
-        if not table.size and program.number in FIXED:  # leaves without vectors
-            table = np.zeros(1, table.dtype)
+    for name in _emitted(program, file.folded):
+        table = _held(program, name)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
         bulk = table.nbytes > literals.MAX_DECIMAL_BYTES

@@ -87,8 +87,10 @@ class CNode(Generic[N]):
     in_batches: ClassVar[bool] = False  # whether it is a sum that can be the whole way of many rows at once
     by_feature: ClassVar[bool] = False  # whether it stores vectors by their features, and takes rows so
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
+    gives_labels: ClassVar[bool] = False  # whether its chunks of rows end as labels
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
+    behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:

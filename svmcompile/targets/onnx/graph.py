@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import EmitError
+from svmcompile.errors import EmitError, OptionError
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
+from svmcompile.targets.onnx.options import INPUT, IR_VERSIONS, OPSET, USUAL, OnnxOptions
 
-OPSET = 17
-TREES = ("ai.onnx.ml", 3)  # the domain of the tree operator, imported where it is used
-IR_VERSION = 8
+ML, ML_VERSION = "ai.onnx.ml", 3  # the domain of trees and SVMs, imported where it is used
+AXES_AS_INPUT = 18  # from this opset on, operators that reduce take axes as an input
 BATCH = "N"  # the symbolic number of rows
 MAX_BYTES = 2**31 - 2**20  # protobuf's limit on one message, with room for the nodes
 Array = NDArray[np.float64]
@@ -36,8 +36,9 @@ SAFE_SHIFT = 1e30  # shifts up to here cannot push a finite float to infinity
 class Graph:
     """Collects nodes in the order they are asked for; every method returns the name of a tensor."""
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self, prefix: str = "", opset: int = OPSET) -> None:
         self._prefix = prefix
+        self.opset = opset
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
         self._known: dict[object, list[str]] = {}
@@ -62,6 +63,8 @@ class Graph:
 
     def ops(self, kind: str, *operands: Input, outputs: int, **attributes: Any) -> list[str]:
         """One operator with several outputs."""
+        if "axes" in attributes and self.opset >= AXES_AS_INPUT:
+            operands = (*operands, np.array(attributes.pop("axes"), np.int64))
         inputs = tuple(one if isinstance(one, str) else self.constant(one) for one in operands)
         key = (kind, inputs, outputs, tuple(sorted(attributes.items())))
         if key not in self._known:
@@ -85,13 +88,22 @@ class Graph:
         self._add("Loop", (most, true, start), [name], {"body": body.proto(goes_on, after)})
         return name
 
-    def output(self, name: str, value: str, element: int, width: int | None) -> None:
+    def output(self, name: str, value: str, element: int, width: int | None, rows: Any = BATCH) -> None:
         """Give a tensor a public name; `width` is None for one value per row."""
         from onnx import helper
 
         self._add("Identity", (value,), [name], {})
-        shape = [BATCH] if width is None else [BATCH, width]
+        shape = [rows] if width is None else [rows, width]
         self._outputs.append(helper.make_tensor_value_info(name, element, shape))
+
+    def zipped_output(self, name: str, value: str, keys: dict[str, Any]) -> None:
+        """A sequence of maps from labels to the row's floats, which has no fixed length."""
+        from onnx import TensorProto, helper
+
+        kind = TensorProto.STRING if "classlabels_strings" in keys else TensorProto.INT64
+        self._add("ZipMap", (value,), [name], {"domain": ML, **keys})
+        one = helper.make_map_type_proto(kind, helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+        self._outputs.append(helper.make_value_info(name, helper.make_sequence_type_proto(one)))
 
     def _add(
         self, kind: str, inputs: tuple[str, ...], outputs: list[str], attributes: Mapping[str, Any]
@@ -100,24 +112,27 @@ class Graph:
 
         self._nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
 
-    def model(self, name: str, element: int, n_features: int, metadata: Mapping[str, str]) -> Any:
-        """The finished model with the one input `x`."""
+    def model(self, name: str, rows: Any, metadata: Mapping[str, str], told: Mapping[str, Any]) -> Any:
+        """The finished model of one input; `told` are fields of the model itself."""
         from onnx import helper
 
         from svmcompile import __version__
 
         nodes, constants = self._needed()
-        domains = [("", OPSET)] + [TREES] * any(node.domain == TREES[0] for node in nodes)
+        domains = [("", self.opset)] + [(ML, ML_VERSION)] * any(node.domain == ML for node in nodes)
         if sum(tensor.ByteSize() for tensor in constants) > MAX_BYTES:
             raise EmitError(f"{name}.onnx would exceed 2 GB; use precision f32 or the C target")
-        rows = helper.make_tensor_value_info("x", element, [BATCH, n_features])
+        made = [rows.name, *self._constants, *(output for node in self._nodes for output in node.output)]
+        if len(set(made)) < len(made):
+            raise OptionError("onnx_names: a tensor inside the graph has one of the names; take another")
         graph = helper.make_graph(nodes, name, [rows], self._outputs, constants)
         model = helper.make_model(
             graph,
-            ir_version=IR_VERSION,
+            ir_version=IR_VERSIONS[self.opset],
             opset_imports=[helper.make_opsetid(*domain) for domain in domains],
             producer_name="svmcompile",
             producer_version=__version__,
+            **told,
         )
         helper.set_model_props(model, dict(metadata))
         return model
@@ -137,7 +152,7 @@ class Body(Graph):
     """The inside of a loop with one state, `argument`; `count` numbers its runs; constants are outside."""
 
     def __init__(self, outer: Graph, prefix: str, dtype: np.dtype[Any], width: int) -> None:
-        super().__init__(prefix)
+        super().__init__(prefix, outer.opset)
         self._outer, self._element = outer, element_of(dtype)
         self._shape = [None, width] if width else [None]
         self.argument = f"{prefix}state"
@@ -169,15 +184,24 @@ class Values:
     `floats` are the tensors not held in double, `small` those in a number type of `SMALL`.
     """
 
-    def __init__(self, graph: Graph, program: Program, precision: str) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, program: Program, precision: str, options: OnnxOptions | None = None
+    ) -> None:
+        self.graph, self.options = graph, options or USUAL
         self.body = program.body
         self.tables = program.tables
         self.types = infer_types(program)
         self.number: np.dtype[Any] = np.dtype(np.float32) if precision == "f32" else DOUBLE
-        self.names = {program.input.name: "x"}
-        self.floats: set[str] = set() if self.number == DOUBLE else {"x"}
+        self.input: np.dtype[Any] = np.dtype(self.options.onnx_input or self.number)
+        self.floats: set[str] = set()
         self.small: set[str] = set()
+        self.narrowed: dict[str, str] = {}  # doubles that came from the number type, and what they were
+        self.couplings: dict[str, Callable[[int], str]] = {}  # by pairs: an operator that couples them
+        self.decided: dict[str, str] = {}  # the class of sums, where an operator gives both
+        rows = self.options.names[INPUT]
+        if self.input != self.number:  # rows mean what they mean to a graph of the number type
+            rows = self.cast(rows, self.number)
+        self.names = {program.input.name: self._mark(rows)}
 
     def of_rows(self, rows: str) -> Values:
         """The same values for some of the rows only, given as indices."""
@@ -224,7 +248,7 @@ class Values:
         """A tensor in the number type."""
         if name in self.floats or self.number == DOUBLE:
             return name
-        return self._mark(self.cast(name, self.number))
+        return self._mark(self.narrowed.get(name) or self.cast(name, self.number))
 
     def number_table(self, table: NDArray[Any]) -> str:
         """A constant in the number type."""

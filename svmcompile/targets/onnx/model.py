@@ -1,6 +1,7 @@
-"""emit for ONNX: a math program becomes one `.onnx` file of plain operators, opset 17.
+"""emit for ONNX: a math program becomes one `.onnx` file of plain operators.
 
-Trees use one operator more, `TreeEnsembleRegressor` of ai.onnx.ml 3.
+Where they are faster, and `onnx_form` allows it, operators of ai.onnx.ml 3 walk trees
+(`TreeEnsembleRegressor`) and couple probabilities or add up small sums (`SVMClassifier`).
 
 Precision. With "f64" all is double. With "f32" the input and the scores are
 float, and so are the one wide product of rows with support vectors, with its
@@ -13,29 +14,75 @@ Labels are decided on the double sums, before scores are rounded.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
-from svmcompile.errors import EmitError
+from svmcompile.errors import EmitError, OptionError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
-from svmcompile.targets.onnx.graph import DOUBLE, Graph, Values, element_of
+from svmcompile.targets.onnx.finish import fold_identities
+from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
+from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions
 
 Precision = Number
+FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
 PUBLIC_NAMES = {"samples": "score_samples"}
+MEANINGS = {
+    "label": "the class",
+    "probabilities": "of the classes, in the order of `labels`",
+    "scores": "decision values",
+    "score_samples": "decision values without their offset",
+    "value": "the value",
+}
 
 
-def emit(program: Program, name: str, precision: Precision) -> dict[str, bytes]:
-    """The model as {"NAME.onnx": bytes}; equal programs give equal bytes."""
-    values = Values(Graph(), program, precision)
-    build_needed(values, [output.value for output in program.outputs])
-    _outputs(program, values)
-    model = values.graph.model(name, values.element, program.n_features, metadata(program, precision))
+def emit(
+    program: Program, name: str, precision: Precision, options: OnnxOptions | None = None
+) -> dict[str, bytes]:
+    """The model as {"NAME.onnx": bytes}; equal programs and options give equal bytes."""
+    options = options or USUAL
+    values = Values(Graph(opset=options.opset), program, precision, options)
+    outputs = chosen_outputs(program, options)
+    # Probabilities first: where an operator couples them, it knows the label too.
+    for wanted in sorted(outputs, key=lambda output: output != "probabilities"):
+        build_needed(values, [outputs[wanted]])
+    for output, value in outputs.items():
+        _output(program, values, output, value)
+    told = {
+        "doc_string": _doc(program, precision, options, outputs),
+        "model_version": options.model_version,
+    }
+    entries = metadata(program, precision) | {
+        "outputs": json.dumps({output: options.names[output] for output in outputs})
+    }
+    model = values.graph.model(name, rows_of(values, program.n_features), entries, told)
+    fold_identities(model.graph)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
+
+
+def chosen_outputs(program: Program, options: OnnxOptions) -> dict[str, str]:
+    """The value of each output that the graph is to have, in its order."""
+    found = {PUBLIC_NAMES.get(output.name, output.name): output.value for output in program.outputs}
+    if options.zipmap and "probabilities" not in found:
+        raise OptionError("zipmap is about probabilities, and the model has none")
+    order = options.outputs or (tuple(found) if options.keeps_order else OUTPUTS)
+    missing = [output for output in options.outputs if output not in found]
+    if missing:
+        raise OptionError(f"the model has no output {missing[0]!r}; it has: {', '.join(found)}")
+    return {output: found[output] for output in order if output in found}
+
+
+def rows_of(values: Values, n_features: int) -> Any:
+    """The graph's one input."""
+    from onnx import helper
+
+    name, rows = values.options.names[INPUT], values.options.onnx_batch or BATCH
+    return helper.make_tensor_value_info(name, element_of(values.input), [rows, n_features])
 
 
 def metadata(program: Program, precision: Precision) -> dict[str, str]:
@@ -58,27 +105,71 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
     return entries
 
 
-def _outputs(program: Program, values: Values) -> None:
-    """Public names for the program's outputs; scores are rounded to the input's type."""
-    graph, element = values.graph, values.element
-    for output in program.outputs:
-        value = values.names[output.value]
-        if output.name == "label":
-            _label_output(program, values, value)
-        elif output.name in ("scores", "probabilities"):
-            width = values.types[output.value].width
-            graph.output(output.name, values.narrow(value), element, width)
-        else:
-            name = PUBLIC_NAMES.get(output.name, output.name)
-            graph.output(name, values.column(values.narrow(value)), element, None)
+def annotated(content: bytes, figures: Mapping[str, Any]) -> bytes:
+    """The model with what was measured after it was made: agreement and its interval, rows, accuracy."""
+    import onnx
+
+    told = {key: json.dumps(figures[key]) for key in FIGURES if key in figures}
+    if not told:
+        return content
+    model = onnx.load_from_string(content)
+    entries = {entry.key: entry.value for entry in model.metadata_props}
+    onnx.helper.set_model_props(model, entries | told)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
-def _label_output(program: Program, values: Values, index: str) -> None:
+def public_name(content: bytes, output: str) -> str:
+    """What a stored graph calls an output; empty where it lacks it, or takes a fixed number of rows."""
+    import onnx
+
+    model = onnx.load_from_string(content)
+    entries = {entry.key: entry.value for entry in model.metadata_props}
+    name = str(json.loads(entries.get("outputs", "{}")).get(output, output))
+    fixed = model.graph.input[0].type.tensor_type.shape.dim[0].dim_value
+    return name if not fixed and name in {one.name for one in model.graph.output} else ""
+
+
+def _doc(program: Program, precision: Precision, options: OnnxOptions, outputs: Iterable[str]) -> str:
+    """What the graph takes and gives, for those who meet it without its documentation."""
+    origin, names = program.origin, options.names
+    lines = [
+        f"{origin.source}, compiled by svmcompile {__version__}: method {origin.method}, claim "
+        f"{origin.claim.value}, {precision}.",
+        f"Input {names[INPUT]}: rows of {program.n_features} features.",
+        *(f"Output {names[output]}: {MEANINGS[output]}." for output in outputs),
+    ]
+    return "\n".join([*filter(None, [options.doc_string]), *lines])
+
+
+def _output(program: Program, values: Values, output: str, value: str) -> None:
+    """One output under its public name; scores are rounded to the number type."""
+    graph, tensor, options = values.graph, values.names[value], values.options
+    name, rows = options.names[output], options.onnx_batch or BATCH
+    if output == "label":
+        table = label_table(_labels(program), values.number)
+        graph.output(name, graph.op("Gather", table, tensor, axis=0), element_of(table.dtype), None, rows)
+    elif output == "probabilities" and options.zipmap:
+        floats = tensor if tensor in values.floats else values.cast(tensor, np.dtype(np.float32))
+        graph.zipped_output(name, floats, _keys(_labels(program)))
+    elif output in ("scores", "probabilities"):
+        graph.output(name, values.narrow(tensor), values.element, values.types[value].width, rows)
+    else:
+        graph.output(name, values.column(values.narrow(tensor)), values.element, None, rows)
+
+
+def _labels(program: Program) -> Labels:
     if program.labels is None:
         raise EmitError("the program gives a label but holds no labels")
-    table = label_table(program.labels, values.number)
-    label = values.graph.op("Gather", table, index, axis=0)
-    values.graph.output("label", label, element_of(table.dtype), None)
+    return program.labels
+
+
+def _keys(labels: Labels) -> dict[str, Any]:
+    """The attribute that names the keys of maps."""
+    if labels.kind == "str":
+        return {"classlabels_strings": tuple(_utf8(str(value)) for value in labels.values)}
+    if labels.kind != "int" or max(abs(int(value)) for value in labels.values) >= 2**63:
+        raise OptionError("zipmap needs labels that are text or whole numbers of 64 bits; leave it out")
+    return {"classlabels_int64s": tuple(map(int, labels.values))}
 
 
 def label_table(labels: Labels, number: np.dtype[Any]) -> NDArray[Any]:

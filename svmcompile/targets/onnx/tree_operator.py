@@ -4,7 +4,7 @@
 
 ai.onnx.ml's `TreeEnsembleRegressor`, with the index as the leaf's weight. Its
 results are float, so indices stay below 2^24. Its thresholds are float too;
-double rows are compared with them in double.
+double rows are compared with them in double. Form "plain" does without it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
-from svmcompile.targets.onnx.graph import INDEX, TREES, Values
-
-Integers = NDArray[np.integer[Any]]
+from svmcompile.targets.onnx import plain_trees
+from svmcompile.targets.onnx.graph import INDEX, ML, Values
+from svmcompile.targets.onnx.plain_trees import Integers
 
 MAX_INDEX = 2**24  # beyond, float skips whole numbers
 
@@ -28,11 +28,13 @@ def walk_tree(
     values: Values, x: str, features: Integers, thresholds: NDArray[Any], children: Integers, ends: Integers
 ) -> str:
     """ends[e] for rows whose walk reaches the child ~e; above a threshold goes right, NaN left."""
+    if values.options.onnx_form == "plain":
+        return plain_trees.walk_tree(values, x, features, thresholds, children, ends)
     if ends.max() >= MAX_INDEX:
         raise EmitError("a tree has too many leaves for ONNX; use the C target or a smaller tree")
     targets = np.where(children < 0, len(children) + ~children, children)
     tree = _tree(0, features.tolist(), thresholds.tolist(), targets.T.tolist(), ends.tolist())
-    weights = values.graph.op("TreeEnsembleRegressor", x, domain=TREES[0], n_targets=1, **tree)
+    weights = values.graph.op("TreeEnsembleRegressor", x, domain=ML, n_targets=1, **tree)
     return values.cast(values.graph.op("Squeeze", weights, values.integers(1)), INDEX)
 
 
@@ -43,6 +45,8 @@ def walk_chains(
 
     A chain per list: test by test, right to an answer, left to the next test. NaN goes left.
     """
+    if values.options.onnx_form == "plain":
+        return plain_trees.walk_chains(values, above, starts, answers, rest)
     trees = []
     for p, (first, end) in enumerate(pairwise(starts.tolist())):
         tests = end - first
@@ -50,7 +54,7 @@ def walk_chains(
         below, weights = (onward, range(tests, 2 * tests)), [*answers[first:end].tolist(), rest[p]]
         trees.append(_tree(p, range(first, end), [0.0] * tests, below, weights))
     joined = {name: tuple(item for tree in trees for item in tree[name]) for name in trees[0]}
-    return values.graph.op("TreeEnsembleRegressor", above, domain=TREES[0], n_targets=len(trees), **joined)
+    return values.graph.op("TreeEnsembleRegressor", above, domain=ML, n_targets=len(trees), **joined)
 
 
 def _tree(

@@ -24,7 +24,7 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.vote_walk import Settled, Votes
 from svmcompile.model.svm import SVM
-from svmcompile.progress import steps
+from svmcompile.progress import attempt, steps
 
 FLOAT = 4  # bytes
 RANKS, SPARSE_RANKS = (8, 16, 32), (16, 32, 64)  # axes that are tried
@@ -175,14 +175,19 @@ class Chooser:
 
     def choose(self) -> Choice | None:
         """The cheapest; None where none fits into the bytes."""
-        best: Choice | None = None
+        found = list[Choice]()  # each cheaper than those before
+        attempt(lambda: self._search(found))
+        if found:
+            attempt(lambda: found.append(self._sharpen(found[-1])))
+        return found[-1] if found else None
+
+    def _search(self, found: list[Choice]) -> None:
         for choices in self._by_centres():
             least = min(choices, key=lambda one: one.cost)
-            if best is None or least.cost < best.cost:
-                best = least
-            elif least.cost > WORSE * best.cost:
+            if not found or least.cost < found[-1].cost:
+                found.append(least)
+            elif least.cost > WORSE * found[-1].cost:
                 break
-        return best and self._sharpen(best)
 
     def _sharpen(self, choice: Choice) -> Choice:
         """The same layout with tighter bounds, which take time: not worth it while choosing."""

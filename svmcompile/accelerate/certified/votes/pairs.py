@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,9 @@ from svmcompile.accelerate.bounds.margins import (
 from svmcompile.accelerate.bounds.sums import mostly_zeros
 from svmcompile.accelerate.fitting.rows import kernel_sums, labels_of
 from svmcompile.accelerate.taylor.expansion import Axes, Expansion, loose_of
+from svmcompile.accelerate.taylor.forms import extremes, norm, roundings
 from svmcompile.accelerate.taylor.rounding import SAFE, Apart, Parts, Sizes, U, apart, extra
-from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS, roundings
+from svmcompile.accelerate.taylor.spectra import FEW_PRODUCTS
 from svmcompile.accelerate.taylor.sums import Local, RbfSum
 from svmcompile.ir.arithmetic import Array, in_segments
 from svmcompile.ir.copies import merge_copies
@@ -153,20 +153,24 @@ def directions(forms: list[Array], weights: Array) -> Array:
     return np.asarray(np.linalg.eigh(total)[1])
 
 
-def shared_axes(forms: list[Array], basis: Array, rank: int, rows: Array) -> list[Axes]:
-    """The last `rank` columns of the basis as axes for rows h, with what they leave of each form."""
-    axes, rest = basis[:, -rank:].T, basis[:, :-rank].T
-    along, beside = (float(np.median(np.linalg.norm(rows @ part.T, axis=1))) for part in (axes, rest))
+def shared_axes(turned: list[Array], basis: Array, rank: int, rows: Array) -> list[Axes]:
+    """The last `rank` columns of the basis as axes for rows h, with what they leave of each form.
+
+    The forms are given in the basis.
+    """
+    axes = basis[:, -rank:].T
+    inside = np.square(rows @ axes.T).sum(axis=1)
+    outside = np.maximum(np.square(rows).sum(axis=1) - inside, 0.0)
+    along, beside = (math.sqrt(float(np.median(one))) for one in (inside, outside))
     usual = LEAST * (along + beside) + 1e-30
     ratio = (beside + usual) / (along + usual)
     found = []
-    for form in forms:
+    for form in turned:
         slack = roundings(2 * len(form)) * float(np.linalg.norm(form))
-        ends = np.linalg.eigvalsh(rest @ form @ rest.T)
-        cross = float(np.linalg.norm(axes @ form @ rest.T, 2)) + slack
-        low, high = float(ends[0]), float(ends[-1])
+        low, high = extremes(form[:-rank, :-rank])
+        cross = norm(form[-rank:, :-rank]) + slack
         loose = np.array([[cross * ratio, 0.5 * (high - low) + slack + cross / ratio, 0.0, 0.0]])
-        found.append(Axes(axes, axes @ form @ axes.T, 0.5 * (low + high), loose))
+        found.append(Axes(axes, form[-rank:, -rank:], 0.5 * (low + high), loose))
     return found
 
 
@@ -181,11 +185,21 @@ class Form:
 class PairLocal(Local):
     """A pair of a champion; with `sparse`, code may pass over zeros of a row."""
 
-    form_norm: ClassVar = None  # not the sharpest, but cheap: there are many pairs
-
     def __init__(self, whole: RbfSum, rows: Array, blocks: int, sharpen: int, sparse: bool) -> None:
         super().__init__(whole, rows, blocks, sharpen)
         self.sparse = sparse
+
+    @cached_property
+    def form_size(self) -> float:
+        """Not the sharpest, but cheap: there are many pairs."""
+        return float(np.linalg.norm(self.form))
+
+    def turned(self, basis: Array) -> Array:
+        """The form in a basis."""
+        if len(self.a) >= len(basis):
+            return np.asarray(basis.T @ self.form @ basis)
+        s = self.s @ basis
+        return np.asarray(2 * self.gamma**2 * (s.T @ (self.a[:, None] * s)))
 
     def _margins(
         self, sizes: Sizes, axes: Axes | None, order: int, gap: float, off: Apart | None
@@ -227,9 +241,13 @@ class Place:
         still_open = ~(scores > u[:, None] * gaps)
         return directions([one.form for one in pairs], ALWAYS + still_open.mean(axis=0))
 
+    @cached_property
+    def turned(self) -> list[Array]:
+        return [one.turned(self.basis) for one in self.pairs]
+
     def expansions(self, form: Form) -> list[Expansion]:
         """Of each pair."""
         axes: list[Axes] | list[None] = [None] * len(self.pairs)
         if form.order > 1 and form.rank:
-            axes = shared_axes([one.form for one in self.pairs], self.basis, form.rank, self.rows)
+            axes = shared_axes(self.turned, self.basis, form.rank, self.rows)
         return [pair.along(own, form.order, self.cells) for pair, own in zip(self.pairs, axes, strict=True)]

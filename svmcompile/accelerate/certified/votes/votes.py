@@ -15,22 +15,25 @@ import numpy as np
 from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, no_gain, prices
 from svmcompile.accelerate.bounds.margins import machine_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
-from svmcompile.accelerate.bounds.program import bound_votes, fit_guess
+from svmcompile.accelerate.bounds.program import bound_votes
 from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.votes.choose import Choice, Chooser
+from svmcompile.accelerate.certified.votes.guess import likely_champion
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.pairs import class_slices
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.progress import time_is_up
 
 METHOD = "certified"
 # Of the exact sum's cost: predictions are not that sharp, and on a host the exact vote gains more from rows
 # that come together than polynomials do.
 WORTH = {"host": 0.5, "portable": 0.75, "flops": 0.75}
 SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
 
@@ -48,11 +51,13 @@ def certify_votes(
     row = row_error(own.front, own.n_features)
     pairs = Pairs.of(own, row, bias_sizes(svm, own))
     points = guess_rows(own, rows, sample, options.seed)
-    guess = fit_guess(points, pairs.labels(points), pairs.classes)
+    guess = likely_champion(points, pairs.labels(points), pairs.classes)
     some, whole = sample[:: -(-len(sample) // SOME_ROWS)], join_parts(svm)
     by_class, price = _rows_by_class(pairs, rows), prices(options.tune, whole)
     chooser = Chooser(pairs, guess, pairs.rounding(row), by_class, some, price, svm, options)
     choice = chooser.choose()
+    if choice is None and time_is_up():
+        return Instead(TOO_SOON)
     if choice is None:
         return Instead(
             f"polynomials of the smallest kind take more than {chooser.most_bytes} bytes; "

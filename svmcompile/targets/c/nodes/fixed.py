@@ -91,6 +91,9 @@ class WholeKernel(CNode[W]):
     parts = ("kernel", "curve_of")
     dots_with = "vectors"
 
+    def idle(self) -> set[str]:
+        return set() if self.node.shape in ("exp2", "tanh") else {self.node.curve}
+
     def fields(self) -> dict[str, Any]:
         node = self.node
         coarse = max(0, node.cell_bits - UNIT_BITS)

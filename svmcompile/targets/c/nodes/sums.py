@@ -10,6 +10,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
+from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kernel import SPARSE_ZEROS
 from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
@@ -72,7 +73,7 @@ def blocked_layout(node: ir.TiledSum | ir.SparseSum, program: Program, number: N
 
 def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
     """How many rows a chunk has: whole tiles whose scratch stays small; 0 where even one is too large."""
-    if goes_alone(program):
+    if batched_sum(program) is not node:
         return 0
     by_lane, columns, padded = weights_layout(node, program)
     size, width = BYTES[number], program.tables[node.vectors].shape[1]
@@ -87,16 +88,28 @@ def chunk_rows(node: ir.TiledSum, program: Program, number: Number) -> int:
 
 def goes_alone(program: Program) -> bool:
     """Whether each row goes by itself: ways or number types differ, or one sum is not the whole way."""
-    sums = [node for node in program.body if c_class(node).in_batches]
-    if len(sums) != 1 or any(lazy_operands(node) or c_class(node).widens for node in program.body):
-        return True
-    behind = [node for output in program.outputs for node in needed(program, output.value, {sums[0].out})]
-    return any(program.input.name in operands(node) for node in behind)
+    return batched_sum(program) is None
+
+
+def batched_sum(program: Program) -> ir.Node | None:
+    """The one sum that is the whole way of every row; a label behind it may need the row as well."""
+    goals = [output.value for output in program.outputs]
+    nodes = leading_to(program.body, goals, lazy=False)
+    sums = [node for node in nodes if c_class(node).in_batches]
+    last = [node for node in nodes if c_class(node).behind_sums]
+    lazy = any(lazy_operands(node) for node in nodes if node not in last)
+    if len(sums) != 1 or lazy or any(c_class(node).widens for node in nodes):
+        return None
+    for_label = {name for node in last for name in operands(node)}
+    aside = {*last, *leading_to(program.body, for_label - {sums[0].out}, lazy=False)}
+    behind = [node for goal in goals for node in needed(program, goal, {sums[0].out})]
+    alone = any(program.input.name in operands(node) for node in behind if node not in aside)
+    return None if alone else sums[0]
 
 
 def takes_sparse(node: ir.TiledSum, program: Program) -> bool:
     """Whether a row may be given by its non-zero features."""
-    return not goes_alone(program) and skips_zeros(node, program)
+    return batched_sum(program) is node and skips_zeros(node, program)
 
 
 def is_last_resort(node: ir.TiledSum, program: Program) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,20 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.layout import filled_up, triangle_size
+from svmcompile.ir.pairs import pair_indices
+from svmcompile.targets.c.api import Body
 from svmcompile.targets.c.literals import LOWEST, real, wrap
-from svmcompile.targets.c.node import INT, SIZE
+from svmcompile.targets.c.node import DOUBLE, INT, SIZE
 from svmcompile.targets.c.nodes.bounded import Bounded
+from svmcompile.targets.c.nodes.sums import input_body
+
+MOST_ROWS, STORED_BYTES = 1024, 1 << 17  # of a chunk: rows, and bytes of them as prepared
+LONG = 256  # features: longer rows are prepared anew where they are needed
+GROUP = 32  # rows that go through an order together
+MOST_TILE = 8  # rows whose kernel values are made together
+MOST_CLASSES = 64  # whose pairs are bits of a number
+MOST_MEMBERS = 8192  # vectors of a class
+LITTLE_MORE = 1.0001  # for roundings of a bound, and of kernel values
 
 
 def _column_blocks(counts: list[int], lanes: int) -> list[int]:
@@ -63,9 +75,10 @@ class BoundedVote(Bounded[ir.BoundedVote]):
 class TaylorVote(Bounded[ir.TaylorVote]):
     """Polynomials of all classes name a champion, which then defends itself."""
 
-    parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members")
+    parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members", "input", "errors")
     helpers_in_double = frozenset({"exp2"})
     reads_two_tables = False
+    gives_labels = True
 
     @property
     def template(self) -> str:
@@ -86,6 +99,52 @@ class TaylorVote(Bounded[ir.TaylorVote]):
         """Coordinates along axes, in whole blocks."""
         return filled_up(self.node.rank, self.lanes)
 
+    @property
+    def wide_row(self) -> int:
+        """Numbers of a prepared row, in whole blocks."""
+        return filled_up(self.width, self.lanes)
+
+    @property
+    def chunk(self) -> int:
+        """How many rows of a batch meet their champions' centres together; 0 where they go one by one."""
+        node, outputs = self.node, [output.value for output in self.program.outputs]
+        fits = len(node.counts) <= MOST_CLASSES and max(node.counts) <= MOST_MEMBERS
+        if not (self.is_host and outputs == [node.out] and fits and self._centres_in_turn()):
+            return 0
+        stored = STORED_BYTES // (self.size * self.wide_row) // 8 * 8
+        return MOST_ROWS if self.width > LONG else min(MOST_ROWS, stored)
+
+    def _centres_in_turn(self) -> bool:
+        """Whether every class has centres of its own, numbered class by class."""
+        roots, children = (self.tables[name].astype(int) for name in (self.node.roots, self.node.children))
+        end = 0
+        for root in roots.tolist():
+            ways, found = [root], set[int]()
+            while ways:
+                at = ways.pop()
+                if at < 0:
+                    found.add(~at)
+                else:
+                    ways += children[at].tolist()
+            if min(found) < end:
+                return False
+            end = max(found) + 1
+        return True
+
+    def _pair_errors(self) -> list[float]:
+        """What the direct sum of each pair may be off by where every kernel value is 1 or a bit more."""
+        node, ends = self.node, np.cumsum([0, *self.node.counts])
+        weights, found = np.abs(self.tables[node.weights].astype(np.float64)), []
+        for (i, j), (by_sum, fixed) in zip(
+            pair_indices(len(node.counts)), self.tables[node.rounding].astype(np.float64), strict=True
+        ):
+            mass = weights[j - 1, ends[i] : ends[i + 1]].sum() + weights[i, ends[j] : ends[j + 1]].sum()
+            found.append(float(LITTLE_MORE * (by_sum * mass + fixed)))
+        return found
+
+    def bodies(self) -> list[Body]:
+        return [input_body(self, self.node.x)] if self.chunk else []
+
     def fields(self) -> dict[str, Any]:
         node, lanes, gamma = self.node, self.lanes, self.node.kernel.gamma
         orders, centres, cells, _, filled = self.tables[node.gaps].shape
@@ -104,7 +163,15 @@ class TaylorVote(Bounded[ir.TaylorVote]):
             "turned": self.turned,
             "along": along,
             "products": sum(filled_up(row, lanes) for row in range(1, along + 1)),
-            "wide_row": filled_up(self.width, lanes),
+            "wide_row": self.wide_row,
+            "chunk": self.chunk,
+            "group": GROUP,
+            "stored": self.width <= LONG,
+            "input_width": self.program.n_features,
+            "largest": max(node.counts) // lanes,
+            "error_list": wrap((real(error, "f64") for error in self._pair_errors()), " " * 8),
+            "all_pairs": f"UINT64_C({2 ** (classes - 1) - 1})" if classes <= MOST_CLASSES else "",
+            "product_blocks": sorted({-(-count // lanes) for count in (classes, filled, node.rank)} - {0}),
             "column_blocks": _column_blocks(
                 [classes, classes - 1, *([node.rank] * (node.rank > 0))], lanes
             ),
@@ -136,12 +203,28 @@ class TaylorVote(Bounded[ir.TaylorVote]):
         return {name for name, is_idle in idle.items() if is_idle}
 
     def helpers(self) -> set[str]:
-        return super().helpers() | ({"dot"} if self.has_tests else set())
+        return super().helpers() | ({"dot"} if self.has_tests and not self.is_host else set())
 
     def scratch(self) -> int:
         node, size, d, k = self.node, self.size, self.width, len(self.node.counts)
         vectors, filled = len(self.tables[node.vectors]) * self.lanes, self.tables[node.offsets].shape[1]
-        bytes_of = size * (vectors + 2 * filled + d) + (INT + 2) * k + k * (k - 1) // 2 + SIZE * (k + 1)
+        bytes_of = size * (vectors + 2 * filled + d) + (2 * INT + 2) * k + k * (k - 1) // 2 + SIZE * (k + 1)
         if self.tables[node.squares].ndim > 1:
             bytes_of += size * (self.tables[node.squares].shape[2] + self.turned + filled)
         return int(bytes_of) + (INT * (d + 16) if self.has_picks else 0)
+
+    def batch_scratch(self, deepest: Callable[[str], int]) -> int:
+        """Rows of a chunk, and a group of them in an order or its direct sums, or one by itself."""
+        chunk, size, others = self.chunk, self.size, len(self.node.counts) - 1
+        if not chunk:
+            return 0
+        _, centres, _, _, filled = self.tables[self.node.gaps].shape
+        rows = (
+            chunk * (6 * INT + 16 + (size * self.wide_row if self.width <= LONG else 0))
+            + 2 * SIZE * centres
+        )
+        order = GROUP * (size * (self.wide_row + filled + self.turned + 2) + INT) + self.scratch()
+        direct = size * MOST_TILE * (max(self.node.counts) + self.wide_row) + GROUP * (
+            2 * DOUBLE * others + 8
+        )
+        return int(rows + max(order, direct, self.scratch() + deepest(self.node.exact)))

@@ -18,7 +18,7 @@ from svmcompile.ir.walks import path_nodes
 from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build
 from svmcompile.targets.onnx.nodes.sums import is_constant, kernel_values, poisoned, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut
-from svmcompile.targets.onnx.tree_operator import Integers
+from svmcompile.targets.onnx.plain_trees import Integers
 
 
 @build.register

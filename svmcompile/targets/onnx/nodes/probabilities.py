@@ -9,8 +9,10 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import LEAST, MOST
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import TOLERANCE, pair_indices, sweeps_of
 from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
+from svmcompile.targets.onnx.svm_operator import coupled, couples
 
 
 @build.register
@@ -22,13 +24,17 @@ def _(node: ir.Shifted, values: Values) -> str:
 def _(node: ir.Sigmoid, values: Values) -> str:
     """With e = exp(-|z|): e / (1 + e) or 1 / (1 + e)."""
     graph, scores = values.graph, values.wide(values.names[node.scores])
-    slopes, offsets = (graph.constant(values.tables[name]) for name in (node.slopes, node.offsets))
+    slopes, offsets = (values.tables[name] for name in (node.slopes, node.offsets))
     z = graph.op("Add", graph.op("Mul", scores, slopes), offsets)
     e = graph.op("Exp", graph.op("Neg", graph.op("Abs", z)))
     one = values.scalar(1.0)
     above = graph.op("Where", graph.op("GreaterOrEqual", z, 0.0), e, one)
     p = graph.op("Div", above, graph.op("Add", one, e))
-    return values.with_nan_of(z, values.clip(p, node.floor, 1.0 - node.floor)) if node.floor else p
+    if node.floor:
+        p = values.with_nan_of(z, values.clip(p, node.floor, 1.0 - node.floor))
+    if couples(values, node.floor):
+        values.couplings[p] = lambda k: coupled(values, scores, slopes, offsets, k)
+    return p
 
 
 @build.register
@@ -121,6 +127,8 @@ def _(node: ir.Mean, values: Values) -> str:
 def _(node: ir.Couple, values: Values) -> str:
     graph, k = values.graph, node.n_classes
     pairs = values.names[node.pairs]
+    if pairs in values.couplings and not any(node.out in operands(other) for other in values.body):
+        return values.couplings[pairs](k)  # nothing is decided by them
     rows, own = _matrix(values, pairs, k)
     zeros = graph.constant(np.zeros((values.types[node.pairs].width, k)))
     start = graph.op("Add", graph.op("MatMul", pairs, zeros), 1.0 / k)  # NaN stays NaN

@@ -12,9 +12,11 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
+from svmcompile.targets.onnx import svm_operator
 from svmcompile.targets.onnx.graph import Array, Values, build
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
+FEW_SUMS = 3  # up to here, NaN and bias go into the sums by one product, which saves two operators
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
 
 
@@ -28,11 +30,15 @@ def _(node: ir.KernelSum, values: Values) -> str:
 def _(node: ir.PairSum, values: Values) -> str:
     """One sum per pair of classes, from LIBSVM's coefficients [k - 1, n]."""
     weights, counts = values.tables[node.weights], node.counts
+    vectors, bias = values.tables[node.vectors], values.tables[node.bias]
+    if len(counts) > 2 and all(counts) and svm_operator.serves(values, node.kernel, vectors):
+        x = values.names[node.x]
+        return svm_operator.pair_sums(values, x, vectors, weights, bias, counts, node.kernel.gamma)
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
         return _sums(values, node, pair_weights(weights, counts))
-    kernel = kernel_values(values, values.names[node.x], values.tables[node.vectors], node.kernel)
+    kernel = kernel_values(values, values.names[node.x], vectors, node.kernel)
     parts = _sums_by_class(values, kernel, weights, counts)
-    sums = values.product(parts, _pair_gather(counts), values.tables[node.bias])
+    sums = values.product(parts, _pair_gather(counts), bias)
     return poisoned(values, node, kernel, weights.shape[1], sums)
 
 
@@ -43,10 +49,21 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
         sums = values.product(values.wide(x), weights @ vectors, bias)
     elif is_affine(node.kernel) or not len(vectors):  # every kernel value is one
         sums = values.graph.constant(bias + weights.sum(axis=1))
+    elif len(weights) == 1 and svm_operator.serves(values, node.kernel, vectors):
+        return svm_operator.one_sum(values, x, vectors, weights, float(bias[0]), node.kernel.gamma)
     else:
         kernel = kernel_values(values, x, vectors, node.kernel)
+        if len(weights) <= FEW_SUMS and node.kernel.kind != "precomputed":
+            return values.graph.op(
+                "Gemm", kernel, weights, _poisoned_bias(values, x, vectors, bias), transB=1
+            )
         return poisoned(values, node, kernel, len(vectors), values.product(kernel, weights, bias))
     return values.poisoned(x, vectors.shape[1], sums)
+
+
+def _poisoned_bias(values: Values, x: str, vectors: Array, bias: Array) -> str:
+    """[N, sums]: the bias, or NaN where the row is not finite, since 0 * infinity is NaN."""
+    return values.graph.op("Gemm", values.wide(x), np.zeros((vectors.shape[1], len(bias))), bias)
 
 
 def poisoned(
@@ -141,10 +158,11 @@ def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
     """
     gamma = kernel.gamma
     limit = _rbf_limit(values, vectors, gamma)
-    near = values.narrow(values.clip(x, -limit, limit))
+    point = values.narrow(x)
+    near = values.clip(point, -limit, limit)
     table = values.rounded(2 * gamma * vectors)
     norms = np.square(table.astype(np.float64) / (2 * gamma)).sum(axis=1)
-    wide = values.wide(near)
+    wide = values.wide(point)  # out there the square is infinite, and the exponent minus infinity
     square = values.graph.op("Mul", wide, wide)
     column = values.graph.constant(np.full((vectors.shape[1], 1), -gamma))
     norm = values.narrow(values.graph.op("MatMul", square, column))

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.targets.onnx.graph import INDEX, Values, build
-from svmcompile.targets.onnx.tree_operator import Integers, walk_tree
+from svmcompile.targets.onnx.plain_trees import UNROLLED_LEVELS, Integers
+from svmcompile.targets.onnx.tree_operator import walk_tree
 
 UPPER_NODES = 63  # six full levels; with more planes, products for all rows cost more than gathering
 PORTION = 1 << 13  # weights of leaves per row that are gathered at once
-UNROLLED_LEVELS = 16  # from here on a loop, which ends with the last row
+ADDING_SCATTER = 16  # the first opset whose ScatterElements adds
 
 
 @build.register
@@ -202,6 +203,11 @@ def _added(values: Values, bias: str, leaf: str, dots: str, sums: NDArray[Any], 
     if sums.shape[1] == width and (sums == np.arange(width)).all():
         return values.graph.op("Add", bias, dots)
     targets = values.by(sums, leaf)
+    if values.graph.opset < ADDING_SCATTER:  # a column of zeros and ones for each dot product instead
+        graph, last = values.graph, values.integers(2)
+        ours = graph.op("Equal", graph.op("Unsqueeze", targets, last), np.arange(width, dtype=INDEX))
+        parts = graph.op("Where", ours, graph.op("Unsqueeze", dots, last), 0.0)
+        return graph.op("Add", bias, graph.op("ReduceSum", parts, values.integers(1), keepdims=0))
     return values.graph.op("ScatterElements", bias, targets, dots, axis=1, reduction="add")
 
 
