@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test replay race measure-house agreement cross golden api-page options-page docs clean
+.PHONY: demo test faults fuzz replay race measure-house agreement cross golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -14,6 +14,15 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Are files old or new whatever system call fails, or is where the process is killed?
+faults: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.faults.run
+
+# Do readers of mutated files give a model or an error of the project? MINUTES for all of them together
+MINUTES ?= 30
+fuzz: $(VENV)/.dev
+	$(BIN)/python -W ignore -m tests.fuzz.run --minutes $(MINUTES)
 
 # Is what is emitted the same, byte for byte, as what was recorded?
 replay: $(VENV)/.dev

@@ -138,12 +138,10 @@ def emit(
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
-    `platform`: it needs numpy, but neither svmcompile nor a compiler. Kit triton is the ONNX graph as a
-    model repository of Triton Inference Server.
+    `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
-    The rest is for target onnx: opset, onnx_form ("auto", "plain", "operator"), onnx_names ("skl2onnx",
-    "old" or {"input": ..., "label": ...}), onnx_outputs, onnx_input ("float32", "float64"), onnx_batch,
-    zipmap, model_version, doc_string (docs/onnx.md).
+    The rest is for target onnx (docs/onnx.md): opset, onnx_form, onnx_names, onnx_outputs, onnx_input,
+    onnx_batch, zipmap, model_version, doc_string.
     """
     check_program(program, "emit")
     chosen = _form_chosen(program, precision, profile, tables)
@@ -195,14 +193,20 @@ def _form_chosen(
     }
 
 
-def load(folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1) -> Any:
+def load(
+    folder: str | Path, name: str | None = None, target: str | None = None, n_jobs: int = 1,
+    key: bytes | None = None,
+) -> Any:  # fmt: skip
     """Load a compiled model from an output folder, ready to predict.
+
+    This builds and runs the C of the folder: load folders only from people you trust. Files that were
+    changed after they were compiled are refused, and with a `key` those that were not signed with it.
 
     A shared library is loaded directly. C is built with the installed C compiler, once: the result is
     cached by content. Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow
     reference implementation of onnx), WebAssembly in wasmtime, each in one thread.
     """
-    stem, program = find_program(folder, name)
+    stem, program = find_program(folder, name, key)
     here = targets_in(Path(folder), stem)
     chosen = target or (here[0] if here else "c")
     if chosen not in here:
@@ -220,10 +224,12 @@ def verify(
     *,
     name: str | None = None,
     trust_pickle: bool = False,
+    run: bool = True,
 ) -> Any:
     """Compare the original, the interpreter and every emitted form on the rows; returns a `Report`.
 
-    A program that `train` made has no original: pass None for the model, and labels `y`.
+    A program that `train` made has no original: pass None for the model, and labels `y`. C is built and
+    run, so verify folders of people you do not trust with `run=False`: the program alone is compared.
     """
     from svmcompile.flow.evaluation import TRAINED, compare_forms, needs_original
 
@@ -238,7 +244,7 @@ def verify(
         )
     elif program.origin.source not in TRAINED or y is None:
         raise OptionError(needs_original(program, stem))
-    return compare_forms(Path(folder), stem, program, opened, X, y)
+    return compare_forms(Path(folder), stem, program, opened, X, y, run)
 
 
 def check_certificate(

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
 
+from svmcompile.data import PredictionWriter
 from svmcompile.errors import EmitError, OptionError
-from svmcompile.files import staging, write_file, write_files
-from svmcompile.files.staging import exchange
+from svmcompile.files import atomic, recover, staging, write_file, write_files
+from svmcompile.files.exchange import exchange
 
 # one file
 
@@ -79,14 +81,79 @@ def test_write_file_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert content(tmp_path) == {"a": "old"} and not (tmp_path / "x").exists()
 
 
-def test_write_file_removes_stale_leftovers_only(tmp_path: Path) -> None:
-    stale, fresh, foreign = (tmp_path / f".a.svmcompile-{end}" for end in ("0" * 16, "1" * 16, "notes"))
-    for path in (stale, fresh, foreign):
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """The lock that a process holds on what it made, for as long as it lives."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        assert atomic.lock(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def test_write_file_removes_what_killed_runs_left(tmp_path: Path) -> None:
+    left, used, foreign = (tmp_path / f".a.svmcompile-{end}" for end in ("0" * 16, "1" * 16, "notes"))
+    for path in (left, used, foreign):
         path.touch()
-    for path in (stale, foreign):
-        os.utime(path, (0, 0))
+    with held(used):
+        write_file(tmp_path / "a", "x")
+        assert not left.exists() and used.exists() and foreign.exists()
+    write_file(tmp_path / "a", "x")  # also where the content is there already
+    assert not used.exists() and foreign.exists()
+
+
+def test_clearing_up_never_follows_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    for name, target in ((".out.svmcompile-", "mine"), (".a.svmcompile-", "mine/file")):
+        (tmp_path / (name + "0" * 16)).symlink_to(target)
+    write_files(OLD, tmp_path / "out")
+    stage = tmp_path / (".out.svmcompile-" + "1" * 16)
+    stage.mkdir()
+    (stage / "tree").symlink_to("../mine")
+    inside = tmp_path / "out" / (".files.svmcompile-" + "2" * 16)
+    inside.mkdir()
+    (inside / "new").symlink_to("../../mine")
+    (inside / "forward").write_text('{"paths": ["m.c"], "had": [true], "made": []}')
+    write_files(NEW, tmp_path / "out")
     write_file(tmp_path / "a", "x")
-    assert not stale.exists() and fresh.exists() and foreign.exists()
+    assert content(tmp_path / "mine") == {"file": "mine"}
+    assert not stage.exists() and as_text(NEW).items() <= content(tmp_path / "out").items()
+
+
+@pytest.mark.parametrize("path", ["../mine", "link/mine", "/mine"])
+def test_a_stage_from_elsewhere_leads_nowhere(tmp_path: Path, path: str) -> None:
+    """An output folder may come from anybody, with a stage that was made up."""
+    write_files(OLD, tmp_path / "out")
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out" / "link").symlink_to("..")
+    stage = tmp_path / "out" / (".files.svmcompile-" + "0" * 16)
+    (stage / "new").mkdir(parents=True)
+    (stage / "new" / "0").write_text("bad")
+    (stage / "forward").write_text(json.dumps({"paths": [path], "had": [False], "made": []}))
+    recover(tmp_path / "out")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_private_file_is_never_readable_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, modes = tmp_path / "p.csv", []
+    path.write_text("old")
+    path.chmod(0o600)
+
+    def watched(file: Path) -> None:
+        modes.append(stat.S_IMODE(file.stat().st_mode))
+        real(file)
+
+    real = atomic.sync_file
+    monkeypatch.setattr(atomic, "sync_file", watched)
+    with PredictionWriter(path) as sink:
+        sink.write([1, 2])
+        modes += [stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()]
+    assert len(modes) == 3 and set(modes) == {0o600}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 # several files
@@ -155,7 +222,7 @@ def test_without_hard_links_files_are_copied(tmp_path: Path, monkeypatch: pytest
     assert as_text(NEW).items() <= content(tmp_path / "out").items()
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "a\\b", "a\0b", "../a"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a//b", "a/../b", "/a", "a\\b", "a\0b", "../a"])
 def test_names_must_be_plain(tmp_path: Path, name: str) -> None:
     with pytest.raises(EmitError, match="plain file name"):
         write_files({"ok": "x", name: "x"}, tmp_path / "out")
@@ -269,6 +336,7 @@ def test_without_exchange_files_are_replaced(tmp_path: Path, monkeypatch: pytest
 AS_NOBODY = """
 import fcntl, os, sys
 from pathlib import Path
+from svmcompile.data import PredictionWriter
 from svmcompile.errors import EmitError
 from svmcompile.files import write_files
 if os.geteuid() == 0:
@@ -309,45 +377,35 @@ def test_folders_without_write_permission(
 # leftovers of killed runs
 
 
-def leftover(tmp_path: Path, age: float) -> Path:
+def leftover(tmp_path: Path) -> Path:
     path = tmp_path / (".out.svmcompile-" + "a" * 16)
-    path.mkdir()
-    (path / "m.c").write_text("half")
-    os.utime(path, (time.time() - age,) * 2)
+    (path / "tree").mkdir(parents=True)
+    (path / "tree" / "m.c").write_text("half")
     return path
 
 
-@pytest.mark.parametrize(("age", "stays"), [(60, True), (3700, False)])
-def test_stale_stages_are_removed(tmp_path: Path, age: float, stays: bool) -> None:
-    path = leftover(tmp_path, age)
+def test_stages_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    path = leftover(tmp_path)
     other = tmp_path / (".other.svmcompile-" + "a" * 16)
     other.mkdir()
-    os.utime(other, (0, 0))
+    with held(path):
+        write_files(OLD, tmp_path / "out")
+        assert path.exists()
     write_files(OLD, tmp_path / "out")
-    assert path.exists() is stays and other.exists()
+    assert not path.exists() and other.exists()
 
 
-def test_stale_stage_inside_the_folder(tmp_path: Path) -> None:
+def test_files_of_others_in_a_folder_swapped_out_come_back(tmp_path: Path) -> None:
+    """A run was killed right after the swap, and somebody had written just before it."""
     write_files(OLD, tmp_path / "out")
-    path = tmp_path / "out" / (".files.svmcompile-" + "a" * 16)
-    path.mkdir()
-    (path / "new-m.c").touch()
-    os.utime(path, (0, 0))
-    write_files(NEW, tmp_path / "out")
-    assert content(tmp_path / "out") == as_text(NEW) and not path.exists()
-
-
-def test_subfolders_of_a_killed_run_come_back(tmp_path: Path) -> None:
+    path = leftover(tmp_path)
+    (path / "tree" / "late" / "deep").mkdir(parents=True)
+    (path / "tree" / "late" / "deep" / "file").write_text("theirs")
+    (path / "seen").write_text(json.dumps({"inode": 0, "replaced": ["m.c"], "seen": {}}))
     write_files(OLD, tmp_path / "out")
-    path = leftover(tmp_path, 3700)
-    for name in ("lost", "clash"):
-        (path / name).mkdir()
-        (path / name / "mine").write_text("left")
-    (tmp_path / "out" / "clash").mkdir()
-    os.utime(path, (0, 0))
-    write_files(OLD, tmp_path / "out")
-    assert (tmp_path / "out" / "lost" / "mine").read_text() == "left"
-    assert content(path) == {"clash/mine": "left"}, "what cannot come back is kept"
+    assert content(tmp_path) == {f"out/{name}": text for name, text in as_text(OLD).items()} | {
+        "out/late/deep/file": "theirs"
+    }
 
 
 def test_files_written_by_others_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,3 +422,43 @@ def test_files_written_by_others_meanwhile_stay(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(staging, "exchange", busy_exchange)
     write_files(NEW, folder)
     assert {**as_text(NEW), "late": "late", "notes.txt": "theirs"}.items() <= content(folder).items()
+
+
+# folders within
+
+
+def test_folders_within_and_files_of_others_there(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "kit"
+    write_files({"src/m.c": "old"}, folder)
+    (folder / "src" / "own.c").write_text("own")
+    (folder / "build" / "deep").mkdir(parents=True)
+    (folder / "src" / "m.c").chmod(0o640)
+    (folder / "build").chmod(0o750)
+    write_files({"src/m.c": "new", "examples/one/x.c": "x"}, folder)
+    found = {"src/m.c": "new", "src/own.c": "own", "examples/one/x.c": "x"}
+    assert content(tmp_path) == {f"a/kit/{path}": text for path, text in sorted(found.items())}
+    assert (folder / "build" / "deep").is_dir() and stat.S_IMODE((folder / "build").stat().st_mode) == 0o750
+    assert stat.S_IMODE((folder / "src" / "m.c").stat().st_mode) == 0o640
+
+
+def test_what_stands_in_the_way_within(tmp_path: Path) -> None:
+    write_files({"src": "a file", "m.c": "c"}, tmp_path / "out")
+    with pytest.raises(EmitError, match=r"src: is a file, and a folder is to be made"):
+        write_files({"src/m.c": "x", "m.c": "new"}, tmp_path / "out")
+    assert content(tmp_path / "out") == {"src": "a file", "m.c": "c"}
+
+
+def test_a_folder_that_a_process_works_in_is_not_swapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(OLD, tmp_path / "out")
+    (tmp_path / "out" / "sub").mkdir()
+    before = (tmp_path / "out").stat().st_ino
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", "input()"], cwd=tmp_path / "out" / "sub", stdin=subprocess.PIPE
+    )
+    try:
+        write_files(NEW, tmp_path / "out")
+    finally:
+        waiting.communicate(b"\n")
+    assert (tmp_path / "out").stat().st_ino == before or sys.platform != "linux"

@@ -23,7 +23,6 @@ from svmcompile.files import atomic, staging, write_files
 
 STEPS = ("os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime", "os.scandir",
          "os.listdir", "os.chown", "open", "os.symlink")  # fmt: skip
-REMOVALS = ("os.remove", "os.rmdir", "os.scandir", "os.listdir")
 
 
 class Faults:
@@ -90,9 +89,6 @@ def write_with_fault(
         assert "injected" in str(raised) and str(folder) in str(raised)
     if raised is None:
         assert found == as_text(NEW)
-    if fault.failed not in REMOVALS:
-        hidden = [path.name for path in folder.parent.rglob(".*svmcompile-*")]
-        assert not hidden, f"{hidden} left after {fault.failed} failed"
     return fault
 
 
@@ -106,7 +102,7 @@ def test_every_step_may_fail(
     error: type[BaseException],
 ) -> None:
     if way == "one by one":
-        monkeypatch.setattr(staging, "may_swap", lambda folder: False)
+        monkeypatch.setattr(staging, "may_swap", lambda folder, changed: False)
     failed = []
     for fail_at in range(1, 200):
         folder = tmp_path / f"{fail_at}" / "out"
@@ -115,14 +111,16 @@ def test_every_step_may_fail(
             write_files(OLD, folder)
             furnish(folder)
         fault = write_with_fault(faults, folder, fail_at, error)
+        write_files(OLD, folder)  # clears up what a failed clean-up left
+        hidden = [path.name for path in folder.parent.rglob(".*svmcompile-*")]
+        assert not hidden, f"{hidden} left after {fault.failed} failed"
         if way != "new folder":
-            write_files(OLD, folder)  # brings back what a failed clean-up left
             check_furniture(folder)
         if not fault.failed:
             break
         failed.append(fault.failed)
-    assert {"os.mkdir", "open", "fsync", "os.rename"} <= set(failed) and len(failed) > 15
-    assert way != "swap" or "exchange" in failed
+    moved = "exchange" if way == "swap" else "os.rename"
+    assert {"os.mkdir", "open", "fsync", moved} <= set(failed) and len(failed) > 15
 
 
 # killed processes
@@ -159,8 +157,10 @@ def test_a_kill_at_any_instant_leaves_one_version(swappable: Path) -> None:
     folder = swappable / "out"
     write_files({f"f{i}": b"A" * (1 << 20) for i in range(4)}, folder)
     furnish(folder)
-    seen = set()
-    for _ in range(30):
+    seen: set[bytes] = set()
+    for turn in range(300):  # many where the machine is busy, and few processes come to write
+        if turn > 20 and len(seen) == 2:
+            break
         process = loop(folder, 10**9)
         time.sleep(rng.uniform(0, 0.15))
         process.send_signal(signal.SIGKILL)
@@ -200,7 +200,7 @@ def write_and_die(folder, step):
 
 sys.addaudithook(hook)
 if way == "one by one":
-    staging.may_swap = lambda folder: False
+    staging.may_swap = lambda folder, changed: False
 for step in range(300):
     folder = top / str(step) / "out"
     if way != "new folder":
@@ -273,4 +273,8 @@ def test_writers_of_other_names_do_not_undo_each_other(tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    assert files.write_file is atomic.write_file and set(files.__all__) == {"write_file", "write_files"}
+    assert files.write_file is atomic.write_file and set(files.__all__) == {
+        "recover",
+        "write_file",
+        "write_files",
+    }

@@ -54,7 +54,7 @@ def write(folder: Path) -> None:
         files = sc.emit(programs[name], "onnx", "m", **options)
         (folder / f"{title}.onnx").write_bytes(bytes(files["m.onnx"]))  # type: ignore[arg-type]
     rows = (random.normal(size=(ROWS, 6)) + random.integers(0, 3, (ROWS, 1))).astype(np.float32)
-    answers = {}
+    answers: dict[str, Any] = {}
     for name, program in programs.items():
         answers[f"{name}/label"] = program.predict(rows)
         if name == "coupled":

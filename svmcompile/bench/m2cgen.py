@@ -65,7 +65,6 @@ def _code(machine: Any, subject: Subject) -> str:
     kept = subject.cache / f"m2cgen-{hashlib.sha256(key.encode()).hexdigest()[:32]}.c"
     if not kept.exists():
         text = _generate(machine, subject.work)
-        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_file(kept, text)
     return kept.read_text(encoding="utf-8")
 

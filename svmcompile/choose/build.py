@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from svmcompile.data import Data
 from svmcompile.device.cost import device_cost
 from svmcompile.errors import SvmCompileError
 from svmcompile.files import write_file
+from svmcompile.files.cache import scratch
 from svmcompile.flow.emission import Files, emit_files
 from svmcompile.flow.evaluation import find_program, load_target
 from svmcompile.flow.program import compile_svm
@@ -159,7 +159,7 @@ def emit_candidate(program: Program, candidate: Candidate, X: Any, name: str = N
 
 def _runner(files: Files, candidate: Candidate) -> Any:
     """The emitted code, ready to predict."""
-    with tempfile.TemporaryDirectory() as name:
+    with scratch() as name:
         for file, content in files.items():
             write_file(Path(name) / file, content)
         return load_target(Path(name), *find_program(name, NAME), candidate.target)

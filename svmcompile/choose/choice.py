@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from svmcompile.choose.wishes import Wishes, read_wishes
 from svmcompile.choose.words import no_winner, sentence
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, SvmCompileError
+from svmcompile.files.cache import scratch
 from svmcompile.flow.program import Opened, compile_svm
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
@@ -231,7 +231,7 @@ def _work_folder(folder: Path | None) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
-    with tempfile.TemporaryDirectory() as name:
+    with scratch() as name:
         yield Path(name)
 
 

@@ -24,7 +24,7 @@ from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.decide import decide, misses
 from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.timing import race_folders
-from svmcompile.files import write_file
+from svmcompile.files import write_file, write_files
 from svmcompile.flow.emission import Files
 from svmcompile.flow.evaluation import find_program
 from svmcompile.ir.program import Program
@@ -99,10 +99,7 @@ class Search:
         for record, files in built:
             self.records[record["number"]] = record
             folder = self._place(record["number"])
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():
-                write_file(folder / name, content)
-            write_file(folder / "record.json", json.dumps(record))
+            write_files({**files, "record.json": json.dumps(record)}, folder)
 
     def _place(self, number: int) -> Path:
         """The folder of a candidate: the same for the same model, rows and options."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from svmcompile.bench.driver import Entry, race_in_c
 from svmcompile.bench.onnx import c_peer
 from svmcompile.bench.peers import Subject
 from svmcompile.bench.result import LocalRunner, Times, race
+from svmcompile.files.cache import scratch
 from svmcompile.flow.evaluation import find_program, load_target, read_c
 from svmcompile.flow.measured import driver_compiler
 from svmcompile.ir.arithmetic import Number
@@ -42,7 +42,7 @@ def _race(
 ) -> list[Times]:
     programs = [find_program(folder, name)[1] for folder in folders]
     batch = min(BATCH, len(rows))
-    with tempfile.TemporaryDirectory() as work:
+    with scratch() as work:
         path = Path(work)
         subject = Subject(programs[0], None, None, form[1], rows, len(rows), batch, path, path)
         entries = [_entry(folder, form, name, subject, at) for at, folder in enumerate(folders)]

@@ -11,7 +11,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,11 @@ from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
 from svmcompile.files.atomic import check_output_folder
-from svmcompile.flow.evaluation import find_program, read_file
+from svmcompile.files.cache import private_cache, scratch
+from svmcompile.flow.evaluation import find_program
+from svmcompile.flow.seal import read_report
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
-from svmcompile.runtime.toolchain import cache_folder
 
 THREADS = ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM", "GOTO")
 
@@ -63,8 +63,8 @@ def _in_child(options: BenchOptions) -> dict[str, Any]:
     package = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, **{f"{name}_NUM_THREADS": "1" for name in THREADS}}
-    with tempfile.TemporaryDirectory(prefix="svmcompile-bench-") as folder:
-        request, answer = Path(folder) / "request.pickle", Path(folder) / "answer.json"
+    with scratch() as folder:
+        request, answer = folder / "request.pickle", folder / "answer.json"
         request.write_bytes(pickle.dumps(options))
         command = [sys.executable, "-m", "svmcompile.commands.bench", str(request), str(answer)]
         subprocess.run(command, env=environment, check=False)
@@ -88,8 +88,8 @@ def _child(request: Path, answer: Path) -> None:
 def measure(options: BenchOptions) -> dict[str, Any]:
     """The race itself, in this process."""
     stem, program = find_program(options.folder, options.name)
-    with tempfile.TemporaryDirectory(prefix="svmcompile-bench-") as work:
-        subject, reference, answers = _subject(options, stem, program, Path(work))
+    with scratch() as work:
+        subject, reference, answers = _subject(options, stem, program, work)
         contest = Race(
             options.folder, stem, subject, answers, options.repeats, options.as_json, _threads(options)
         )
@@ -101,7 +101,7 @@ def _subject(
     options: BenchOptions, stem: str, program: Program, work: Path
 ) -> tuple[Subject, str, NDArray[Any]]:
     """The subject, who says what the right answers are, and the answers."""
-    number = api.checked_precision(json.loads(read_file(options.folder / f"{stem}.json"))["precision"])
+    number = api.checked_precision(str(read_report(options.folder, stem).get("precision")))
     rows, given = _rows(options, program, number)
     name: str = "the interpreter"
     original: Any = program
@@ -115,7 +115,7 @@ def _subject(
             raise OptionError(f"{options.model}: is not the model that {options.folder} was compiled from")
         estimator = None if model.source == options.model else model.source
         name, original = model.reference()
-    subject = Subject(program, svm, estimator, number, rows, given, options.batch, work, cache_folder())
+    subject = Subject(program, svm, estimator, number, rows, given, options.batch, work, private_cache())
     return subject, name, np.asarray(original.predict(rows))
 
 

@@ -19,6 +19,7 @@ from svmcompile.files.atomic import check_output_folder
 from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
 from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
+from svmcompile.flow.seal import read_key
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.targets.kits import KIT_NAMES, check_kit, default_profile
 from svmcompile.targets.onnx.options import read_options
@@ -34,6 +35,8 @@ def checked(options: CompileOptions) -> CompileOptions:
         detect(file)
     if options.name is not None:
         check_name(options.name)
+    if options.sign is not None:
+        read_key(options.sign)
     read_seconds(options.time_limit, "--time-limit")
     read_options(options.onnx, options.target or ())
     if options.method == "auto" or options.replay or options.from_:

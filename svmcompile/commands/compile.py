@@ -21,11 +21,12 @@ from svmcompile.commands.options import CompileOptions, reading
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
-from svmcompile.files import write_file
+from svmcompile.files import write_files
 from svmcompile.flow.emission import Files
 from svmcompile.flow.estimate import announce, quicker
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened, Watcher
+from svmcompile.flow.seal import read_key, sealed
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.targets.templating import name_from
@@ -52,8 +53,7 @@ def run(options: CompileOptions) -> dict[str, Any]:
         files, name, seconds = _make(options, model, watch if options.dump_ir else None)
     api.write(files, options.output)
     if options.dump_ir:
-        for listing, text in listings.items():
-            write_file(options.dump_ir / listing, text)
+        write_files(listings, options.dump_ir)
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
@@ -92,7 +92,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         from svmcompile.commands.auto import choice_file
 
         files["choice.json"] = choice_file(figures["choice"])
-    return files, name, seconds
+    return sealed(files, name, None if options.sign is None else read_key(options.sign)), name, seconds
 
 
 def _resolve(options: CompileOptions, model: Opened) -> tuple[CompileOptions, dict[str, Any]]:

@@ -14,7 +14,7 @@ from svmcompile.commands.options import ConvertOptions
 from svmcompile.convert.estimator import estimator_of
 from svmcompile.convert.libsvm import libsvm_files
 from svmcompile.errors import OptionError, UnsupportedError
-from svmcompile.files import write_file
+from svmcompile.files import write_files
 from svmcompile.files.atomic import check_output
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.model.svm import SVM
@@ -44,8 +44,7 @@ def run(options: ConvertOptions) -> dict[str, Any]:
         estimator = checked_estimator(svm) if model.source == options.model else model.source
         files[output.name] = _dumped(estimator, wanted)
         notes = _left_out(svm)
-    for name, content in files.items():
-        write_file(output.parent / name, content)
+    write_files(files, output.parent, in_place=True)
     return {
         "source": svm.source.kind,
         "format": wanted,

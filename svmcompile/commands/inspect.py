@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from svmcompile import api
 from svmcompile.commands.options import InspectOptions
 from svmcompile.flow.evaluation import find_program
+from svmcompile.flow.seal import check_seal, read_key, read_report
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
 
@@ -21,11 +21,15 @@ REPORTED = (
 
 def run(options: InspectOptions) -> dict[str, Any]:
     """Facts about a model, a program with its listing, or a folder."""
+    key = None if options.key is None else read_key(options.key)
     if options.thing.is_dir():
         stems = sorted(item.stem for item in options.thing.glob("*.svmc"))
         if not stems:
             find_program(options.thing)  # raises what fits
-        return {"kind": "folder", "models": {stem: _folder_facts(options.thing, stem) for stem in stems}}
+        return {
+            "kind": "folder",
+            "models": {stem: _folder_facts(options.thing, stem, key) for stem in stems},
+        }
     opened = api.open_model(options.thing, trust_pickle=options.trust_pickle, n_features=options.features)
     if opened.svm:
         return {"kind": "model", **_svm_facts(opened.svm)}
@@ -33,13 +37,14 @@ def run(options: InspectOptions) -> dict[str, Any]:
     return {"kind": "program", **program_facts(opened.program), "listing": opened.program.text()}
 
 
-def _folder_facts(folder: Path, stem: str) -> dict[str, Any]:
-    _, program = find_program(folder, stem)
+def _folder_facts(folder: Path, stem: str, key: bytes | None) -> dict[str, Any]:
+    _, program = find_program(folder, stem, key)
+    sealed = check_seal(folder, stem, key=key)
     sizes = {item.name: item.stat().st_size for item in sorted(folder.glob(f"{stem}.*"))}
-    report = folder / f"{stem}.json"
-    emitted = json.loads(report.read_text()) if report.exists() else {}
-    figures = {key: emitted[key] for key in REPORTED if key in emitted}
-    return {**program_facts(program), **figures, "files": sizes}
+    emitted = read_report(folder, stem) if (folder / f"{stem}.json").exists() else {}
+    figures = {name: emitted[name] for name in REPORTED if name in emitted}
+    checked = {"files_checked": sealed, "signature_checked": key is not None}
+    return {**program_facts(program), **figures, **checked, "files": sizes}
 
 
 def program_facts(program: Program) -> dict[str, Any]:

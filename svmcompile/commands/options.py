@@ -8,30 +8,25 @@ from typing import Annotated, Any, Protocol
 
 from typer import Argument, Option
 
+from svmcompile.commands.flags import (
+    FORMATS,
+    Cluster,
+    DataFile,
+    DataFiles,
+    Features,
+    Folder,
+    Json,
+    Key,
+    Label,
+    Method,
+    Model,
+    Name,
+    NoRun,
+    Sign,
+    TrustPickle,
+)
 from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
 from svmcompile.commands.onnx_options import OnnxFlags
-
-FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
-
-Model = Annotated[
-    Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
-]
-Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
-DataFile = Annotated[Path, Option("--data", help=FORMATS)]
-DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
-Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
-Name = Annotated[str | None, Option(help="which model, if the folder has several")]
-Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
-TrustPickle = Annotated[
-    bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
-]
-Features = Annotated[
-    int | None, Option(help="number of features, for LIBSVM models, which do not store it")
-]
-Cluster = Annotated[
-    str | None, Option(help="address of a Dask scheduler, or local:N for N processes on this machine")
-]
-Json = Annotated[bool, Option("--json", help="print only one JSON object")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +225,7 @@ class CompileOptions(WishOptions, OnnxFlags):
         bool, Option("--measure", help="build the method's variants and keep the fastest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
+    sign: Sign = None
     as_json: Json = False
 
     @property
@@ -292,6 +288,7 @@ class InspectOptions:
     thing: Annotated[Path, Argument(help="a model, a .svmc program or an output folder")]
     features: Features = None
     trust_pickle: TrustPickle = False
+    key: Key = None
     as_json: Json = False
 
 
@@ -319,6 +316,8 @@ class VerifyOptions(DataOptions):
         bool,
         Option("--certificate", help="check the certificates of `certified` in high precision instead"),
     ] = False
+    no_run: NoRun = False
+    key: Key = None
     as_json: Json = False
 
 
@@ -349,6 +348,7 @@ class PredictOptions(DataOptions):
     ] = False
     jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
     cluster: Cluster = None
+    key: Key = None
     as_json: Json = False
 
     @property

@@ -19,6 +19,7 @@ from svmcompile.errors import OptionError, SvmCompileError
 from svmcompile.files.atomic import check_output
 from svmcompile.flow.evaluation import find_program
 from svmcompile.flow.scoring import Scoring, score, score_names
+from svmcompile.flow.seal import read_key
 from svmcompile.progress import steps
 
 STANDARD = Path("-")  # input or output
@@ -27,7 +28,8 @@ STANDARD = Path("-")  # input or output
 def run(options: PredictOptions) -> dict[str, Any]:
     """Score a data file, or the files of a folder, chunk by chunk; how many rows, and how fast."""
     _check(options)
-    stem, program = find_program(options.folder, options.name)
+    key = None if options.key is None else read_key(options.key)
+    stem, program = find_program(options.folder, options.name, key)
     wanted = Scoring(options.scores, options.probabilities, options.allow_missing)
     wanted.check(program)
     start = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from dataclasses import asdict, dataclass, field
@@ -28,8 +27,9 @@ from svmcompile.bench.result import (
     race,
 )
 from svmcompile.errors import ToolchainError
-from svmcompile.flow.evaluation import read_c, read_file
+from svmcompile.flow.evaluation import read_c
 from svmcompile.flow.measured import driver_compiler
+from svmcompile.flow.seal import read_report
 from svmcompile.runtime.toolchain import FLAGS, build_library
 
 CHECKED_SINGLES = 50  # rows whose answers from single calls through Python are compared too
@@ -245,7 +245,7 @@ class Race:
 
     def _facts(self) -> dict[str, Any]:
         program = self.subject.program
-        report = json.loads(read_file(self.folder / f"{self.name}.json"))
+        report = read_report(self.folder, self.name)
         return {
             "name": self.name,
             "method": program.origin.method,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ from svmcompile import api
 from svmcompile.commands.options import VerifyOptions, reading
 from svmcompile.data import Data, read_data
 from svmcompile.errors import OptionError
-from svmcompile.flow.evaluation import find_program, read_file
+from svmcompile.flow.evaluation import find_program
+from svmcompile.flow.seal import check_seal, read_key, read_report
 from svmcompile.ir.program import Program
+from svmcompile.read import content_of
 
 MOST_FLOPS = 5_000_000_000  # of the original; it takes about a minute for them in the slowest library
 LEAST_ROWS = 200
@@ -20,24 +22,42 @@ LEAST_ROWS = 200
 
 def run(options: VerifyOptions) -> dict[str, Any]:
     """The comparison on a data file, or the check of certificates in the precision of the C code."""
-    stem, program = find_program(options.folder, options.name)
+    key = None if options.key is None else read_key(options.key)
+    stem, program = find_program(options.folder, options.name, key)
+    sealed = check_seal(options.folder, stem, key=key)
     least = _least(options, program)
     data = read_data(options.data, **reading(options, program))
     given, trust = len(data.X), options.trust_pickle
     data, notes = _some(data, options.rows, program)
     if options.certificate:
-        precision = json.loads(read_file(options.folder / f"{stem}.json"))["precision"]
+        precision = str(read_report(options.folder, stem).get("precision"))
         check = api.check_certificate
         report = check(program, data.X, options.model, precision=precision, trust_pickle=trust)
     else:
-        report = api.verify(options.folder, options.model, data.X, data.y, name=stem, trust_pickle=trust)
+        report = api.verify(
+            options.folder, options.model, data.X, data.y, name=stem, trust_pickle=trust,
+            run=not options.no_run,
+        )  # fmt: skip
     found: dict[str, Any] = report.as_dict()
-    found |= {"rows_given": given, "notes": notes}
+    found |= {"rows_given": given, "notes": notes + _origins(options, program, sealed)}
+    found |= {"files_checked": sealed, "signature_checked": key is not None}
     if least is not None:
         share = "accuracy" if options.model is None else "agreement"
         below = [one["backend"] for one in found["comparisons"] if one[share] < least]
         found |= {"min_agreement": least, "below": below, "ok": found["ok"] and not below}
     return found
+
+
+def _origins(options: VerifyOptions, program: Program, sealed: int | None) -> list[str]:
+    """What is to be said of where the folder comes from."""
+    notes = []
+    if options.model is not None:
+        given = hashlib.sha256(content_of(options.model)).hexdigest()
+        if given != program.origin.sha256:
+            notes.append(f"{options.model} is not the file this was compiled from (another sha256)")
+    if sealed is None:
+        notes.append("the report holds no digests, so changes of files are not noticed; compile again")
+    return notes
 
 
 def _least(options: VerifyOptions, program: Program) -> float | None:

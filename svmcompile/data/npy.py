@@ -10,7 +10,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,29 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data import table
+from svmcompile.data.arrays import Header, read_header
 from svmcompile.errors import ReadError
 
-# what numpy's header parser and the zip module are known to raise on broken input
+# what numpy and the zip module are known to raise on broken input
 FAULTS = (
     ValueError, TypeError, SyntaxError, KeyError, EOFError, RecursionError, OverflowError, RuntimeError,
     NotImplementedError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-npy_format: Any = np.lib.format  # numpy 2.2 has no types for it
 LABELS = "y"  # the array of an .npz that holds labels unless --label names another
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What an array's header claims."""
-
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-    offset: int
-
-    @property
-    def n_bytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
 
 
 def count_npy(path: Path) -> int:
@@ -167,22 +153,17 @@ def _label_header(where: str, stream: IO[bytes], size: int) -> Header:
 
 def _header(where: str, stream: IO[bytes], size: int) -> Header:
     """The header, if the bytes it claims are there; `size` counts the header as well."""
-    version = npy_format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ReadError(f"{where}: numpy file version {version} is not known")
-    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
-        shape, fortran, dtype = read(stream)
-    except Exception as error:  # the header is Python text; its parser raises what it likes
-        raise ReadError(f"{where}: cannot be read: broken header: {error}") from None
-    if dtype.hasobject:
+        header = read_header(stream)
+    except ValueError as error:
+        raise ReadError(f"{where}: cannot be read: {error}") from None
+    if header.dtype.hasobject:
         raise ReadError(
             f"{where}: holds Python objects, which need unpickling and are refused; "
             "save numbers, and text labels as str, e.g. y.astype(str)"
         )
-    header = Header(tuple(int(extent) for extent in shape), bool(fortran), dtype, stream.tell())
-    if dtype.itemsize == 0 or min(header.shape, default=0) < 0:
-        raise ReadError(f"{where}: impossible header: shape {shape}, type {dtype}")
+    if header.dtype.itemsize == 0:
+        raise ReadError(f"{where}: impossible header: shape {header.shape}, type {header.dtype}")
     if header.n_bytes > size - header.offset:
         raise ReadError(
             f"{where}: claims {header.n_bytes} bytes of numbers, {size - header.offset} are there"

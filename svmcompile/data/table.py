@@ -4,7 +4,8 @@ A tiny file must not cause a huge allocation, whatever its header claims, so:
 - a file may have at most MAX_FEATURES features;
 - the array read from a file of n bytes may take FREE_BYTES or GROWTH * n bytes, whichever is more;
 - a chunk takes at most CHUNK_BYTES (or one row), so it may have fewer rows than asked for;
-- a text label has at most MAX_LABEL characters, because numpy gives every label the longest one's room.
+- labels count as well, and a text label has at most MAX_LABEL characters, because numpy gives every label
+  the room of the longest.
 
 A file's width and column names enter, with what the caller wants; column positions leave.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -175,7 +177,8 @@ def choose_columns(path: Path, width: int, names: tuple[str, ...], wanted: Wante
     """The columns to read; `names` is empty where the file has none."""
     label = None if wanted.label is None else find_column(path, width, names, wanted.label, "the label")
     kept = {name: find_column(path, width, names, name, "--keep") for name in wanted.keep}
-    known = {column for column, name in enumerate(names) if name in wanted.feature_names}
+    features_of_model = set(wanted.feature_names)
+    known = {column for column, name in enumerate(names) if name in features_of_model}
     left = {label, *kept.values()} - known | {label}
     features = [column for column in range(width) if column not in left]
     if not features:
@@ -220,10 +223,11 @@ def column_index(label: str) -> int | None:
 
 
 def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wanted: Wanted) -> list[int]:
-    present = [names[column] for column in features]
+    place = {names[column]: column for column in reversed(features)}
+    present, model = Counter(names[column] for column in features), set(wanted.feature_names)
     missing = [name for name in wanted.feature_names if name not in present]
-    unknown = [name for name in present if name not in wanted.feature_names]
-    twice = [name for name in wanted.feature_names if present.count(name) > 1]
+    unknown = [name for name in present if name not in model]
+    twice = [name for name in wanted.feature_names if present[name] > 1]
     problems = [f"missing {_listed(missing)}"] if missing else []
     problems += [f"unknown {_listed(unknown)}"] if unknown and not wanted.ignore_extra else []
     problems += [f"twice {_listed(twice)}"] if twice else []
@@ -234,7 +238,7 @@ def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wan
             if len(unknown) == 1 and wanted.label is None:
                 hint += f"; if it holds the labels, add --label {unknown[0]}"
         raise ReadError(f"{path}: columns do not match the model's features: {', '.join(problems)}{hint}")
-    return [features[present.index(name)] for name in wanted.feature_names]
+    return [place[name] for name in wanted.feature_names]
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
@@ -271,14 +275,22 @@ def some_rows(path: Path, parts: Iterable[Part]) -> Iterator[Part]:
 def join(path: Path, parts: Iterable[Part]) -> Data:
     """All parts as one, labels typed over the whole file."""
     found: list[Part] = []
-    total = 0
+    total = rows = longest = 0
     for part in some_rows(path, parts):
         total += part.X.nbytes
-        check_growth(path, total)
+        rows, longest = rows + len(part.X), max(longest, _longest(part.labels))
+        check_growth(path, total + rows * longest)
         found.append(part)
     if len(found) == 1:
         return as_data(found[0])
     return as_data(Part(np.concatenate([part.X for part in found]), _joined_labels(found), found[0].names))
+
+
+def _longest(labels: list[str] | NDArray[Any] | None) -> int:
+    """Bytes that each label takes in an array of all; numpy gives text the room of the longest."""
+    if labels is None:
+        return 0
+    return 4 * max(map(len, labels), default=0) if isinstance(labels, list) else labels.itemsize
 
 
 def _joined_labels(parts: list[Part]) -> list[str] | NDArray[Any] | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from svmcompile.device.build import link, read_image, run
 from svmcompile.device.cost import Cpu
 from svmcompile.device.emulate import TYPES, RowFunction
 from svmcompile.errors import ToolchainError
+from svmcompile.files.cache import scratch
 
 if TYPE_CHECKING:
     from svmcompile.device.measure import Measured
@@ -160,7 +160,7 @@ def _run(
     driver = _driver(function, next(iter(files)).rsplit(".", 1)[0], rows)
     options = [f"-mmcu={ROOMY}", *FLAGS, optimise, f"-DF_CPU={CLOCK}UL"]
     image = link(["avr-gcc"], options, {**files, "driver.c": driver})
-    with tempfile.TemporaryDirectory(prefix="svmcompile-device-") as temporary:
+    with scratch() as temporary:
         (Path(temporary) / "image.elf").write_bytes(image)
         command = ["simavr", "-m", ROOMY, "-f", str(CLOCK), "image.elf"]
         printed = run(command, Path(temporary))

@@ -6,7 +6,6 @@ import importlib.util
 import io
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from svmcompile.device.cost import Cpu
 from svmcompile.errors import ToolchainError
 from svmcompile.extras import install
+from svmcompile.files.cache import scratch
 
 Sources = Mapping[str, str]
 # Where things lie: what is read only from TEXT on, what changes from RAM on.
@@ -65,7 +65,7 @@ def build(
 def link(compiler: list[str], options: list[str], files: Sources) -> bytes:
     """One run of a compiler over all .c files, in a folder of its own."""
     sources = [file for file in files if file.endswith(".c")]
-    with tempfile.TemporaryDirectory(prefix="svmcompile-device-") as temporary:
+    with scratch() as temporary:
         folder = Path(temporary)
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")

@@ -10,56 +10,75 @@ from pathlib import Path
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import atomic
 from svmcompile.files.atomic import write_file
-from svmcompile.files.staging import CannotSwap, create_folder, recover, replace_each, swap_folder
+from svmcompile.files.in_place import finish_interrupted, recover, replace_in_place
+from svmcompile.files.staging import (
+    CannotSwap,
+    create_folder,
+    highest_missing,
+    remove_leftovers,
+    swap_folder,
+)
 
-__all__ = ["write_file", "write_files"]
+__all__ = ["recover", "write_file", "write_files"]
 
 
-def write_files(files: Mapping[str, str | bytes], folder: Path) -> None:
-    """Write all files into the folder, or none.
+def write_files(files: Mapping[str, str | bytes], folder: Path, in_place: bool = False) -> None:
+    """Write all files, named by paths such as `m.c` or `src/m.c`, into the folder, or none.
 
     A process killed at any instant leaves all old files or all new ones: a complete folder is staged
-    beside and swapped in one step. Other files, subfolders and permission bits stay. Files that have
-    their content already are not touched. Writers to the same folder wait for each other.
+    beside and swapped in one step. Everything else in the folder stays, permission bits too. Files that
+    have their content already are not touched. Writers to the same folder wait for each other, and clear up
+    after those that were killed.
 
-    The swap makes the folder another one of the same name, so it is not done where that would surprise:
-    if it is or contains the current folder or the user's home, is a mount point or holds one, is shared
-    (sticky), holds sockets and the like, belongs to somebody else, has more than 1000 entries, or where
-    the system cannot swap folders. Then the files are replaced one by one, each in one step; an error
-    still brings all old ones back, but a kill between two of them leaves both kinds.
+    The swap makes the folder another one of the same name, so it is not done where that would surprise: if
+    a process works in it (its current folder), it is or contains the user's home, is a mount point or holds
+    one, is shared (sticky), holds sockets and the like, has more than 1000 entries, belongs partly to
+    somebody else, or where the system cannot swap folders; nor if it is to be `in_place`. Then all files
+    are prepared inside the folder and put in place one after the other. An error still brings all old ones
+    back. A kill between two of them is made good by the next command that reads or writes the folder.
     """
-    contents = {check_name(name): atomic.as_bytes(content) for name, content in files.items()}
+    contents = {atomic.check_path(path): atomic.as_bytes(content) for path, content in files.items()}
     with atomic.as_emit_error(folder):
         target = atomic.real_path(folder)
         if target.exists() and not target.is_dir():
             raise OptionError(f"{folder}: is a file; choose another folder")
         if contents:
-            with atomic.with_parents(target), atomic.locked(target.parent):
-                _write_locked(contents, target)
+            remove_leftovers(target)
+            _write(contents, target, in_place)
 
 
-def check_name(name: str) -> str:
-    """The name, if it is a plain one."""
-    if name in ("", ".", "..") or any(character in "/\\\0" for character in name):
-        raise EmitError(f"{name!r} is not a plain file name: no folders, not empty, not . or ..")
-    return name
+def _write(contents: Mapping[str, bytes], folder: Path, in_place: bool) -> None:
+    while not folder.exists():
+        with atomic.locked(highest_missing(folder).parent):
+            if not folder.exists():  # nobody else was quicker
+                create_folder(contents, folder)
+                return
+    with atomic.locked(folder.parent) as alone:
+        finish_interrupted(folder, alone)
+        _replace(contents, folder, in_place)
 
 
-def _write_locked(contents: Mapping[str, bytes], folder: Path) -> None:
-    recover(folder)
-    if not folder.exists():
-        create_folder(contents, folder)
-        return
-    changed = {name: data for name, data in contents.items() if not atomic.has_content(folder / name, data)}
-    for name in changed:
-        if (folder / name).is_dir():
-            raise EmitError(f"{folder / name}: is a folder; remove it or choose another name")
-    if changed and not os.access(folder, os.W_OK | os.X_OK):
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-    if len(changed) == 1:  # a single rename is all or nothing by itself
-        replace_each(changed, folder)
+def _replace(contents: Mapping[str, bytes], folder: Path, in_place: bool) -> None:
+    changed = {path: data for path, data in contents.items() if not atomic.has_content(folder / path, data)}
+    _check_ways(changed, folder)
+    if in_place or len(changed) == 1:  # a single rename is all or nothing by itself
+        replace_in_place(changed, folder)
     elif changed:
         try:
             swap_folder(changed, folder)
         except CannotSwap:
-            replace_each(changed, folder)
+            replace_in_place(changed, folder)
+
+
+def _check_ways(changed: Mapping[str, bytes], folder: Path) -> None:
+    """Refuse what stands in the way: a folder where a file is to be, or the other way round."""
+    for path in changed:
+        if (folder / path).is_dir():
+            raise EmitError(f"{folder / path}: is a folder; remove it or choose another name")
+        for above in (folder / path).parents:
+            if above == folder:
+                break
+            if above.exists() and not above.is_dir():
+                raise EmitError(f"{above}: is a file, and a folder is to be made there; remove it")
+    if changed and not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))

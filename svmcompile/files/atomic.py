@@ -1,6 +1,8 @@
 """One file in one step: a temporary file beside the target, then a rename. One writer at a time.
 
-A reader sees the old content or the new, never a part of it, and a write that fails leaves no trace.
+A reader sees the old content or the new, never a part of it, and a write that fails leaves no trace. What a
+killed run left behind is removed by the next one: whoever makes something temporary holds a lock on it,
+which ends with the process.
 """
 
 from __future__ import annotations
@@ -18,11 +20,17 @@ from pathlib import Path
 
 from svmcompile.errors import EmitError, OptionError
 
-STALE_SECONDS = 3600  # leftovers of killed runs are removed once they are older than this
+STALE_SECONDS = 3600  # where locks do not work, leftovers are removed once they are older than this
 MARK = ".svmcompile-"
-TOKEN = re.compile(r"[0-9a-f]{16}")
+LEFTOVER = re.compile(rf"\..+{re.escape(MARK)}[0-9a-f]{{16}}")
 WAIT_SECONDS = 30.0
 PAUSE_SECONDS = 0.005
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+PRIVATE = 0o600
+
+
+class HalfDone(OSError):
+    """Some files were replaced and could not be put back; the text says what to do."""
 
 
 def write_file(path: Path, content: bytes | str) -> None:
@@ -33,27 +41,44 @@ def write_file(path: Path, content: bytes | str) -> None:
     """
     data = as_bytes(content)
     with as_emit_error(path):
-        if not has_content(real_path(path), data):
+        target = real_path(path)
+        if has_content(target, data):
+            sweep(target)
+        else:
             with replacing(path) as temporary:
                 temporary.write_bytes(data)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A free path beside `path`; the file written there replaces `path` if the block ends well."""
+    """An empty file beside `path`, which replaces it if the block ends well.
+
+    Nobody else can read it before that, unless `path` is new: then it has the bits of a new file.
+    """
     target = real_path(path)
     check_plain(target)
     with with_parents(target):
-        sweep(target)
-        temporary = free_name(target)
+        temporary, handle = _create_beside(target)
         try:
             yield temporary
             sync_file(temporary)
-            keep_mode(target, temporary)
+            keep_access(target, temporary)
             temporary.replace(target)
         finally:
             remove_file(temporary)
+            os.close(handle)
         sync_folder(target.parent)
+
+
+def _create_beside(target: Path) -> tuple[Path, int]:
+    """A temporary file, and the handle that locks it for as long as this process lives."""
+    with locked(target.parent) as alone:
+        _sweep(target, alone)
+        temporary = free_name(target)
+        mode = PRIVATE if target.exists() else 0o666
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW, mode)
+        lock(handle)
+    return temporary, handle
 
 
 @contextmanager
@@ -75,6 +100,8 @@ def as_emit_error(path: Path) -> Iterator[None]:
     """Turn what the system reports into an `EmitError` with the path and the reason."""
     try:
         yield
+    except HalfDone as error:
+        raise EmitError(f"{path}: {error}") from None
     except OSError as error:
         raise EmitError(
             f"{path}: cannot be written: {error.strerror or error}; nothing was changed"
@@ -124,6 +151,14 @@ def _check_writable(path: Path, folder: Path) -> None:
         raise EmitError(f"{path}: cannot be written: the folder {folder} is read-only; choose another")
 
 
+def check_path(path: str) -> str:
+    """The path, if it stays inside: plain names with slashes between."""
+    for part in path.split("/"):
+        if part in ("", ".", "..") or any(character in "\\\0" for character in part):
+            raise EmitError(f"{path!r} is not a path of plain file names: no . or .., nothing empty")
+    return path
+
+
 def as_bytes(content: bytes | str) -> bytes:
     """Text as UTF-8 with the line ends it has."""
     return content.encode() if isinstance(content, str) else content
@@ -160,12 +195,21 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def keep_mode(old: Path, new: Path) -> None:
-    """Give `new` the permission bits of `old`, if that is a plain file."""
-    with suppress(FileNotFoundError):
+def keep_access(old: Path, new: Path) -> None:
+    """Give `new` the owner and the permission bits of `old`, if that is a plain file."""
+    try:
         status = old.lstat()
-        if stat.S_ISREG(status.st_mode):
-            new.chmod(stat.S_IMODE(status.st_mode))
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(status.st_mode):
+        return
+    mode, made = stat.S_IMODE(status.st_mode), new.stat()
+    if sys.platform != "win32" and (made.st_uid, made.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.chown(new, status.st_uid, status.st_gid)
+        except OSError:
+            mode &= ~0o070  # the bits were meant for another group
+    new.chmod(mode)
 
 
 def free_name(path: Path) -> Path:
@@ -174,32 +218,71 @@ def free_name(path: Path) -> Path:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """What killed runs left beside `path`: everything `free_name` could have made."""
+    """What killed runs may have left beside `path`: everything `free_name` could have made."""
     start = f".{path.name}{MARK}"
+    return [found for found in hidden_in(path.parent) if found.name.startswith(start)]
+
+
+def hidden_in(folder: Path) -> list[Path]:
+    """What killed runs may have left in a folder."""
     try:
-        names = os.listdir(path.parent)  # noqa: PTH208 (plain names are all that is needed, and cheap)
+        names = os.listdir(folder)  # noqa: PTH208 (plain names are all that is needed, and cheap)
     except OSError:
         return []
-    return [
-        path.parent / name
-        for name in names
-        if name.startswith(start) and TOKEN.fullmatch(name[len(start) :])
-    ]
-
-
-def is_stale(path: Path) -> bool:
-    """Too old to belong to a run that is still going on."""
-    try:
-        return time.time() - path.lstat().st_mtime > STALE_SECONDS
-    except OSError:
-        return False
+    return [folder / name for name in names if LEFTOVER.fullmatch(name)]
 
 
 def sweep(path: Path) -> None:
-    """Remove stale temporary files beside `path`."""
+    """Remove temporary files of killed runs beside `path`."""
+    if leftovers(path):
+        with locked(path.parent) as alone:
+            _sweep(path, alone)
+
+
+def _sweep(path: Path, alone: bool) -> None:
     for leftover in leftovers(path):
-        if is_stale(leftover):
-            remove_file(leftover)
+        remove_abandoned_file(leftover, alone)
+
+
+def remove_abandoned_file(path: Path, alone: bool) -> None:
+    """Remove a plain file whose maker has ended; links and folders stay, and so do other users' files."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISREG(status.st_mode) and is_abandoned(handle, alone):
+                path.unlink()
+        finally:
+            os.close(handle)
+
+
+def is_abandoned(handle: int, alone: bool) -> bool:
+    """Has the process that made this ended?
+
+    While it lived it held the lock. One that has not locked yet is kept out by the lock of the folder,
+    unless we are not `alone`.
+    """
+    status = os.fstat(handle)
+    if sys.platform != "win32" and status.st_uid != os.geteuid():
+        return False
+    stale = time.time() - status.st_mtime > STALE_SECONDS
+    won = lock(handle)
+    return stale if won is None or not alone else won
+
+
+def lock(handle: int) -> bool | None:
+    """Lock what is open until it is closed: True if that succeeds, None where there are no locks."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def remove_file(path: Path) -> None:
@@ -209,44 +292,29 @@ def remove_file(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's own lock, which leaves no file behind and ends with the process.
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold the folder's own lock, which leaves no file behind and ends with the process; was it to be had?
 
     Without lock support, or if another program keeps the lock for long, work goes on unlocked: each
     step is safe by itself, and the lock only keeps one writer from undoing another's.
     """
     handle = _acquire(folder)
     try:
-        yield
+        yield handle is not None
     finally:
         if handle is not None:
             os.close(handle)
 
 
 def _acquire(folder: Path) -> int | None:
-    if sys.platform == "win32":
-        return None
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
+    except OSError:  # always so on Windows
         return None
-    if _wait(handle):
+    end = time.monotonic() + WAIT_SECONDS
+    while (won := lock(handle)) is False and time.monotonic() < end:
+        time.sleep(PAUSE_SECONDS)
+    if won:
         return handle
     os.close(handle)
     return None
-
-
-def _wait(handle: int) -> bool:
-    """Was the lock won in time?"""
-    import fcntl
-
-    end = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < end:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(PAUSE_SECONDS)
-        except OSError:
-            return False
-    return False

@@ -1,87 +1,131 @@
-"""Several files in one step: a new folder is staged beside the old one, then the two swap names.
+"""Several files in one step: a complete folder is staged beside the old one, then the two swap names.
 
-A process killed before the swap leaves the old folder, one killed after it the new one. Subfolders cannot
-be linked, so they move over right after the swap; a run killed in between leaves them in the hidden old
-folder, from which the next write brings them back. Nothing that was not staged here is ever deleted.
+The stage is a private hidden folder:
+
+    .NAME.svmcompile-TOKEN/
+        tree/   the new folder: new files, and links to all that stays; after the swap the old folder
+        seen    written just before the swap: which files are replaced, and what the others looked like
+
+A process killed before the swap leaves the old folder, one killed after it the new one; in neither is
+anything missing. The next writer removes the stage: before the swap all of it, after it what `seen`
+accounts for. A file that somebody else wrote into the old folder during the swap goes back to the new one.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
+import json
 import os
-import platform
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from svmcompile.files import atomic
+from svmcompile.files.exchange import exchange
+from svmcompile.files.removal import open_folder, remove_tree
 
+LEVELS = 4  # folders above an output folder that are looked at for leftovers
 MAX_ENTRIES = 1000  # a fuller folder is somebody's working folder, not an output folder
-Signature = tuple[int, int, int]
-AT_FDCWD = -100
-RENAME_EXCHANGE = 2  # linux/fs.h
-RENAME_SWAP = 2  # macOS sys/stdio.h
-RENAMEAT2_NUMBERS = {"x86_64": 316, "aarch64": 276, "riscv64": 276}  # for C libraries without the function
+KINDS = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
+TREE, SEEN = "tree", "seen"
+PROCESSES = Path("/proc")
+Signature = list[int]
 
 
 class CannotSwap(Exception):
     """The folder cannot be swapped here; nothing was changed."""
 
 
-def create_folder(contents: Mapping[str, bytes], folder: Path) -> None:
-    """A new folder with these files, all at once."""
-    stage = atomic.free_name(folder)
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """A folder that nobody else may enter, locked for as long as this process lives."""
+    path.mkdir(mode=0o700)
+    handle = None
     try:
-        stage.mkdir()
-        for name, data in contents.items():
-            atomic.write_synced(stage / name, data)
-        atomic.sync_folder(stage)
-        stage.rename(folder)
+        if sys.platform != "win32":
+            handle = open_folder(path)
+            atomic.lock(handle)
+        yield path
+    except OSError:
+        with suppress(OSError):
+            path.rmdir()  # if it is still empty
+        raise
     finally:
-        discard(stage)
-    atomic.sync_folder(folder.parent)
+        if handle is not None:
+            os.close(handle)
+
+
+def create_folder(contents: Mapping[str, bytes], folder: Path) -> None:
+    """A new folder with these files, and those above it that are missing, all at once."""
+    top = highest_missing(folder)
+    below = "".join(f"{part}/" for part in folder.relative_to(top).parts)
+    with private_folder(atomic.free_name(top)) as stage:
+        tree = stage / TREE
+        try:
+            _write_all({below + path: data for path, data in contents.items()}, tree, top)
+            tree.rename(top)
+        finally:
+            remove_tree(stage)
+    atomic.sync_folder(top.parent)
+
+
+def highest_missing(folder: Path) -> Path:
+    """The folder, or the one above it that does not exist while the next one does."""
+    return [path for path in (folder, *folder.parents) if not path.exists()][-1]
 
 
 def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     """These files into an existing folder, all at once; `CannotSwap` where that is impossible."""
     try:
-        allowed = may_swap(folder)
+        allowed = may_swap(folder, changed)
     except OSError as error:
         raise CannotSwap from error
     if not allowed:
         raise CannotSwap
-    stage = atomic.free_name(folder)
-    try:
-        seen = _stage_others(changed, folder, stage)
-        for name, data in changed.items():
-            atomic.write_synced(stage / name, data)
-            atomic.keep_mode(folder / name, stage / name)
-        _swap(changed, seen, folder, stage)
-    finally:
-        discard(stage)
+    with private_folder(atomic.free_name(folder)) as stage:
+        try:
+            _stage(changed, folder, stage)
+            try:
+                exchange(stage / TREE, folder)
+            except OSError as error:
+                raise CannotSwap from error
+        finally:
+            _clear(stage, folder)
     atomic.sync_folder(folder.parent)
 
 
-def may_swap(folder: Path) -> bool:
+def may_swap(folder: Path, changed: Mapping[str, bytes] | None = None) -> bool:
     """Would nobody be surprised if the folder became another one of the same name?"""
     if sys.platform not in ("linux", "darwin") or os.path.ismount(folder):
         return False
-    if _is_inside(Path.cwd, folder) or _is_inside(Path.home, folder):
+    if not os.access(folder.parent, os.W_OK | os.X_OK):
+        return False
+    if _is_inside(Path.cwd, folder) or _is_inside(Path.home, folder) or _is_used(folder):
         return False
     status = folder.stat()
     if status.st_mode & stat.S_ISVTX:  # shared by users, like a folder for temporary files
         return False
-    with os.scandir(folder) as entries:
-        kinds = [entry.stat(follow_symlinks=False) for entry in entries]
-    return len(kinds) <= MAX_ENTRIES and all(
-        stat.S_IFMT(kind.st_mode) in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
-        and kind.st_dev == status.st_dev
-        for kind in kinds
-    )
+    for count, (path, kind) in enumerate(_entries(folder), start=1):
+        plain = stat.S_IFMT(kind.st_mode) in KINDS and kind.st_dev == status.st_dev
+        if count > MAX_ENTRIES or not plain:
+            return False
+        if stat.S_ISLNK(kind.st_mode) and any(name.startswith(f"{path}/") for name in changed or ()):
+            return False  # a file is to be written behind the link
+    return True
+
+
+def _entries(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """Paths and status of everything under a folder, outer folders first; links are not followed."""
+    with os.scandir(folder / below) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        status = entry.stat(follow_symlinks=False)
+        yield f"{below}{entry.name}", status
+        if stat.S_ISDIR(status.st_mode):
+            yield from _entries(folder, f"{below}{entry.name}/")
 
 
 def _is_inside(place: Callable[[], Path], folder: Path) -> bool:
@@ -93,25 +137,49 @@ def _is_inside(place: Callable[[], Path], folder: Path) -> bool:
     return found == folder or folder in found.parents
 
 
-def _stage_others(changed: Mapping[str, bytes], folder: Path, stage: Path) -> dict[str, Signature]:
-    """Make the stage, with everything in the folder that stays as it is; subfolders come later."""
-    seen = {}
+def _is_used(folder: Path) -> bool:
+    """Is the folder, or one below it, the current folder of a process? Known on Linux only."""
+    start = f"{folder}/"
+    for process in PROCESSES.glob("[0-9]*"):
+        with suppress(OSError):  # of other users
+            if f"{os.readlink(process / 'cwd')}/".startswith(start):  # noqa: PTH115 (text is what is compared)
+                return True
+    return False
+
+
+def _stage(changed: Mapping[str, bytes], folder: Path, stage: Path) -> None:
+    """The new tree: new files, and everything in the folder that stays as it is."""
+    tree, seen = stage / TREE, {}
+    _write_all(changed, tree, folder)
+    folders = [""]
     try:
-        stage.mkdir()
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name not in changed and not entry.is_dir(follow_symlinks=False):
-                    seen[entry.name] = _signature(Path(entry.path))
-                    link_or_copy(Path(entry.path), stage / entry.name)
-        _adopt_folder(folder, stage)
+        for path, status in _entries(folder):
+            if stat.S_ISDIR(status.st_mode):
+                (tree / path).mkdir(exist_ok=True)
+                folders.append(path)
+            elif path not in changed:
+                seen[path] = _signature(status)
+                link_or_copy(folder / path, tree / path)
+        for path in reversed(folders):
+            _adopt_folder(folder / path, tree / path)
     except OSError as error:
         raise CannotSwap from error
-    return seen
+    record = {"inode": tree.stat().st_ino, "replaced": sorted(changed), "seen": seen}
+    atomic.write_synced(stage / SEEN, json.dumps(record).encode())
+    atomic.sync_folder(tree)
+    atomic.sync_folder(stage)
 
 
-def _signature(path: Path) -> Signature:
-    status = path.lstat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+def _write_all(contents: Mapping[str, bytes], tree: Path, folder: Path) -> None:
+    tree.mkdir()
+    for path, data in contents.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_synced(tree / path, data)
+        atomic.keep_access(folder / path, tree / path)
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return [status.st_ino, status.st_mtime_ns, status.st_size]
 
 
 def link_or_copy(source: Path, target: Path, *, any_owner: bool = False) -> None:
@@ -133,137 +201,61 @@ def _adopt_folder(old: Path, new: Path) -> None:
     os.utime(new)
 
 
-def _swap(changed: Mapping[str, bytes], seen: dict[str, Signature], folder: Path, stage: Path) -> None:
-    atomic.sync_folder(stage)
-    try:
-        exchange(stage, folder)
-    except OSError as error:
-        raise CannotSwap from error
-    moved: list[str] = []
-    try:
-        _carry_over(changed, seen, folder, stage, moved)
-    except BaseException as error:
-        for name in reversed(moved):
-            (folder / name).rename(stage / name)
-        exchange(stage, folder)
-        if isinstance(error, OSError):
-            raise CannotSwap from error
-        raise
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed runs left in the folder, beside it, and beside those above it."""
+    for path in (folder, *folder.parents[:LEVELS]):
+        if atomic.leftovers(path):
+            with atomic.locked(path.parent) as alone:
+                for stage in atomic.leftovers(path):
+                    _remove_abandoned(stage, path, alone)
+    if atomic.hidden_in(folder):
+        with atomic.locked(folder.parent) as alone:
+            for file in atomic.hidden_in(folder):
+                atomic.remove_abandoned_file(file, alone)
 
 
-def _carry_over(
-    changed: Mapping[str, bytes], seen: dict[str, Signature], folder: Path, old: Path, moved: list[str]
-) -> None:
-    """Move subfolders, and files that others wrote since the staging, from the old folder to the new."""
-    for name in sorted(os.listdir(old)):  # noqa: PTH208 (names are what is compared)
-        if name in changed:
-            continue
-        with suppress(FileNotFoundError):
-            if seen.get(name) != _signature(old / name):
-                (old / name).rename(folder / name)
-                moved.append(name)
-
-
-def replace_each(changed: Mapping[str, bytes], folder: Path) -> None:
-    """These files into the folder one by one; an error, but not a kill, brings all old ones back."""
-    inside = atomic.free_name(folder / "files")
-    try:
-        inside.mkdir()
-        for name, data in changed.items():
-            atomic.write_synced(inside / f"new-{name}", data)
-            atomic.keep_mode(folder / name, inside / f"new-{name}")
-            if os.path.lexists(folder / name):
-                link_or_copy(folder / name, inside / f"old-{name}", any_owner=True)
-        _replace_all(list(changed), folder, inside)
-    finally:
-        discard(inside)
-    atomic.sync_folder(folder)
-
-
-def _replace_all(names: list[str], folder: Path, inside: Path) -> None:
-    try:
-        for name in names:
-            (inside / f"new-{name}").replace(folder / name)
-    except BaseException:
-        for name in names:
-            _restore(folder / name, inside / f"new-{name}", inside / f"old-{name}")
-        raise
-
-
-def _restore(path: Path, new: Path, old: Path) -> None:
-    if new.exists():  # was never put in place
-        return
-    if os.path.lexists(old):
-        old.replace(path)
-    else:
-        path.unlink()
-
-
-def recover(folder: Path) -> None:
-    """Clear up after killed runs: their subfolders come back, their stale files go."""
-    for leftover in atomic.leftovers(folder) + atomic.leftovers(folder / "files"):
-        if leftover.is_symlink() or not leftover.is_dir():
-            continue
-        stale = atomic.is_stale(leftover)
-        with suppress(OSError):
-            _bring_back(leftover, folder)
-        if stale:
-            discard(leftover)
-
-
-def _bring_back(leftover: Path, folder: Path) -> None:
-    with os.scandir(leftover) as entries:
-        subfolders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    for name in subfolders:
-        if folder.is_dir() and not os.path.lexists(folder / name):
-            (leftover / name).rename(folder / name)
-
-
-def discard(stage: Path) -> None:
-    """Remove a stage and the files in it; subfolders are never ours, so they keep it alive."""
+def _remove_abandoned(stage: Path, folder: Path, alone: bool) -> None:
     with suppress(OSError):
-        with os.scandir(stage) as entries:
-            files = [Path(entry.path) for entry in entries if not entry.is_dir(follow_symlinks=False)]
-        for path in files:
-            atomic.remove_file(path)
-        stage.rmdir()
+        handle = open_folder(stage)
+        try:
+            if atomic.is_abandoned(handle, alone):
+                _clear(stage, folder)
+        finally:
+            os.close(handle)
 
 
-def exchange(one: Path, other: Path) -> None:
-    """Swap the two names; `OSError` if the system or the file system cannot."""
-    if sys.platform == "linux":
-        _exchange_linux(os.fsencode(one), os.fsencode(other))
-    elif sys.platform == "darwin":
-        _exchange_macos(os.fsencode(one), os.fsencode(other))
-    else:
-        raise _unsupported()
+def _clear(stage: Path, folder: Path) -> None:
+    """Remove a stage; of a folder that was swapped out only what the new one has, or has replaced."""
+    with suppress(OSError, KeyError, TypeError, AttributeError):
+        record = _record(stage)
+        if record and (stage / TREE).is_dir() and (stage / TREE).lstat().st_ino != record["inode"]:
+            _give_back(stage / TREE, folder, record)
+            remove_tree(stage / TREE, lambda path, status: _is_ours(path, status, record))
+            if os.path.lexists(stage / TREE):
+                return
+        remove_tree(stage)
 
 
-def _exchange_linux(one: bytes, other: bytes) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
-    arguments = (AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE)
-    if hasattr(library, "renameat2"):
-        _check(library.renameat2(*arguments))
-    elif platform.machine() in RENAMEAT2_NUMBERS and sys.maxsize > 2**32:
-        library.syscall.restype = ctypes.c_long
-        number = ctypes.c_long(RENAMEAT2_NUMBERS[platform.machine()])
-        _check(library.syscall(number, *arguments))
-    else:
-        raise _unsupported()
+def _record(stage: Path) -> dict[str, Any] | None:
+    """What was noted just before the swap; None where it did not come to that."""
+    try:
+        found: dict[str, Any] = json.loads((stage / SEEN).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found
 
 
-def _exchange_macos(one: bytes, other: bytes) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "renamex_np"):
-        raise _unsupported()
-    _check(library.renamex_np(one, other, RENAME_SWAP))
+def _is_ours(path: str, status: os.stat_result, record: dict[str, Any]) -> bool:
+    return path in record["replaced"] or record["seen"].get(path) == _signature(status)
 
 
-def _check(result: int) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def _unsupported() -> OSError:
-    return OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+def _give_back(old: Path, folder: Path, record: dict[str, Any]) -> None:
+    """Move to the new folder what others wrote into the old one between staging and swapping."""
+    for path, status in list(_entries(old)):
+        if path in record["replaced"] or record["seen"].get(path) == _signature(status):
+            continue
+        with suppress(OSError):  # a file may have left with the folder that holds it
+            if os.path.lexists(folder / path) and os.path.samestat(status, (folder / path).lstat()):
+                record["seen"][path] = _signature(status)  # written to, and the same file in both
+            elif not (stat.S_ISDIR(status.st_mode) and (folder / path).is_dir()):
+                (old / path).rename(folder / path)

@@ -12,9 +12,9 @@ from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
-from svmcompile.files.tree import write_tree
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
+from svmcompile.flow.seal import sealed
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import check
 from svmcompile.ir.program import Claim, Code, Program
@@ -111,7 +111,7 @@ def emit_files(
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
     text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
-    return files | emit_kits(kits, ready, request, emitted, text)
+    return sealed(files | emit_kits(kits, ready, request, emitted, text), request.name)
 
 
 def _figures(
@@ -280,6 +280,11 @@ def quantise(
         raise OptionError(
             f"the program is in {program.number or 'real'} numbers; {number} cannot be emitted from it"
         )
+    if program.claim is Claim.SAME_LABEL:
+        raise OptionError(
+            f"the claim SAME_LABEL of {program.origin.method} rests on sums in double, which {number} does "
+            "not have: use --precision f32, or --method exact without labels=certain, whose error is stated"
+        )
     if given is not None and given not in INPUT_LIMITS:
         raise OptionError(f"no rows of {given!r}; whole numbers are given as: {', '.join(INPUT_LIMITS)}")
     if X is None and ranges is None and given == "u8":
@@ -326,15 +331,5 @@ def checked_precision(precision: str) -> Number:
 
 
 def write(files: Mapping[str, str | bytes], folder: str | Path) -> None:
-    """Write files to a folder, all or none. Each kit is a folder in it, also written all or none."""
-    trees: dict[str, dict[str, str | bytes]] = {}
-    plain = {}
-    for path, content in files.items():
-        parts = path.split("/", 2)
-        if len(parts) == 3:
-            trees.setdefault("/".join(parts[:2]), {})[parts[2]] = content
-        else:
-            plain[path] = content
-    for tree, contents in trees.items():
-        write_tree(contents, Path(folder) / tree)
-    write_files(plain, Path(folder))
+    """Write files to a folder, all or none, those of kits among them."""
+    write_files(files, Path(folder))

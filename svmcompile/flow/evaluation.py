@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.extras import install
+from svmcompile.files import recover
 from svmcompile.flow.form import form_in
 from svmcompile.flow.program import Opened, labels_for
+from svmcompile.flow.seal import check_seal, read_plain
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
@@ -51,19 +53,27 @@ def evaluate(
 
 
 def compare_forms(
-    folder: Path, stem: str, program: Program, model: Opened | None, X: Any, y: Any
+    folder: Path, stem: str, program: Program, model: Opened | None, X: Any, y: Any, run: bool = True
 ) -> Report:
-    """Interpreter and every emitted form of a folder beside the original; by labels where there is none."""
+    """Interpreter and every emitted form of a folder beside the original; by labels where there is none.
+
+    Unless it may `run` what was emitted, the interpreter stands alone.
+    """
+    check_seal(folder, stem)
     backends = [Backend("interpreter", program.number or "f64", program)]
     left_out = []
     for target in targets_in(folder, stem):
+        if not run:
+            left_out.append(f"{target} (it was not to be run)")
+            continue
         if target == "wasm" and not wasm.has_wasmtime():
             left_out.append(f"wasm (wasmtime runs it; run: {install('wasm')})")
             continue
         runner = load_target(folder, stem, program, target)
         backends.append(Backend(target, program.number or runner.precision, runner))
     reference = (LABELS, program) if model is None else model.reference()
-    report = compare(stem, program, reference, backends, *_labelled(program, X, y))
+    trusted = () if model is None else model.rebuilt()
+    report = compare(stem, program, reference, backends, *_labelled(program, X, y), trusted=trusted)
     return replace(report, left_out=tuple(left_out))
 
 
@@ -94,31 +104,29 @@ def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[A
     return rows, labels
 
 
-def find_program(folder: str | Path, name: str | None = None) -> tuple[str, Program]:
-    """The name and program of an output folder."""
+def find_program(
+    folder: str | Path, name: str | None = None, key: bytes | None = None
+) -> tuple[str, Program]:
+    """The name and program of an output folder, which must be signed with the key, if there is one."""
     path = Path(folder)
     if not path.is_dir():
         raise ReadError(f"{path}: not a folder; compile a model there first")
+    recover(path)
     stems = sorted(item.stem for item in path.glob("*.svmc"))
     if name is None and len(stems) > 1:
         raise OptionError(f"{path}: holds several models ({', '.join(stems)}); name one")
     chosen = name or (stems[0] if stems else "")
     if chosen not in stems:
         raise ReadError(f"{path}: holds no model{' ' + repr(name) if name else ''} (no .svmc file)")
-    return chosen, from_bytes(read_file(path / f"{chosen}.svmc"), str(path / f"{chosen}.svmc"))
-
-
-def read_file(path: Path) -> bytes:
-    """A file's bytes, or a clear error."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
+    check_seal(path, chosen, [f"{chosen}.svmc"], key)
+    return chosen, from_bytes(read_plain(path / f"{chosen}.svmc"), str(path / f"{chosen}.svmc"))
 
 
 def read_c(folder: Path, stem: str) -> tuple[str, str]:
+    """Source and header, as they were written."""
+    check_seal(folder, stem, [f"{stem}.c", f"{stem}.h"])
     source, header = (
-        read_file(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
+        read_plain(folder / f"{stem}{suffix}").decode(errors="replace") for suffix in (".c", ".h")
     )
     return source, header
 
@@ -136,11 +144,12 @@ def _file(folder: Path, stem: str, target: str) -> Path:
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:
     """The model of one target, ready to predict."""
     path = _file(folder, stem, target)
+    check_seal(folder, stem, [path.name, *([f"{stem}.h"] if target in ("c", "shared") else [])])
     if target == "c":
         source, header = read_c(folder, stem)
         files: dict[str, Any] = {f"{stem}.c": source, f"{stem}.h": header}
     elif target == "shared":
-        files = {path.name: path, f"{stem}.h": read_file(folder / f"{stem}.h").decode(errors="replace")}
+        files = {path.name: path, f"{stem}.h": read_plain(folder / f"{stem}.h").decode(errors="replace")}
     else:
-        files = {path.name: read_file(path)}
+        files = {path.name: read_plain(path)}
     return form_in(folder, stem, target, program).model(files, n_jobs)

@@ -6,7 +6,6 @@ equal files.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from svmcompile.bench.peers import Subject
 from svmcompile.bench.result import Times
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.files.cache import scratch
 from svmcompile.flow.emission import Request, emit_targets
 from svmcompile.flow.program import Watcher, compile_svm
 from svmcompile.ir.program import Claim, Program
@@ -90,7 +90,7 @@ def contenders(
 def times_in_c(programs: Sequence[Program], rows: NDArray[Any], profile: str) -> list[Times]:
     """Seconds per row of float32 C, the programs in turn."""
     held = rows.astype(np.float32).astype(np.float64)
-    with tempfile.TemporaryDirectory() as name:
+    with scratch() as name:
         folder, entries = Path(name), []
         for number, program in enumerate(programs):
             own = f"contender{number}"

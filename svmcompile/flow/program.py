@@ -21,6 +21,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.store import MAGIC, from_bytes
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
+from svmcompile.optimise.centre import uncentre
 from svmcompile.progress import time_is_up
 from svmcompile.read import content_of, read_content
 from svmcompile.targets.report import MEAN_COSTS
@@ -61,6 +62,11 @@ class Opened:
         """What the original adds up, as it stands."""
         svm = self.trained()
         return accelerate(replace(svm, front=svm.front.uncentred()), None, "exact", {})
+
+    def rebuilt(self) -> tuple[Program, ...]:
+        """What the exact method makes of the model, in the ways that it is emitted."""
+        plain = optimise(accelerate(self.trained(), None, "exact", {}))
+        return plain, uncentre(plain), self.exact()
 
     def reference(self) -> tuple[str, Any]:
         """What to compare with: the original library, or its definition where it is not installed."""

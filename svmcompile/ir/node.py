@@ -50,6 +50,7 @@ class Node(ABC):
     may_be_whole: ClassVar[bool] = False  # it may read whole numbers, its tables may be such
     sums_kernels: ClassVar[bool] = False  # it meets every vector, as the original does
     certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
+    in_place: ClassVar[bool] = False  # what it gives may stand where its operand stood
     joins: ClassVar[bool] = False  # it puts values side by side
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import struct
-import tokenize
 import zipfile
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, fields
@@ -21,6 +19,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.arrays import read_array
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
@@ -87,7 +86,7 @@ def from_bytes(content: bytes, where: str = "program") -> Program:
     except (
         zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, NotImplementedError,
         EOFError, OSError, IndexError, RecursionError, MemoryError, OverflowError, RuntimeError,
-        SyntaxError, struct.error, tokenize.TokenError,
+        SyntaxError, struct.error,
     ) as error:  # fmt: skip
         raise ReadError(f"{where}: not a readable svmcompile program: {error!r}") from None
 
@@ -135,18 +134,11 @@ def _npy(array: NDArray[Any]) -> bytes:
 
 
 def _array(content: bytes) -> NDArray[Any]:
-    """An array from `.npy` bytes; the size its header claims must be the size that is there."""
-    stream = io.BytesIO(content)
-    version = npy_format.read_magic(stream)
-    if version != (1, 0):
-        raise ValueError(f"table format {version}")
-    shape, fortran, dtype = npy_format.read_array_header_1_0(stream)
-    if fortran or dtype.str not in TABLE_TYPES:
-        raise ValueError(f"table of type {dtype}")
-    count = math.prod(shape)
-    if count * dtype.itemsize != len(content) - stream.tell():
-        raise ValueError("a table does not have the size it claims")
-    return np.asarray(np.frombuffer(content, dtype, count, stream.tell()).reshape(shape))
+    """An array from `.npy` bytes, as `to_bytes` writes them."""
+    found = read_array(content)
+    if found.dtype.str not in TABLE_TYPES or not found.flags.c_contiguous:
+        raise ValueError(f"table of type {found.dtype}")
+    return found
 
 
 def _describe(program: Program) -> dict[str, Any]:

@@ -204,6 +204,11 @@ def round_vectors(program: Program) -> Program:
     """The math program with support vectors that float16 holds, in the unit the C code keeps them in."""
     types = infer_types(program)
     kept = settled_in_double(program, types)
+    if any(isinstance(node, ir.Certain) for node in program.body):
+        raise EmitError(
+            "vectors in f16 move decision values farther than labels that are certain allow: leave out "
+            "--tables f16, or use method exact without labels=certain"
+        )
     sums = [
         node
         for node in program.body

@@ -21,7 +21,7 @@ from svmcompile.read.kernels import MAX_FEATURES
 READERS: dict[str, str] = {
     "libsvm": "svmcompile.read.libsvm.model:read_text",
     "onnx": "svmcompile.read.onnx.model:read_onnx",
-    "skops": "svmcompile.read.original:load_skops",
+    "skops": "svmcompile.read.stored:load_skops",
     "pickle": "svmcompile.read.original:load_pickle",
 }
 SUFFIXES = {".model": "libsvm", **{f".{name}": name for name in ("skops", "onnx", "svmc")}}

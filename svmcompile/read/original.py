@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import warnings
@@ -19,22 +18,6 @@ from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read import content_of, format_of, read_content
 
 Run = Callable[[Any], NDArray[Any]]
-# Types that skops does not trust by itself, but that estimators hold which can be compiled: plain data and
-# pure functions, none of which can run code from the file or reach beyond it.
-TRUSTED = {
-    *(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("matrix", "array")),
-    "numpy.dtype",
-}
-TRUSTED_MODULES = (
-    "sklearn.calibration",
-    "sklearn.feature_selection._univariate_selection",
-    "sklearn.metrics._classification",
-    "sklearn.metrics._ranking",
-    "sklearn.metrics._regression",
-    "sklearn.metrics._scorer",
-    "sklearn.model_selection._search_successive_halving",
-    "sklearn.model_selection._split",
-)
 
 
 @dataclass(frozen=True)
@@ -164,35 +147,3 @@ def load_pickle(content: bytes, where: str, *, trust_pickle: bool, n_features: i
         return joblib.load(io.BytesIO(content))
     except Exception as error:  # unpickling runs foreign code
         raise ReadError(f"{where}: cannot be unpickled ({type(error).__name__}: {error})") from None
-
-
-def load_skops(
-    content: bytes, where: str, *, trust_pickle: bool = False, n_features: int | None = None
-) -> object:
-    """The object in a skops file that holds trusted types only."""
-    import skops.io
-
-    try:
-        unknown = skops.io.get_untrusted_types(data=content)
-    except Exception as error:  # the file may be anything
-        raise ReadError(f"{where}: is a damaged skops file ({type(error).__name__}: {error})") from None
-    refused = [name for name in unknown if not _is_trusted(name)]
-    if refused:
-        raise ReadError(
-            f"{where}: holds types that skops does not trust: {', '.join(refused)}; only SVMs and their "
-            "preprocessing can be compiled (docs/supported.md); if this is one, and you trust where the "
-            "file comes from, load it with skops.io.load(file, trusted=[...]) and pass the estimator to "
-            "svmcompile.compile"
-        )
-    try:
-        return skops.io.loads(content, trusted=list(unknown))
-    except Exception as error:
-        raise ReadError(f"{where}: is a damaged skops file ({type(error).__name__}: {error})") from None
-
-
-def _is_trusted(name: str) -> bool:
-    """Whether a type is on the list, or defined (not just imported) in a module that is."""
-    module, _, own = name.rpartition(".")
-    if name in TRUSTED or module not in TRUSTED_MODULES:
-        return name in TRUSTED
-    return getattr(getattr(importlib.import_module(module), own, None), "__module__", "") == module

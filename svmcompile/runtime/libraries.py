@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -12,9 +11,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from svmcompile.errors import ToolchainError
+from svmcompile.errors import EmitError, ToolchainError
 from svmcompile.extras import install
-from svmcompile.runtime.toolchain import FLAGS, build, cache_folder, find_compiler
+from svmcompile.files.atomic import write_file
+from svmcompile.files.cache import cache_folder, check_private, private_cache
+from svmcompile.runtime.toolchain import FLAGS, build, find_compiler
 from svmcompile.targets.templating import render
 
 SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")  # of this machine
@@ -78,16 +79,16 @@ def _cross(platform: Platform) -> tuple[str, ...]:
 
 
 def kept_library(name: str, key: str) -> Path:
-    """Where the cache keeps a prebuilt library, whether it is there or not."""
-    return cache_folder() / f"{name}-prebuilt-{key[:32]}.{SUFFIX}"
+    """Where the cache keeps a prebuilt library, whether it is there or not; never one that others made."""
+    kept = cache_folder() / f"{name}-prebuilt-{key[:32]}.{SUFFIX}"
+    for path in (kept.parent, kept):
+        if path.exists():
+            check_private(path)
+    return kept
 
 
 def keep_library(path: Path, name: str, key: str) -> None:
     """Keep a prebuilt library, so that pickles of its model wake up on this machine without a compiler."""
-    kept = kept_library(name, key)
-    if not kept.exists():
-        with suppress(OSError):  # a cache that cannot be written is no reason not to load
-            kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = kept.with_suffix(".part")
-            shutil.copyfile(path, part)
-            part.replace(kept)
+    with suppress(OSError, EmitError, ToolchainError):  # without a cache it can still be loaded
+        private_cache()
+        write_file(kept_library(name, key), path.read_bytes())

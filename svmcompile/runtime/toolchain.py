@@ -8,14 +8,16 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from svmcompile.errors import ToolchainError
 from svmcompile.extras import install
+from svmcompile.files.atomic import sync_file
+from svmcompile.files.cache import OTHERS, check_private, private_cache, scratch
 
 # No -std: in its own dialect GCC may use fused multiply-adds, which doubles the speed of the host profile.
 FLAGS = ("-O2", "-fPIC", "-shared")
@@ -39,14 +41,6 @@ def find_compiler() -> tuple[str, ...]:
     )
 
 
-def cache_folder() -> Path:
-    """Where built libraries are kept: $SVMCOMPILE_CACHE, else the user's cache folder."""
-    chosen = os.environ.get("SVMCOMPILE_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "svmcompile"
-
-
 def build_library(name: str, source: str, header: str, afresh: bool = False) -> Path:
     """The shared library of NAME.c and NAME.h, built unless the cache has it; `afresh` builds anyway."""
     command, files = (*find_compiler(), *FLAGS, f"{name}.c"), {f"{name}.c": source, f"{name}.h": header}
@@ -61,17 +55,19 @@ def build(
     key = hashlib.sha256()
     for part in (*command, *tools, *(part for item in sorted(files.items()) for part in item)):
         key.update(part.encode() + b"\0")
-    kept = cache_folder() / f"{name}-{key.hexdigest()[:32]}.{end}"
-    if kept.exists() and not afresh:
-        return kept
+    kept = private_cache() / f"{name}-{key.hexdigest()[:32]}.{end}"
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=kept.parent, prefix="build-") as temporary:
-            folder = Path(temporary)
+        if kept.exists() and not afresh:
+            check_private(kept)
+            return kept
+        with scratch() as folder:
             for file, text in files.items():
                 (folder / file).write_text(text, encoding="utf-8")
             run_compiler([*command, "-o", f"library.{end}"], folder)
-            (folder / f"library.{end}").replace(kept)  # atomic, so a killed build leaves nothing half-made
+            library = folder / f"library.{end}"
+            library.chmod(stat.S_IMODE(library.stat().st_mode) & ~OTHERS)
+            sync_file(library)
+            library.replace(kept)  # atomic, so a killed build leaves nothing half-made
     except OSError as error:
         raise ToolchainError(
             f"cannot build in {kept.parent}: {error}; set SVMCOMPILE_CACHE to a writable folder"

@@ -6,7 +6,7 @@ program: what the interpreter says, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,6 +29,9 @@ ERRORS = (
 )  # fmt: skip
 # The original rounds as well: its sums carry an error like that of our own float64.
 ORIGINAL_SHARE = 8
+# How much larger the bounds of a program may be than those of programs made anew of the original.
+TRUSTED_SHARE = 4.0
+VALUES = ("scores", "probabilities")
 CHUNK_FLOPS = 200_000_000  # of the model as trained, per chunk of rows
 
 
@@ -97,10 +100,13 @@ def compare(
     backends: list[Backend],
     rows: NDArray[Any],
     labels: NDArray[Any] | None = None,
+    trusted: Sequence[Program] = (),
 ) -> Report:
     """Run everything on the same rows, rounded to float32 if any backend computes in it.
 
-    The original may be slow, so rows go through in chunks, and a bar can show how far they are.
+    The original may be slow, so rows go through in chunks, and a bar can show how far they are. `trusted`
+    are programs made of the original: a program that claims to be exact may round as they do, not more,
+    whatever its own numbers are.
     """
     if any(backend.precision in ("f32", *FIXED) for backend in backends):
         with np.errstate(over="ignore"):
@@ -117,7 +123,7 @@ def compare(
         meant = _Expected.of(program, _Chunked(program, program, advance), kept)
         exact, bounds = _summed_by_original(program, reference[1]), {}
         for number in numbers:
-            bounds[number] = _bounds(program, kept, number, exact)
+            bounds[number] = _limited(_bounds(program, kept, number, exact), program, trusted, kept, number)
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
@@ -216,6 +222,21 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
         own.unstable | original.unstable,
         share * own.probabilities + ORIGINAL_SHARE * original.probabilities,
     )
+
+
+def _limited(
+    bounds: Bounds, program: Program, trusted: Sequence[Program], rows: NDArray[Any], number: Number
+) -> Bounds:
+    """The bounds, and no more than programs made of the original give."""
+    if program.number in FIXED or program.claim is not Claim.EXACT or not trusted:
+        return bounds
+    every = [_bounds(one, rows, number, trusted[-1]) for one in trusted]
+    every = [one for one in every if one.scores.shape == bounds.scores.shape]
+    if not every:
+        return bounds
+    most = [TRUSTED_SHARE * np.maximum.reduce([getattr(one, name) for one in every]) for name in VALUES]
+    unstable = bounds.unstable & np.logical_or.reduce([one.unstable for one in every])
+    return Bounds(np.minimum(bounds.scores, most[0]), unstable, np.minimum(bounds.probabilities, most[1]))
 
 
 class _Measured(NamedTuple):

@@ -134,7 +134,7 @@ def narrow_machine() -> tuple[Any, Any]:
 def test_where_it_does_not_pay_the_exact_sum_is_emitted(tune: str) -> None:
     X, model = narrow_machine()
     program = sc.compile(model, method="anytime", X=X, tune=tune)
-    assert program.claim is Claim.EXACT
+    assert program.claim is Claim.SAME_LABEL
     assert program.origin.details["emitted"] == "exact"
     assert any("predicted to cost" in note and "force" in note for note in program.origin.notes)
     assert not any(isinstance(node, ir.BoundedSum) for node in program.body)
@@ -158,7 +158,7 @@ def test_what_needs_no_bounds_is_exact() -> None:
     X, y = load_iris(return_X_y=True)
     program = sc.compile(LinearSVC().fit(X, y), method="anytime", force=True)
     assert any("linear kernel" in note for note in program.origin.notes)
-    assert program.claim is Claim.EXACT
+    assert program.claim is Claim.SAME_LABEL
     model = SVC(kernel="linear").fit(X, y)
     assert (sc.compile(model, method="anytime").predict(X) == model.predict(X)).all()
 

@@ -16,7 +16,9 @@ from sklearn.svm import SVC
 
 from svmcompile.accelerate.bounds.choose import Instead
 from svmcompile.accelerate.bounds.margins import RowError
+from svmcompile.accelerate.bounds.program import fit_guess
 from svmcompile.accelerate.certified.votes import choose
+from svmcompile.accelerate.certified.votes.guess import likely_champion
 from svmcompile.accelerate.certified.votes.pairs import Form, Pairs, Place, directions, shared_axes
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.bounds import error_bounds
@@ -193,12 +195,33 @@ def test_where_polynomials_do_not_pay_there_is_a_reason() -> None:
 
 def test_where_anytime_is_cheaper_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, model = digits()
-    monkeypatch.setattr(choose, "vote_cost", lambda met, *others: np.full(len(met.label), 1e9))
+    monkeypatch.setattr(choose, "vote_costs", lambda met, *others: np.full((2, len(met.label)), 1e9))
     found = made(model, X[:600], force=False, order=1)
     assert isinstance(found, Program)
     assert (found.origin.method, found.origin.details["emitted"]) == ("certified", "anytime")
     assert any("vote of anytime" in note for note in found.origin.notes)
     assert (found.predict(X) == model.predict(X)).all()
+
+
+def test_what_is_slower_in_batches_is_not_emitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _, model = digits()
+    assert isinstance(made(model, X[:600], force=False, order=2, rank=16, tune="host"), Program)
+    monkeypatch.setattr(choose, "BATCH", 0.1)  # as if the exact vote gained ten times from a batch
+    found = made(model, X[:600], force=False, order=2, rank=16, tune="host")
+    assert isinstance(found, Instead) and found.details["choice"]["batch"] > 1
+
+
+def test_the_guess_is_right_where_least_squares_hides_a_class() -> None:
+    """Of classes in a row, least squares never names one in the middle."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 6, size=900)
+    points = np.column_stack([labels + random.uniform(-0.4, 0.4, size=900), random.normal(size=900)])
+    ridge, found = fit_guess(points, labels, 6), likely_champion(points, labels, 6)
+    right = [
+        (((points - one.centre) @ one.weights.T + one.bias).argmax(axis=1) == labels).mean()
+        for one in (ridge, found)
+    ]
+    assert right[0] < 0.7 and right[1] > 0.95
 
 
 def test_shared_axes_bound_what_they_leave() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,10 @@ OUTPUTS = {
 }  # of functions
 
 
-def answers(files: Any, program: Program, profile: str, rows: Any, folder: Path) -> dict[str, Any]:
-    """What the C says of the rows, by output: one by one, which must be what it says of all at once."""
+def answers(
+    files: Any, program: Program, profile: str, rows: Any, folder: Path, flags: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What the C says of the rows, by output: one by one, and all at once."""
     found = results(program, infer_types(program), "model")
     calls = ""
     for result in found:
@@ -72,7 +75,7 @@ def answers(files: Any, program: Program, profile: str, rows: Any, folder: Path)
     for name in ("model.h", "model.c"):
         (folder / name).write_text(files[name])
     (folder / "driver.c").write_text(DRIVER % {"row": row, "calls": calls})
-    _build(folder, profile)
+    _build(folder, profile, flags)
     given = np.ascontiguousarray(rows, dtype=TYPES[row])
     done = subprocess.run([folder / "driver", str(len(rows))], input=given.tobytes(), capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode(errors="replace")
@@ -81,7 +84,7 @@ def answers(files: Any, program: Program, profile: str, rows: Any, folder: Path)
     return _parsed(content, found, len(rows), program)
 
 
-def _build(folder: Path, profile: str) -> None:
+def _build(folder: Path, profile: str, flags: Sequence[str]) -> None:
     style = [flag for flag in SANITIZE if profile != "host" or flag != "-std=c99"]
     warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
     command = sanitizing_compiler()

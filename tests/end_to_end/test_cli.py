@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from programs.seals import unseal
 from sklearn.datasets import load_digits
 
 import svmcompile as sc
@@ -100,7 +101,7 @@ def test_predict_writes_the_originals_labels(run, iris, compiled, tmp_path):
 
 
 def test_verify_finds_a_broken_claim(run, iris, compiled):
-    source = compiled / "iris.c"
+    source = unseal(compiled, "iris") / "iris.c"
     before = source.read_text()
     at = before.index("_weights[")
     source.write_text(before[:at] + before[at:].replace("1.0f", "0.5f", 3))

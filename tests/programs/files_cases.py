@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svmcompile.files.staging import exchange
+from svmcompile.files.exchange import exchange
 
 OLD = {"m.c": "old c", "m.h": "old h", "m.json": "old json", "m.onnx": b"old onnx"}
 NEW = {"m.c": "new c", "m.h": "new h", "m.json": "new json", "m.onnx": b"new onnx"}

@@ -39,6 +39,21 @@ def node_of(program: Program) -> ir.TaylorVote:
     return next(node for node in program.body if isinstance(node, ir.TaylorVote))
 
 
+def tangled(classes: int = 6) -> SVM:
+    """Pairs that have nothing to do with each other: most rows have no class that beats all others."""
+    random, vectors = np.random.default_rng(4), 4 * classes
+    return SVM(
+        Kernel("rbf", 0.5),
+        2 * random.normal(size=(vectors, 2)),
+        random.normal(size=(classes - 1, vectors)),
+        0.3 * random.normal(size=classes * (classes - 1) // 2),
+        LabelRule.VOTE,
+        Source("made up", "0" * 64),
+        Labels(tuple(range(classes)), "<i8"),
+        counts=(4,) * classes,
+    )
+
+
 def cyclic(size: float = 0.05) -> SVM:
     """0 beats 1, 1 beats 2, 2 beats 0, near the origin; far out as well."""
     random = np.random.default_rng(0)

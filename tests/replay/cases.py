@@ -246,6 +246,14 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
 def method_cases() -> Iterator[tuple[str, Case]]:
     """Every method, on two classes and more, with the options that change what is emitted."""
     narrow, wide = rbf(gamma=8.0, C=1.0), rbf(gamma=0.05, C=1.0)
+    certain, square = {"labels": "certain"}, SVC(kernel="poly", degree=2, coef0=1.0)
+    yield "certain-two", Case(cancer, scaled(rbf(gamma=0.01)), "exact", certain, PROVEN)
+    yield "certain-three", Case(three_digits, rbf(gamma=0.02), "exact", certain, PROVEN)
+    yield "certain-ties", Case(iris, SVC(break_ties=True), "exact", certain, SHORT)
+    yield "certain-poly", Case(cancer, scaled(SVC(kernel="poly")), "exact", certain, PROVEN)
+    yield "certain-square", Case(iris, square, "exact", certain, SHORT)
+    yield "certain-rest", Case(iris, LinearSVC(), "exact", certain, PROVEN)
+    yield "certain-zeros", Case(two_zeros, rbf(gamma=0.1), "exact", certain, PROVEN)
     yield "anytime-two", Case(moons, wide, "anytime", {"force": True}, PROVEN)
     yield "anytime-ten", Case(digits, rbf(gamma=0.02), "anytime", {"force": True}, PROVEN)
     yield "anytime-value", Case(moons, wide, "anytime", {"force": True, "tolerance": 0.01}, SHORT)

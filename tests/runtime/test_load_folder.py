@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from load_cases import classifier, regressor, sample, written
+from programs.seals import unseal
 
 import svmcompile as sc
 from svmcompile.errors import OptionError, ReadError
@@ -50,14 +51,14 @@ def test_c_comes_first_where_both_are(tmp_path: Path) -> None:
 
 def test_header_without_declarations(tmp_path: Path) -> None:
     written(classifier(), tmp_path)
-    (tmp_path / "model.h").write_text("/* nothing */\n")
+    (unseal(tmp_path, "model") / "model.h").write_text("/* nothing */\n")
     with pytest.raises(ReadError, match=r"model\.h holds no svmcompile declarations"):
         sc.load(tmp_path)
 
 
 def test_header_with_broken_declarations(tmp_path: Path) -> None:
     written(classifier(), tmp_path)
-    path = tmp_path / "model.h"
+    path = unseal(tmp_path, "model") / "model.h"
     path.write_text(path.read_text().replace("enum {", "enum {{", 1))
     with pytest.raises(ReadError, match=r"model\.h"):
         sc.load(tmp_path)
@@ -67,7 +68,7 @@ def test_header_with_broken_declarations(tmp_path: Path) -> None:
 def test_header_of_another_model(tmp_path: Path) -> None:
     written(classifier(), tmp_path / "a")
     written(classifier(), tmp_path / "b", name="other")
-    (tmp_path / "a" / "model.h").write_text((tmp_path / "b" / "other.h").read_text())
+    (unseal(tmp_path / "a", "model") / "model.h").write_text((tmp_path / "b" / "other.h").read_text())
     with pytest.raises(ReadError, match="declares no MODEL_N_FEATURES"):
         sc.load(tmp_path / "a")
 
@@ -76,6 +77,7 @@ def test_header_of_another_model(tmp_path: Path) -> None:
 def test_program_of_another_model(tmp_path: Path) -> None:
     written(classifier(), tmp_path / "a")
     written(regressor(), tmp_path / "b")
+    unseal(tmp_path / "a", "model")
     (tmp_path / "a" / "model.svmc").write_bytes((tmp_path / "b" / "model.svmc").read_bytes())
     with pytest.raises(ReadError, match="different models"):
         sc.load(tmp_path / "a")

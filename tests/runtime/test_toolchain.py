@@ -17,8 +17,9 @@ from load_cases import classifier, runs, sample, script, tracing_compiler, writt
 import svmcompile as sc
 from svmcompile.errors import ToolchainError
 from svmcompile.extras import install
+from svmcompile.files.cache import cache_folder, scratch
 from svmcompile.runtime import toolchain
-from svmcompile.runtime.toolchain import build_library, cache_folder, find_compiler
+from svmcompile.runtime.toolchain import build_library, find_compiler
 
 pytestmark = pytest.mark.compile
 
@@ -166,6 +167,46 @@ def test_library_that_never_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_cache_that_is_a_file(cache: Path) -> None:
     cache.write_text("")
     with pytest.raises(ToolchainError, match="SVMCOMPILE_CACHE"):
+        build_library("m", SOURCE, HEADER)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no permission bits")
+def test_a_library_that_others_could_change_is_not_loaded(tracer: Path, cache: Path) -> None:
+    library = build_library("m", SOURCE, HEADER)
+    assert library.stat().st_mode & 0o022 == 0
+    library.chmod(0o777)
+    with pytest.raises(ToolchainError, match="others may write to it"):
+        build_library("m", SOURCE, HEADER)
+    library.chmod(0o700)
+    cache.chmod(0o777)
+    with pytest.raises(ToolchainError, match=r"chmod go-w"):
+        build_library("m", SOURCE, HEADER)
+    cache.chmod(0o700)
+    if os.geteuid() == 0:
+        os.chown(library, 12345, 12345)
+        with pytest.raises(ToolchainError, match="belongs to another user"):
+            build_library("m", SOURCE, HEADER)
+
+
+def test_work_in_progress_is_private_and_goes(cache: Path) -> None:
+    with scratch() as folder:
+        assert folder.parent == cache and folder.stat().st_mode & 0o077 == 0
+        left = cache / (".work.svmcompile-" + "0" * 16)
+        left.mkdir()
+        (left / "half").touch()
+        with scratch():
+            assert folder.exists() and not left.exists(), "what runs stays, what was killed goes"
+    assert not list(cache.iterdir())
+
+
+def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    for name in ("SVMCOMPILE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ToolchainError, match="set SVMCOMPILE_CACHE"):
         build_library("m", SOURCE, HEADER)
 
 

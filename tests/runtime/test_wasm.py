@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from load_cases import classifier, regressor, sample, written
+from programs.seals import unseal
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC, OneClassSVM
 
@@ -122,7 +123,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OptionError, match="features"):
         sc.load(folder).predict(ROWS[:, :2])
     other = written(classifier((0, 1)), tmp_path / "two", "wasm")
-    (folder / "model.wasm").write_bytes((other / "model.wasm").read_bytes())
+    (unseal(folder, "model") / "model.wasm").write_bytes((other / "model.wasm").read_bytes())
     with pytest.raises(ReadError, match="another model"):
         sc.load(folder)
     (folder / "model.wasm").write_bytes(b"\0asm\1\0\0\0")

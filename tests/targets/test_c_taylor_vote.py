@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from bounded_cases import hard_rows, odd_rows, voting_machine
 from c_build import (
@@ -21,14 +22,15 @@ from c_build import (
     write_all,
 )
 from c_cases import real_type
-from onnx_cases import outputs
+from onnx_cases import content, outputs
 
 import svmcompile as sc
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Program
 from svmcompile.lower import lower
 from svmcompile.targets.c.node import scratch_bytes
-from tests.programs.taylor_votes import cyclic, vote_of
+from svmcompile.targets.onnx.nodes import votes
+from tests.programs.taylor_votes import cyclic, tangled, vote_of
 
 pytestmark = pytest.mark.compile
 
@@ -90,18 +92,34 @@ def test_labels_with_every_compiler(compiler: str, tmp_path: Path) -> None:
     agree(programs("wide_axes"), tmp_path, ("host", BEST, "f32"), compilers()[compiler])
 
 
+@pytest.mark.parametrize("case", ["many_axes", "sparse_axes", "iris_2"])
+def test_a_row_alone_has_the_label_it_has_in_a_batch(case: str, tmp_path: Path) -> None:
+    sc.write(sc.emit(program_of(case), "c", "model", profile="host"), tmp_path)
+    model, (rows, labels) = sc.load(tmp_path), labelled(CASES[case][0])
+    rows, labels = rows[::8].astype(np.float32), labels[::8]
+    alone = np.concatenate([model.predict(row[None], allow_nan=True) for row in rows])
+    assert (alone == labels).all()
+    assert (model.predict(rows, allow_nan=True) == labels).all()
+
+
 @pytest.mark.parametrize("number", ["f32", "f64"])
-def test_labels_in_onnx(number: Any) -> None:
-    rows, labels = labelled("iris")
-    program = program_of("iris_2")
-    found = outputs(program, rows.astype(real_type(number)), number)["label"]
-    assert (found == labels).all()
+@pytest.mark.parametrize("case", ["iris_2", "many_1", "many_axes"])
+def test_labels_in_onnx(case: str, number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = labelled(CASES[case][0])
+    program, operators = program_of(case), []
+    for leaves_early in (True, False):
+        monkeypatch.setattr(votes, "pays", lambda *given, early=leaves_early: early)
+        found = outputs(program, rows.astype(real_type(number)), number)["label"]
+        assert (program.labels.array()[found] == labels).all()  # type: ignore[union-attr]
+        operators.append(len(onnx.load_from_string(content(program, number)).graph.node))
+    assert operators[0] > operators[1]
 
 
 @pytest.mark.parametrize("profile", ["portable", "host"])
-def test_a_cycle_of_pairs_goes_to_the_vote(profile: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("machine", [cyclic, tangled])
+def test_classes_that_beat_each_other_go_to_the_vote(machine: Any, profile: str, tmp_path: Path) -> None:
     rows = (np.random.default_rng(1).normal(size=(3000, 2)) * 3).astype(np.float32)
-    program = vote_of(cyclic(), rows[:200].astype(np.float64), leaves=2)
+    program = vote_of(machine(), rows[:200].astype(np.float64), leaves=2)
     driver = build(
         {"cycle": program}, tmp_path, "f32", next(iter(compilers().values())), "-O1", profile=profile
     )

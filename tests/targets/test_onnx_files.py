@@ -103,7 +103,8 @@ def test_graph_is_well_formed(name: str, precision: str, form: str) -> None:
     made = {
         name for node in model.graph.node for name in node.output[node in operators :]
     }  # no one's label
-    assert made - read == {output.name for output in model.graph.output}
+    outputs = {output.name for output in model.graph.output}
+    assert made - read <= outputs <= made
 
 
 @each_precision

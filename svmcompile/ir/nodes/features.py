@@ -27,6 +27,7 @@ class Scale(Node):
     """out = (x - shift) * factor + offset, feature by feature."""
 
     flops: ClassVar = 2
+    in_place: ClassVar = True
     out: Value
     x: Value
     shift: Table = field(metadata=dims("d", "float32"))
@@ -62,6 +63,7 @@ class Clip(Node):
     """out = min(max(x, low), high); NaN stays NaN."""
 
     flops: ClassVar = 2
+    in_place: ClassVar = True
     out: Value
     x: Value
     low: float
@@ -87,6 +89,7 @@ class AsFeatures(Node):
     """The scores, read as features from here on."""
 
     makes_features: ClassVar = True
+    in_place: ClassVar = True
     out: Value
     scores: Value
 
@@ -131,6 +134,7 @@ class Normalize(Node):
     """out = x / norm, or x itself where the norm is below `least`; NaN if a feature is not finite."""
 
     flops: ClassVar = 3
+    in_place: ClassVar = True
     out: Value
     x: Value
     norm: Norm
@@ -198,6 +202,7 @@ class Cosine(Node):
     """out = factor * cos(2 pi x), feature by feature: x counts turns."""
 
     flops: ClassVar = SHAPE_FLOPS["exp2"]
+    in_place: ClassVar = True
     out: Value
     x: Value
     factor: float
@@ -224,6 +229,7 @@ class Fill(Node):
 
     fills: ClassVar = True
     flops: ClassVar = 1
+    in_place: ClassVar = True
     out: Value
     x: Value
     values: Table = field(metadata=dims("d"))

@@ -97,6 +97,7 @@ class Prepare(Node):
 
     level: ClassVar = Level.MACHINE
     flops: ClassVar = 2
+    in_place: ClassVar = True
     out: Value
     x: Value
     shift: Table = field(metadata=dims("d", "float32"))

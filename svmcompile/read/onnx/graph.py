@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.read.kernels import MAX_FEATURES
 
 ML = "ai.onnx.ml"
 MOST_NODES = 20_000  # scores per class of 50 classes take some 10,000
@@ -137,6 +138,8 @@ class Graph:
         if tensor.HasField("shape") and len(sizes) != 2:
             raise self.refuse(f"input {shown(value.name)} is not a matrix of rows")
         width = sizes[1].dim_value if tensor.HasField("shape") and sizes[1].HasField("dim_value") else None
+        if width is not None and not 0 <= width <= MAX_FEATURES:
+            raise self.damaged(f"input {shown(value.name)} has {width} columns")
         return GraphInput(value.name, tensor.elem_type, width or None)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import chain, combinations, combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
-from svmcompile.read.kernels import check_dense_size, make_kernel
+from svmcompile.read.kernels import make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 
 KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -29,6 +29,7 @@ SCALERS = {  # the attribute that is taken off, and what says whether it is, and
     "StandardScaler": ("mean_", "with_mean", "with_std"),
     "RobustScaler": ("center_", "with_centering", "with_scaling"),
 }
+MAX_FACTORS = 1 << 22  # of all products of features together
 WAY_OUT = "apply it to the rows yourself, and compile the steps behind it, trained on such rows"
 
 
@@ -172,10 +173,14 @@ def polynomial_features(fitted: Fitted) -> Front:
     fitted.require("n_features_in_")
     width, count = fitted.count("n_features_in_"), fitted.count("n_output_features_")
     low, high = _degrees(fitted)
-    check_dense_size(max(1, high), count, fitted.place)
-    products = list(_products(fitted, width, low, high))
+    if count * max(1, high) > MAX_FACTORS:
+        raise UnsupportedError(
+            f"{fitted.place}: {count} products of up to {high} features are more than the limit of "
+            f"{MAX_FACTORS} factors; select features before it"
+        )
+    products = list(islice(_products(fitted, width, low, high), count + 1))
     if len(products) != count:
-        raise fitted.damaged(f"{count} output features are declared, {len(products)} come out")
+        raise fitted.damaged(f"{count} output features are declared, and not as many come out")
     factors = np.full((count, max(1, high)), width, dtype=np.int64)
     for row, product in enumerate(products):
         factors[row, : len(product)] = product

@@ -14,7 +14,7 @@ import numpy as np
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Labels
-from svmcompile.read.kernels import check_dense_size
+from svmcompile.read.kernels import MAX_FEATURES, check_dense_size
 
 _ABSENT = object()
 
@@ -112,6 +112,8 @@ class Fitted:
         value = self.get(name)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
             raise self.damaged(f"{name} is {value!r:.40}, not a whole number above zero")
+        if value > MAX_FEATURES:
+            raise UnsupportedError(f"{self.place}: {name} is {value}, above the limit of {MAX_FEATURES}")
         return int(value)
 
     def flag(self, name: str) -> bool:

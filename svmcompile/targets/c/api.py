@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.graph import value_number
+from svmcompile.ir.graph import only_maker, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands
 from svmcompile.ir.program import Program
@@ -192,8 +192,11 @@ def body(
             buffer[node.out] = local(node.out)
             calls.append(f"const size_t {buffer[node.out]} = {function}({arguments})")
             continue
+        held = None if start else taken_over(program, types, node)
         if node.out == goal and target:
             buffer[node.out] = target
+        elif held:
+            buffer[node.out] = buffer[held]
         else:
             buffer[node.out] = local(node.out)
             real = c_real(value_number(node.out, program, types))
@@ -203,6 +206,15 @@ def body(
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers + calls)
+
+
+def taken_over(program: Program, types: Types, node: Node) -> str | None:
+    """The value in whose array a node leaves its own: an array of ours that nothing else reads."""
+    if not node.in_place:
+        return None
+    (value,) = operands(node)
+    same = value_number(value, program, types) == value_number(node.out, program, types)
+    return value if same and only_maker(program, value) else None
 
 
 def _arguments(program: Program, node: Node, buffer: dict[str, str]) -> str:

@@ -29,6 +29,7 @@ INT32 = range(-(1 << 31), 1 << 31)
 INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
+MOST_STACK = 4 << 20  # half of what a main thread usually has
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -40,6 +41,13 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
     check_name(name)
     program = code.program
     assert program.number, "lower the program first"
+    if (stack := scratch_bytes(program)) > MOST_STACK:
+        widest = max(types.width for types in infer_types(program).values())
+        raise EmitError(
+            f"a row would take {stack:,} bytes of the stack, and {MOST_STACK:,} are the most: "
+            f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
+            "products (kernel='poly' for PolynomialFeatures), or target onnx"
+        )
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
@@ -153,6 +161,7 @@ def _device_fields(file: CFile) -> dict[str, Any]:
         "far": literals.real(FAR, float_number(file.program)),
         "no_avr": in_double or any(node.reads_two_tables for node in file.nodes.values()),
         "stack": stack_bytes(file, in_double) if style.device else 0,
+        "scratch": scratch_bytes(file.program),
     }
 
 

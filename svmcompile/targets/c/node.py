@@ -19,7 +19,7 @@ from svmcompile.ir.graph import float_number, node_number, value_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters
+from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters, taken_over
 from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.profiles import Style
 from svmcompile.targets.templating import Names
@@ -318,7 +318,7 @@ def _deepest(file: CFile, goal: str) -> int:
     held = [
         node.out_width * BYTES[value_number(node.node.out, program, types)]
         for node in nodes
-        if types[node.node.out].kind in ARRAYS
+        if types[node.node.out].kind in ARRAYS and not taken_over(program, types, node.node)
     ]
     below = [node.scratch() + (_deepest(file, node.lazy) if node.lazy else 0) for node in nodes]
     return sum(held) + max(below, default=0)

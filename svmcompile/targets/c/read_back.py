@@ -25,8 +25,8 @@ DEFINITION = re.compile(
     r"[^=;\n]* = \{\n",
     re.MULTILINE,
 )
-END = re.compile(r"\n\};(?: /\*[^\n]*\*/)?\n")
-ALIAS = re.compile(r"#define (\w+) \((\w+)\.values\)\n")
+END = "\n};"
+ALIAS = re.compile(r"\n#define (\w+) \((\w+)\.values\)\n")
 STRING = re.compile(r'"((?:[^"\\\n]|\\[0-7]{3})*)"')
 SEPARATED = re.compile(r"\s*,?\s*")
 WHOLE = re.compile(r"U?INT(?:32|64)_C\((.*)\)")
@@ -79,13 +79,11 @@ def _definitions(source: str) -> Iterator[tuple[str, Found]]:
     """The tables of a file by the name that code calls them, each defined once."""
     seen: set[str] = set()
     for one in DEFINITION.finditer(source):
-        end, name = END.search(source, one.end()), one["name"]
-        _need(end is not None, f"{name or one['bulk']} has no end")
-        assert end
-        text = source[one.end() : end.start()]
+        end = source.index(END, one.end())
+        text, name = source[one.end() : end], one["name"]
         found = Found(one["type"], int(one["count"] or 0), text)
         if one["bulk"]:
-            alias = ALIAS.match(source, end.end())
+            alias = ALIAS.match(source, end + len(END))
             _need(alias is not None and alias[2] == one["bulk"], f"{one['bulk']} has no name of its own")
             assert alias
             name, found = alias[1], Found(one["of"], int(one["many"]), text, int(one["bytes"]))

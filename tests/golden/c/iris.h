@@ -6,6 +6,7 @@
  * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
  * check rows first. Scores beyond the range of float are infinite or NaN.
  * Re-entrant: no allocation, no I/O, no mutable data.
+ * Stack: arrays of at most 72 bytes per call.
  *
  * Features, in order:
  *   0: sepal length (cm)

@@ -32,6 +32,7 @@ MOST_FEATURES = 48  # with more of them they are not taken for axes themselves, 
 CENTRES = (1, 2, 4, 8, 16, 32, 64)  # of a class
 MOST_AGAIN, MOST_SHARP = 1500, 200  # expansions whose bounds are made tighter, and as tight as may be
 BLOCKS, MOST_BLOCKS = 4, 8  # orders whose spectra bound what is left out: while choosing, and at last
+BATCH = 0.6  # of its cost alone, what a sum over vectors costs a row of a batch in C for hosts
 WORSE = 1.1  # more centres are not tried when twice as many have cost so much more
 
 
@@ -99,8 +100,19 @@ class Choice:
 
     layout: Layout
     cost: float  # mean per row
+    direct: float  # of it, sums over vectors
     exact: float  # the same of the exact sum
     met: Settled
+
+    @property
+    def ratio(self) -> float:
+        """Of the exact sum's cost, alone."""
+        return self.cost / self.exact
+
+    @property
+    def batch_ratio(self) -> float:
+        """The same in a batch, where C for hosts reads vectors once for several rows."""
+        return (self.cost - (1 - BATCH) * self.direct) / (BATCH * self.exact)
 
     @property
     def centres(self) -> int:
@@ -120,6 +132,7 @@ class Choice:
             "bytes": self.layout.bytes,
             "cost": round(self.cost, 3),
             "exact": round(self.exact, 3),
+            "batch": round(self.batch_ratio, 3),
             "champions": round(champions, 3),
             "pairs": round(pairs, 3),
             "second": round(tried, 3),
@@ -261,9 +274,11 @@ class Chooser:
         builder = Builder(self.pairs.own)
         vote = self.vote(builder, layout, "x", "none")
         met = Votes(At(vote, builder.tables), self.sample).settled()
-        cost = vote_cost(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
-        again = np.where(met.label < 0, 2 * self.price.exact * self.svm.n_vectors, 0.0)  # in double
-        return Choice(layout, float((cost + again).mean()), self.exact_cost, met)
+        front, direct = vote_costs(met, layout, np.array(self.pairs.own.counts), self.price, self.filled)
+        direct = direct + np.where(
+            met.label < 0, 2 * self.price.exact * self.svm.n_vectors, 0.0
+        )  # in double
+        return Choice(layout, float((front + direct).mean()), float(direct.mean()), self.exact_cost, met)
 
     @cached_property
     def exact_cost(self) -> float:
@@ -273,8 +288,10 @@ class Chooser:
         return cost - (len(parts) - 1) * price.exact_call
 
 
-def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices, filled: float) -> Array:
-    """What rows cost, by the prices of kernel values, multiply-adds and stages; of `filled` features.
+def vote_costs(
+    met: Settled, layout: Layout, counts: NDArray[Any], price: Prices, filled: float
+) -> tuple[Array, Array]:
+    """What polynomials and direct sums of rows cost, by the prices of their parts; of `filled` features.
 
     That is up to where they may have to go to the original's sums in double.
     """
@@ -289,13 +306,12 @@ def vote_cost(met: Settled, layout: Layout, counts: NDArray[Any], price: Prices,
     pair = price.row(products) + price.line
     values = met.values @ counts
     weighed = met.direct.sum(axis=1) * 2 * float(counts.mean())
-    return np.asarray(
+    front = (
         guess
         + champion * met.champions
         + (price.row(d) + price.line) * met.tests
         + turn * met.tried[:, 1]
         + pair * met.pairs[:, 0]
-        + term * values
-        + 2 * price.product * weighed
-        + price.stage * met.direct.sum(axis=1)
     )
+    direct = term * values + 2 * price.product * weighed + price.stage * met.direct.sum(axis=1)
+    return np.asarray(front), np.asarray(direct)

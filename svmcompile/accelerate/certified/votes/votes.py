@@ -19,7 +19,7 @@ from svmcompile.accelerate.bounds.program import bound_votes
 from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.certified.options import CertifiedOptions
-from svmcompile.accelerate.certified.votes.choose import Choice, Chooser
+from svmcompile.accelerate.certified.votes.choose import BATCH, Choice, Chooser
 from svmcompile.accelerate.certified.votes.guess import likely_champion
 from svmcompile.accelerate.certified.votes.pairs import Pairs, bias_sizes
 from svmcompile.ir.arithmetic import Array
@@ -29,10 +29,8 @@ from svmcompile.model.svm import SVM
 from svmcompile.progress import time_is_up
 
 METHOD = "certified"
-# Of the exact sum's cost: predictions are not that sharp, and on a host the exact vote gains more from rows
-# that come together than polynomials do.
-WORTH = {"host": 0.5, "portable": 0.75, "flops": 0.75}
-SPARSE_WORTH = 0.4  # where the exact sum skips zeros
+WORTH = {"host": 0.8, "portable": 0.75, "flops": 0.75}  # of the exact sum's cost: predictions are not sharp
+SPARSE_WORTH = 0.35  # where the exact sum skips zeros: predictions are even less sharp
 TOO_SOON = "the time was up (--time-limit) before the first polynomials were made"
 GOOD = 0.4  # so little needs no rival
 SOME_ROWS = 400  # of the sample
@@ -64,11 +62,15 @@ def certify_votes(
             "max_bytes allows more"
         )
     details = {"choice": choice.as_dict(), "sample_rows": len(some), "max_bytes": chooser.most_bytes}
-    ratio = choice.cost / choice.exact
-    if not options.force and ratio > GOOD:
-        rival = _anytime(svm, own, rows, sample, options, choice) if svm.counts else None
+    if not options.force:
+        rival = (
+            _anytime(svm, own, rows, sample, options, choice)
+            if svm.counts and choice.ratio > GOOD
+            else None
+        )
         if rival is not None:
             return rival
+        ratio = max(choice.ratio, choice.batch_ratio) if options.tune == "host" else choice.ratio
         if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH[options.tune]):
             hint = "max_bytes allows more centres"
             return Instead(no_gain("polynomials", ratio, options.tune, hint), details)
@@ -94,7 +96,8 @@ def _anytime(
     if not isinstance(bounded, Program):
         return None
     cost = float(bounded.origin.details["choice"]["cost"])
-    if cost >= choice.cost:
+    # Its rows go one by one in a batch, too.
+    if cost >= choice.cost or (options.tune == "host" and cost > BATCH * WORTH["host"] * choice.exact):
         return None
     note = (
         f"{METHOD} emits the vote of anytime: it is predicted to cost {cost / choice.cost:.2f} times as "
@@ -114,5 +117,5 @@ def _remarks(choice: Choice, options: CertifiedOptions) -> tuple[str, ...]:
         f"pairs of the champion about {choice.centres} centre{'s' if choice.centres > 1 else ''} of its "
         f"class, order {form.order}{axes}, {choice.layout.bytes} bytes; predicted on sample rows: of "
         f"{found['pairs']} pairs {found['second']} need order 2 and {found['direct']} their direct sum, "
-        f"{choice.cost / choice.exact:.0%} of the exact sum's cost ({UNITS[options.tune]})",
+        f"{choice.ratio:.0%} of the exact sum's cost ({UNITS[options.tune]})",
     )

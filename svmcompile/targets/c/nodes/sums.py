@@ -20,10 +20,10 @@ from svmcompile.targets.c.literals import NUMBERS, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
 from svmcompile.targets.c.profiles import FAR, INSTRUCTION_SETS, instruction_sets, weights_layout
 
-SCRATCH_BYTES = 256 * 1024  # on the stack, for the rows of one chunk
+SCRATCH_BYTES = 192 * 1024  # on the stack, for the rows of one chunk: some threads have 256 KB
 MOST_SPARSE_FEATURES = 1 << 15  # as many numbers may stand on the stack
 FEW_ROWS = 4  # so few rows go one by one
-MOST_SCRATCH_BYTES = 512 * 1024
+MOST_SCRATCH_BYTES = 512 * 1024  # for the fewest rows of a chunk, where they are wide
 MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.layout import filled_up, triangle_size
-from svmcompile.ir.pairs import pair_indices
 from svmcompile.targets.c.api import Body
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE
@@ -24,7 +23,6 @@ GROUP = 32  # rows that go through an order together
 MOST_TILE = 8  # rows whose kernel values are made together
 MOST_CLASSES = 64  # whose pairs are bits of a number
 MOST_MEMBERS = 8192  # vectors of a class
-LITTLE_MORE = 1.0001  # for roundings of a bound, and of kernel values
 
 
 def _column_blocks(counts: list[int], lanes: int) -> list[int]:
@@ -75,7 +73,7 @@ class BoundedVote(Bounded[ir.BoundedVote]):
 class TaylorVote(Bounded[ir.TaylorVote]):
     """Polynomials of all classes name a champion, which then defends itself."""
 
-    parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members", "input", "errors")
+    parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members", "input")
     helpers_in_double = frozenset({"exp2"})
     reads_two_tables = False
     gives_labels = True
@@ -131,17 +129,6 @@ class TaylorVote(Bounded[ir.TaylorVote]):
             end = max(found) + 1
         return True
 
-    def _pair_errors(self) -> list[float]:
-        """What the direct sum of each pair may be off by where every kernel value is 1 or a bit more."""
-        node, ends = self.node, np.cumsum([0, *self.node.counts])
-        weights, found = np.abs(self.tables[node.weights].astype(np.float64)), []
-        for (i, j), (by_sum, fixed) in zip(
-            pair_indices(len(node.counts)), self.tables[node.rounding].astype(np.float64), strict=True
-        ):
-            mass = weights[j - 1, ends[i] : ends[i + 1]].sum() + weights[i, ends[j] : ends[j + 1]].sum()
-            found.append(float(LITTLE_MORE * (by_sum * mass + fixed)))
-        return found
-
     def bodies(self) -> list[Body]:
         return [input_body(self, self.node.x)] if self.chunk else []
 
@@ -169,7 +156,6 @@ class TaylorVote(Bounded[ir.TaylorVote]):
             "stored": self.width <= LONG,
             "input_width": self.program.n_features,
             "largest": max(node.counts) // lanes,
-            "error_list": wrap((real(error, "f64") for error in self._pair_errors()), " " * 8),
             "all_pairs": f"UINT64_C({2 ** (classes - 1) - 1})" if classes <= MOST_CLASSES else "",
             "product_blocks": sorted({-(-count // lanes) for count in (classes, filled, node.rank)} - {0}),
             "column_blocks": _column_blocks(

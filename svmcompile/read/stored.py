@@ -1,0 +1,252 @@
+"""skops files: the tree that a file describes becomes an estimator of plain values; nothing is called.
+
+skops builds what a file names, and a file may name any function of a module that is trusted. So the tree is
+read here instead: numbers, text and containers are made by this module, estimators that svmcompile knows
+are made without their constructor, and all else of scikit-learn, numpy and scipy (functions, scorers,
+splits, generators) becomes an `Inert` that has a name and attributes, and does nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.data.arrays import read_array
+from svmcompile.errors import ReadError
+
+SCHEMA = "schema.json"
+NEWEST = 2  # the protocol of skops files
+MAX_DEPTH = 100
+FREE_SCHEMA = 1 << 22  # bytes of description, which take about ten times as much once parsed
+FREE_BYTES, GROWTH = (
+    1 << 26,
+    64,
+)  # what a file of n bytes may unpack to: the larger of FREE_BYTES and GROWTH * n
+HARMLESS = ("builtins", "collections", "functools", "numpy", "operator", "scipy", "sklearn")
+KEYS: dict[str, Callable[[str], Any]] = {
+    "builtins.str": str, "builtins.int": int, "builtins.float": float, "builtins.bool": "True".__eq__,
+}  # fmt: skip
+PUBLIC = {
+    "sklearn.svm": "SVC NuSVC LinearSVC SVR NuSVR LinearSVR OneClassSVM",
+    "sklearn.linear_model": "SGDClassifier SGDOneClassSVM SGDRegressor LogisticRegression Lasso Ridge "
+    "LinearRegression ElasticNet RidgeClassifier Perceptron",
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "sklearn.compose": "ColumnTransformer",
+    "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD",
+    "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
+    "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",
+    "sklearn.frozen": "FrozenEstimator",
+    "sklearn.impute": "SimpleImputer MissingIndicator",
+    "sklearn.isotonic": "IsotonicRegression",
+    "sklearn.kernel_approximation": "Nystroem RBFSampler",
+    "sklearn.model_selection": "GridSearchCV RandomizedSearchCV",
+    "sklearn.model_selection._search_successive_halving": "HalvingGridSearchCV HalvingRandomSearchCV",
+    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
+    "sklearn.pipeline": "Pipeline FeatureUnion",
+    "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
+    "PolynomialFeatures FunctionTransformer LabelBinarizer",
+}
+ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
+
+
+class Inert:
+    """Something of a file that is not needed: its attributes are there, and it does nothing."""
+
+
+def load_skops(
+    content: bytes, where: str, *, trust_pickle: bool = False, n_features: int | None = None
+) -> object:
+    """The estimator in a skops file; an error names a type that is neither known nor harmless."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            found = _Tree(archive, where, len(content)).root()
+    except ReadError:
+        raise
+    except Exception as error:  # the file may be anything
+        raise ReadError(f"{where}: is a damaged skops file ({type(error).__name__}: {error})") from None
+    if isinstance(found, Inert):
+        raise ReadError(
+            f"{where}: holds a {type(found).__name__}, which is no estimator that can be compiled"
+        )
+    return found
+
+
+class _Tree:
+    """The nodes of one file. Those with an `__id__` that came before are the same object again."""
+
+    def __init__(self, archive: zipfile.ZipFile, where: str, size: int) -> None:
+        self.archive, self.where, self.size = archive, where, size
+        self.most_bytes = max(FREE_BYTES, GROWTH * size)
+        self.left = self.most_bytes
+        self.depth = 0
+        self.known: dict[int, Any] = {}
+        self.files: dict[str, Any] = {}
+
+    def root(self) -> Any:
+        described = self.archive.getinfo(SCHEMA).file_size
+        if described > max(FREE_SCHEMA, self.size * GROWTH // 8):
+            raise ReadError(
+                f"{self.where}: a description of {described >> 20} MB in so small a file is refused"
+            )
+        schema = json.loads(self.member(SCHEMA))
+        protocol = schema.get("protocol")
+        if type(protocol) is not int or not 0 <= protocol <= NEWEST:
+            raise ReadError(
+                f"{self.where}: skops protocol {protocol!r:.40} is not known; save the model again"
+            )
+        return self.value(schema)
+
+    def member(self, name: str) -> bytes:
+        """The bytes of a member, as long as all of them together stay in proportion to the file."""
+        info = self.archive.getinfo(name)
+        self.take(info.file_size)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name} is packed in a way skops does not use by default")
+        with self.archive.open(info) as stream:
+            found = stream.read(info.file_size + 1)
+        if len(found) != info.file_size:
+            raise ValueError(f"{name} is not as long as the file says")
+        return found
+
+    def take(self, n_bytes: int) -> None:
+        self.left -= n_bytes
+        if n_bytes < 0 or self.left < 0:
+            raise ReadError(
+                f"{self.where}: would take more than {self.most_bytes >> 20} MB in memory, far more than "
+                "its size on disk allows; save the model without compression, or pass the estimator "
+                "from Python"
+            )
+
+    def value(self, node: dict[str, Any]) -> Any:
+        """What a node stands for."""
+        key = node.get("__id__")
+        if key in self.known:
+            return self.known[key]
+        loader = node["__loader__"]
+        if loader == "CachedNode" or self.depth == MAX_DEPTH:
+            raise ValueError("nodes refer to each other, or are nested too deep")
+        self.depth += 1
+        found = LOADERS.get(loader, _Tree.inert)(self, node)
+        self.depth -= 1
+        if isinstance(key, int):
+            self.known[key] = found
+        return found
+
+    def type_name(self, node: dict[str, Any]) -> tuple[str, str]:
+        """Module and name; an error for a type from elsewhere."""
+        module, name = str(node["__module__"]), str(node["__class__"])
+        if module.split(".")[0] not in HARMLESS:
+            raise ReadError(
+                f"{self.where}: holds types that svmcompile does not trust: {module}.{name}; save a plain "
+                "scikit-learn estimator or Pipeline without them, or, if you trust where the file comes "
+                "from, load it with skops.io.load(file, trusted=[...]) and pass the estimator to "
+                "svmcompile.compile"
+            )
+        return module, name
+
+    def inert(self, node: dict[str, Any]) -> Any:
+        _, name = self.type_name(node)
+        found = type(name, (Inert,), {})()
+        content = node.get("content")
+        if isinstance(content, dict) and "__loader__" in content:
+            attributes = self.value(content)
+            if isinstance(attributes, dict):
+                vars(found).update({str(key): value for key, value in attributes.items()})
+        return found
+
+    def estimator(self, node: dict[str, Any]) -> Any:
+        """An estimator that can be compiled, made without its constructor; others are inert."""
+        module, name = self.type_name(node)
+        if ESTIMATORS.get(name) is None or module.split(".")[0] != "sklearn":
+            return self.inert(node)
+        kind = getattr(importlib.import_module(ESTIMATORS[name]), name)
+        state = self.value(node["content"])
+        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            raise ValueError(f"the attributes of {name} are not a dictionary")
+        if state.get("memory") is not None:
+            raise ReadError(
+                f"{self.where}: {name} has memory={state['memory']!r:.60}, a place on disk; set it to None "
+                "and save the model again"
+            )
+        if "n_jobs" in state:
+            state["n_jobs"] = None  # the file does not decide how many processes run
+        found = kind.__new__(kind)
+        restore = getattr(found, "__setstate__", None)
+        if restore is None:
+            vars(found).update(state)
+        else:
+            restore(state)  # scikit-learn's own: it compares versions, then stores the attributes
+        return found
+
+    def plain(self, node: dict[str, Any]) -> Any:
+        return json.loads(node["content"])
+
+    def items(self, node: dict[str, Any]) -> list[Any]:
+        return [self.value(item) for item in node["content"]]
+
+    def mapping(self, node: dict[str, Any]) -> dict[Any, Any]:
+        kinds = [".".join(self.type_name(kind)) for kind in node["key_types"]["content"]]
+        items = node["content"].items()
+        return {KEYS[kind](key): self.value(item) for kind, (key, item) in zip(kinds, items, strict=True)}
+
+    def part(self, node: dict[str, Any]) -> Any:
+        ends = [node["content"][name] for name in ("start", "stop", "step")]
+        if not all(end is None or isinstance(end, (int, str)) for end in ends):
+            raise ValueError("a slice of something else than numbers or names")
+        return slice(*ends)
+
+    def array(self, node: dict[str, Any]) -> Any:
+        _, name = self.type_name(node)
+        if node["type"] == "json":
+            shape = tuple(int(extent) for extent in self.value(node["shape"]))
+            found: NDArray[Any] = np.empty(len(node["content"]), dtype=object)
+            found[:] = self.items(node)
+            if len(shape) == 1:
+                return found
+            return np.array(found.tolist(), dtype=object).reshape(shape)
+        file = str(node["file"])
+        if file not in self.files:
+            self.files[file] = read_array(self.member(file)).copy()
+        whole = self.files[file]
+        return whole[()] if name != "ndarray" and whole.ndim == 0 else whole
+
+    def number_type(self, node: dict[str, Any]) -> Any:
+        return np.asarray(self.value(node["content"])).dtype
+
+    def sparse(self, node: dict[str, Any]) -> Any:
+        """A matrix in compressed rows or columns, small enough to be held densely."""
+        from scipy import sparse
+
+        name = str(node["__class__"])
+        if name not in ("csr_matrix", "csr_array", "csc_matrix", "csc_array"):
+            return self.inert(node)
+        with zipfile.ZipFile(io.BytesIO(self.member(str(node["file"])))) as inner:
+            arrays = {
+                key: read_array(_Tree(inner, self.where, self.left // GROWTH).member(f"{key}.npy"))
+                for key in ("data", "indices", "indptr", "shape")
+            }
+        shape = tuple(int(extent) for extent in arrays["shape"])
+        self.take(sum(array.nbytes for array in arrays.values()) + 8 * shape[0] * shape[1])
+        parts = tuple(arrays[key].copy() for key in ("data", "indices", "indptr"))
+        return getattr(sparse, name)(parts, shape=shape)
+
+
+LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {
+    "JsonNode": _Tree.plain,
+    "ObjectNode": _Tree.estimator,
+    "DictNode": _Tree.mapping,
+    "ListNode": _Tree.items,
+    "TupleNode": lambda tree, node: tuple(tree.items(node)),
+    "SetNode": lambda tree, node: set(tree.items(node)),
+    "SliceNode": _Tree.part,
+    "NdArrayNode": _Tree.array,
+    "SparseMatrixNode": _Tree.sparse,
+    "DTypeNode": _Tree.number_type,
+}

@@ -1,0 +1,198 @@
+"""What is fuzzed: each reader, small good files to begin with, and words of its format."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Run = Callable[[bytes], object]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader of bytes, good files, and words that mutations put in."""
+
+    name: str
+    run: Run
+    seeds: Callable[[], list[bytes]]
+    words: tuple[bytes, ...] = ()
+
+
+def _model(format: str, content: bytes) -> object:
+    from svmcompile.read import read_content
+
+    return read_content("model", content, format)
+
+
+def _program(content: bytes) -> object:
+    from svmcompile.ir.store import from_bytes
+
+    return from_bytes(content)
+
+
+def _data(suffix: str, content: bytes) -> object:
+    """Data files are read by their path."""
+    from svmcompile.data import read_data
+
+    path = Path(tempfile.gettempdir()) / f"svmcompile-fuzz-{os.getpid()}{suffix}"
+    path.write_bytes(content)
+    try:
+        return read_data(path, label="y" if suffix in (".csv", ".parquet") else None)
+    finally:
+        path.unlink()
+
+
+def _machines() -> list[Any]:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+    from sklearn.svm import SVC, SVR, LinearSVC
+
+    X = np.random.default_rng(0).normal(size=(12, 2)).round(2)
+    y = np.arange(12) % 3
+    return [
+        make_pipeline(StandardScaler(), SVC()).fit(X, y),
+        make_pipeline(SelectKBest(k=1), LinearSVC()).fit(X, y > 0),
+        make_pipeline(PolynomialFeatures(), SVR(kernel="poly")).fit(X, y),
+        CalibratedClassifierCV(SVC(), cv=2).fit(X, y > 0),
+    ]
+
+
+def _skops() -> list[bytes]:
+    import skops.io
+
+    return [skops.io.dumps(machine) for machine in _machines()]
+
+
+def _onnx() -> list[bytes]:
+    from skl2onnx import to_onnx
+
+    sample = np.zeros((1, 2), np.float32)
+    machines = _machines()
+    return [bytes(to_onnx(machines[at], sample).SerializeToString()) for at in (0, 2)]
+
+
+def _svmc() -> list[bytes]:
+    import svmcompile as sc
+    from svmcompile.ir.store import to_bytes
+
+    return [to_bytes(sc.compile(machine)) for machine in _machines()]
+
+
+def _libsvm() -> list[bytes]:
+    from svmcompile.convert.libsvm import libsvm_files
+    from svmcompile.flow.program import open_model
+
+    text = libsvm_files(open_model(_machines()[0][-1]).trained(), "m.model")[0]["m.model"]
+    return [text.encode(), LIBSVM]
+
+
+def _arrays(save: Callable[..., None], **arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _npy() -> list[bytes]:
+    return [_arrays(np.save, arr=np.arange(6, dtype=kind).reshape(3, 2)) for kind in ("<f8", "<i4", ">f4")]
+
+
+def _npz() -> list[bytes]:
+    X = np.arange(6.0).reshape(3, 2)
+    return [_arrays(save, X=X, y=np.array(list("aba"))) for save in (np.savez, np.savez_compressed)]
+
+
+def _parquet() -> list[bytes]:
+    import pyarrow
+    import pyarrow.parquet
+
+    found = []
+    for labels in ([0, 1, 1], pyarrow.array(["a", "b", "a"]).dictionary_encode()):
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table({"f": [0.5, 1.5, 2.5], "y": labels}), buffer)
+        found.append(buffer.getvalue())
+    return found
+
+
+LIBSVM = b"svm_type one_class\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 1\nrho 0.1\nSV\n1 1:2 3:4\n"
+CSV = [b"f,g,y\n1,2,a\n3,4.5,b\n", b'"f";y\n1,5;0\n2,5;1\n', b"f\ty\n1\t0\n"]
+ROWS = [b"1 1:0.5 3:2\n-1 2:1 # note\n", b"0 qid:1 0:1\n1 1:1\n"]
+NUMBERS = (b"-1", b"0", b"1e308", b"nan", b"inf", b"2147483647", b"-2147483648", b"99999999999999999999")
+NODES = (
+    b"ObjectNode", b"FunctionNode", b"ConstructorFromReduceNode", b"MethodNode", b"PartialNode",
+    b"TypeNode", b"OperatorFuncNode", b"CachedNode", b"SparseMatrixNode", b"sklearn.calibration", b"builtins",
+    b"eval", b"memory", b"Pipeline", b"CountVectorizer", b"n_features_in_", b"csr_matrix",
+)  # fmt: skip
+HEADER = (b"'descr'", b"'fortran_order'", b"'shape'", b"(3, 2)", b"'<f8'", b"'|O'", b"'<U99999'", b"True")
+KEYS = (
+    b"svm_type",
+    b"kernel_type",
+    b"nr_class",
+    b"total_sv",
+    b"rho",
+    b"label",
+    b"probA",
+    b"nr_sv",
+    b"SV\n",
+)
+TARGETS = [
+    Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
+    Target("onnx", partial(_model, "onnx"), _onnx, (b"\xff" * 9 + b"\x01", b"Concat", b"Cast")),
+    Target("skops", partial(_model, "skops"), _skops, (*NUMBERS, *NODES)),
+    Target("svmc", _program, _svmc, (*NUMBERS, *HEADER, b"KernelSum", b"null", b"[]", b"{}")),
+    Target("npy", partial(_data, ".npy"), _npy, (*NUMBERS, *HEADER)),
+    Target("npz", partial(_data, ".npz"), _npz, (*NUMBERS, *HEADER, b"X.npy", b"y.npy")),
+    Target("csv", partial(_data, ".csv"), lambda: CSV, (*NUMBERS, b'"', b";", b"\r", b"\0")),
+    Target("libsvm data", partial(_data, ".libsvm"), lambda: ROWS, (*NUMBERS, b"qid:", b":", b"#")),
+    Target("parquet", partial(_data, ".parquet"), _parquet, (b"PAR1", b"\xff" * 5)),
+]
+
+
+def unpacked(content: bytes) -> dict[str, bytes] | None:
+    """The members of a zip file, those of zip files within it too, or None."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    except Exception:
+        return None
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def swapped_json(content: bytes, choose: Callable[[int], int]) -> bytes:
+    """JSON with one part put in the place of another."""
+    try:
+        tree = json.loads(content)
+    except ValueError:
+        return content
+    places: list[tuple[Any, Any]] = []
+    waiting = [tree] if isinstance(tree, (dict, list)) else []
+    while waiting:
+        node = waiting.pop()
+        pairs = (
+            node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        )
+        for key, value in pairs:
+            places.append((node, key))
+            waiting.append(value)
+    if len(places) > 1:
+        (one, key), (other, name) = places[choose(len(places))], places[choose(len(places))]
+        one[key] = json.loads(json.dumps(other[name]))
+    return json.dumps(tree).encode()

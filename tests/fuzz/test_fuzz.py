@@ -1,0 +1,36 @@
+"""Every input that ever failed a reader, and a short run of `make fuzz`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.run import CORPUS, Fuzz, failure, stored
+from tests.fuzz.targets import TARGETS, Target
+
+STEPS = 60
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_readers_give_a_model_or_an_error_of_the_project(target: Target) -> None:
+    fuzz = Fuzz(target)
+    fuzz.begin()
+    begun = len(fuzz.edges)
+    for _ in range(STEPS):
+        fuzz.step()
+    assert not fuzz.finds
+    assert len(fuzz.edges) > begun, "mutations reached nothing new"
+
+
+def test_the_corpus_is_read() -> None:
+    names = {path.name.split(".")[0].replace("-", " ") for path in CORPUS.iterdir()}
+    assert names and names <= {target.name for target in TARGETS}
+    assert sum(len(stored(target.name)) for target in TARGETS) == len(list(CORPUS.iterdir()))
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, RecursionError])
+def test_other_errors_are_finds(error: type[Exception]) -> None:
+    def run(content: bytes) -> None:
+        raise error(content)
+
+    assert failure(Target("any", run, list), b"").startswith(error.__name__)

@@ -1,0 +1,122 @@
+"""A small file costs little memory and processor time in any reader, whatever it claims."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_MEGABYTES = 500  # of memory, beyond what Python and the libraries take
+MOST_SECONDS = 20  # of processor time for each file
+
+
+def hostile_files(folder: Path) -> None:
+    """Files of a few bytes to a few hundred kilobytes that once cost gigabytes or minutes."""
+    import io
+    import struct
+    import zipfile
+
+    import numpy as np
+    import pyarrow
+    import pyarrow.parquet
+    import skops.io
+    from onnx import TensorProto, helper
+    from scipy import sparse
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
+    from sklearn.svm import SVC
+
+    blank = b"{" + b" \0" * 4990 + b"}"
+    header = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(blank)) + blank
+    (folder / "header.npy").write_bytes(header)
+    inner = io.BytesIO()
+    for target in (folder / "header.npz", inner):
+        with zipfile.ZipFile(target, "w") as archive:
+            archive.writestr("X.npy", header)
+    with zipfile.ZipFile(folder / "header.svmc", "w") as archive:
+        archive.writestr("program.json", "{}")
+        archive.writestr("tables.npz", inner.getvalue())
+
+    wide, negative = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, width])
+        for name, width in (("a", 2**31), ("b", 2 - 2**31))
+    )
+    attributes = {
+        "classlabels_ints": [3, 5], "coefficients": [1.0, -1.0], "kernel_params": [0.5, 0.0, 3.0],
+        "kernel_type": "RBF", "post_transform": "NONE", "rho": [0.25],
+        "support_vectors": [1.0, 2.0, -1.0, 0.5], "vectors_per_class": [1, 1],
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Concat", ["a", "b"], ["x"], axis=1),
+        helper.make_node("SVMClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", **attributes),
+    ]
+    leaving = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("label", "scores")]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph(nodes, "g", [wide, negative], leaving)
+    proto = helper.make_model(graph, opset_imports=imports)
+    (folder / "negative.onnx").write_bytes(proto.SerializeToString())
+
+    labels = pyarrow.DictionaryArray.from_arrays(np.zeros(3_000_000, np.int8), ["x" * 256])
+    table = pyarrow.table({"f": np.zeros(3_000_000, np.float32), "label": labels})
+    pyarrow.parquet.write_table(table, folder / "labels.parquet")
+
+    rows = "".join(f"1 {n + 1}:1\n" for n in range(5000)) + "1 100000:1\n"
+    (folder / "wide.model").write_text(
+        "svm_type one_class\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 5001\nrho 0\nSV\n" + rows
+    )
+    (folder / "wide.libsvm").write_text("1 1:1\n" * 3000 + "1 16000000:1\n")
+
+    X, y = np.eye(4), [0, 1, 0, 1]
+    estimator = SVC().fit(X, y)
+    estimator.support_vectors_ = np.zeros((30_000, 8_000), np.float32)
+    skops.io.dump(estimator, folder / "zeros.skops", compression=zipfile.ZIP_DEFLATED, compresslevel=9)
+    estimator.support_vectors_ = sparse.csr_matrix((20_000, 10_000))
+    skops.io.dump(estimator, folder / "sparse.skops")
+    powers = make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y)
+    powers[0].n_features_in_, powers[0].n_output_features_ = 20_000, 200_030_001
+    skops.io.dump(powers, folder / "powers.skops")
+
+
+READ = """
+import resource, sys
+from pathlib import Path
+import numpy, onnx, pyarrow, sklearn.svm, scipy.sparse
+from svmcompile.data import read_data
+from svmcompile.errors import SvmCompileError
+from svmcompile.flow.program import open_model
+
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF)
+
+before = used().ru_maxrss >> 10
+for path in map(Path, sys.argv[2:]):
+    end = int(used().ru_utime + used().ru_stime) + int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+    label = {"label": "label"} if path.suffix == ".parquet" else {}
+    try:
+        data = path.suffix in (".npy", ".npz", ".parquet", ".libsvm")
+        read_data(path, **label) if data else open_model(path)
+    except SvmCompileError:
+        print(path.name, (used().ru_maxrss >> 10) - before, flush=True)
+"""
+NAMES = (
+    "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
+    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_CPU"), reason="needs limits of resources")
+def test_a_small_file_costs_little(tmp_path: Path) -> None:
+    hostile_files(tmp_path)
+    files = [tmp_path / name for name in NAMES]
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert all(file.stat().st_size < 1 << 20 for file in files)
+    command = [sys.executable, "-c", READ, str(MOST_SECONDS), *map(str, files)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    told = dict(line.split() for line in done.stdout.splitlines())
+    assert list(told) == list(NAMES), f"the next one was read, or took too long, or failed: {done.stderr}"
+    assert max(map(int, told.values())) < MOST_MEGABYTES

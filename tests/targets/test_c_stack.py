@@ -1,0 +1,52 @@
+"""The stack: one array for a row however many steps prepare it, stated in the header, and bounded."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+import svmcompile as sc
+from svmcompile.errors import EmitError
+from svmcompile.targets.c import model
+
+WIDE = 20_000
+STEPS = (SimpleImputer(), MinMaxScaler(clip=True), Normalizer())
+
+
+def fitted(width: int, *steps: Any) -> Any:
+    X = np.random.default_rng(0).random((8, width))
+    return make_pipeline(*steps).fit(X, np.arange(8) % 2)
+
+
+@pytest.mark.parametrize("profile", ["portable", "host", "device"])
+def test_steps_share_one_array(profile: str) -> None:
+    """Five steps before a kernel once took five arrays of the size of a row."""
+    files = sc.emit(sc.compile(fitted(WIDE, *STEPS, SVC(kernel="poly"))), name="wide", profile=profile)
+    stated = re.search(r"Stack: .*?(\d+) bytes", str(files["wide.h"]))
+    assert stated and 4 * WIDE < int(stated[1]) < 4 * WIDE + 2000
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("profile", ["portable", "host"])
+def test_what_is_left_in_place_is_right(profile: str) -> None:
+    X = np.random.default_rng(1).normal(size=(80, 7))
+    X[3, 2] = np.nan
+    for last in (SVC(), LinearSVC()):
+        machine = make_pipeline(*STEPS, StandardScaler(), last).fit(X, X[:, 0] > 0)
+        found = sc.build(machine, precision="f64", profile=profile).decision_function(X, allow_nan=True)
+        np.testing.assert_allclose(found, machine.decision_function(X), rtol=0, atol=1e-12)
+
+
+def test_more_than_the_stack_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model.MOST_STACK < 8 << 20  # what a main thread has on Linux
+    monkeypatch.setattr(model, "MOST_STACK", 100_000)
+    program = sc.compile(fitted(300, PolynomialFeatures(2), LinearSVC()))
+    with pytest.raises(EmitError, match=r"45,451 features.*target onnx"):
+        sc.emit(program)
