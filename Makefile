@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+MINUTES ?= 30
 
-.PHONY: demo test faults fuzz replay race measure-house agreement cross golden api-page options-page docs clean
+.PHONY: demo test attack flags faults fuzz replay race measure-house agreement cross golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -20,9 +21,18 @@ faults: $(VENV)/.dev
 	$(BIN)/python -W ignore -m tests.faults.run
 
 # Do readers of mutated files give a model or an error of the project? MINUTES for all of them together
-MINUTES ?= 30
 fuzz: $(VENV)/.dev
 	$(BIN)/python -W ignore -m tests.fuzz.run --minutes $(MINUTES)
+
+# Does any label differ from the original's? Random models and options, rows on the boundary.
+attack: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.attack.attack --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
+
+# Do labels hold, or does the compiler refuse, whatever its flags and the caller's modes? All combinations.
+flags: $(VENV)/.dev
+	SVMCOMPILE_ALL_FLAGS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto \
+		tests/targets/test_c_flags.py
 
 # Is what is emitted the same, byte for byte, as what was recorded?
 replay: $(VENV)/.dev

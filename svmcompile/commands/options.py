@@ -171,9 +171,7 @@ class CompileOptions(WishOptions, OnnxFlags):
     ] = None
     platform: Annotated[
         str | None,
-        Option(
-            help="shared, wheel: linux-x86_64, macos-arm64, windows-x86_64, ...  [default: this machine]"
-        ),
+        Option(help="shared, wheel: linux-x86_64, windows-x86_64, macos-arm64, ...  [default: this one]"),
     ] = None
     rows: Annotated[
         str | None,

@@ -76,7 +76,7 @@ class Kernel:
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
-def squared_distances(rows: Array, vectors: Array) -> Array:
+def squared_distances(rows: Floats, vectors: Floats) -> Array:
     """|x - s|^2 by direct differences, which do not cancel."""
     from scipy.spatial.distance import cdist
 
@@ -100,6 +100,8 @@ def packed_values(at: At, x: Floats, vectors: Floats, offsets: Floats) -> Floats
     """Kernel values [rows, n] of a packed sum."""
     if at.shape == "given":
         return x[:, vectors[:, 0]].astype(np.float64)
+    if at.shape == "distance":
+        return np.asarray(np.exp2(offsets * squared_distances(x, vectors)))
     return shaped(at, x, x @ vectors.T + offsets)
 
 

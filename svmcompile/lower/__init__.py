@@ -15,14 +15,14 @@ from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import check, in_double, infer_types
-from svmcompile.ir.graph import Tables, leading_to, node_number, own_tables, settled_in_double
+from svmcompile.ir.graph import Tables, leading_to, maker, node_number, own_tables, settled_in_double
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.certain import settle
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
-from svmcompile.lower.sums import Lowered, Sum, pack, tile
+from svmcompile.lower.sums import Lowered, Sum, pack, pack_distances, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
 
 Profile = Literal["portable", "host", "device"]
@@ -64,7 +64,10 @@ def lower(
             # feature, sums are longer chains of rounding.
             plain = (wide and not certain) or node.out in kept
             kind = "dense" if halves or plain or profile == "device" else storage
-            nodes, made = _sum(program, node, own, profile, halves and not wide and not plain, kind)
+            if wide and isinstance(node, (ir.KernelSum, ir.PairSum)) and node.kernel.kind == "rbf":
+                nodes, made = _wide_rbf(program, node, profile, kind)
+            else:
+                nodes, made = _sum(program, node, own, profile, halves and not wide and not plain, kind)
         elif type(node) in STAGED:
             nodes, made = STAGED[type(node)](program, node, own, profile)
         elif isinstance(node, ir.TaylorSum) and node.sparse:
@@ -88,6 +91,17 @@ def _for_vectors(program: Program, node: ir.Node, made: Tables, number: Number) 
         return [node], tile_lists(node, made, number)
     tiled = tile_taylor(program, node, number) if isinstance(node, ir.TaylorSum) else None
     return ([tiled[0]], tiled[1]) if tiled else ([node], made)
+
+
+def _wide_rbf(
+    program: Program, node: ir.KernelSum | ir.PairSum, profile: Profile, storage: Storage
+) -> Lowered:
+    """By differences, unless vectors are stored by feature, which about zero is nearly as good."""
+    if storage != "dense" and isinstance(maker(program, node.x), ir.Scale):
+        nodes, made = _sum(program, node, "f64", profile, False, storage)
+        if isinstance(nodes[-1], ir.SparseSum):
+            return nodes, made
+    return pack_distances(program, node)
 
 
 def _sum(

@@ -42,6 +42,7 @@ MOST_FEATURES = 1 << 17  # the length of a longer row is rounded too often for S
 MOST_DEGREE = 8
 MOST_VECTORS = 4096  # whose distances from each other are looked at
 SHORTER = 1 - 1e-6  # than a distance in double can be
+FAR = 16.0  # gamma |s|^2 from which the expanded square is off by more than LIBSVM's differences
 LARGEST = 1e30  # of a width's terms; float32 holds them and what they add up to
 
 
@@ -65,7 +66,8 @@ class Widths:
 def settle(program: Program, number: Number, profile: str) -> Program:
     """The program with labels as this number type can be sure of them.
 
-    In double nothing stands behind the scores. Where nothing is known of float32's rounding, double
+    In double nothing stands behind the scores, or a sum by differences decides all labels.
+    Where nothing is known of float32's rounding, double
     decides all labels; so it does where it costs no more than to ask for the length of a row.
     """
     for node in program.body:
@@ -75,10 +77,10 @@ def settle(program: Program, number: Number, profile: str) -> Program:
 
 
 def _settle_one(program: Program, node: ir.Certain, number: Number, profile: str) -> Program:
-    if number == "f64":
+    if number == "f64" and not _expands_far(program, node.scores):
         return _put(program, node, node.plain(program.n_classes))
     cheap = isinstance(maker(program, node.scores), ir.Affine) and profile != "device"
-    found = None if cheap else widths(program, node.scores)
+    found = None if cheap or number == "f64" else widths(program, node.scores)
     if found is None:
         instead = {node.out: node.exact}
         outputs = [Output(out.name, instead.get(out.value, out.value)) for out in program.outputs]
@@ -90,6 +92,17 @@ def _settle_one(program: Program, node: ir.Certain, number: Number, profile: str
         tables[centre] = program.tables[found.centre]
     new = replace(node, x=found.x or node.x, centre=centre, widths=name)
     return _put(program.replace(tables=tables), node, [new])
+
+
+def _expands_far(program: Program, scores: str) -> bool:
+    """Whether |x|^2 - 2 x.s + |s|^2 of an RBF sum cancels so much that labels in double show it."""
+    node = maker(program, scores)
+    if isinstance(node, ir.Join):
+        return _expands_far(program, node.left) or _expands_far(program, node.right)
+    if not isinstance(node, (ir.KernelSum, ir.PairSum)) or node.kernel.kind != "rbf":
+        return False
+    squares = np.square(program.tables[node.vectors]).sum(axis=1)
+    return bool(node.kernel.gamma * squares.max(initial=0.0) > FAR)
 
 
 def _put(program: Program, node: ir.Node, nodes: list[ir.Node]) -> Program:

@@ -49,6 +49,20 @@ def vector_unit(kernel: Kernel) -> float:
     return 1.0 if kernel.kind == "linear" else kernel.gamma
 
 
+def pack_distances(program: Program, node: ir.KernelSum | ir.PairSum) -> Lowered:
+    """An RBF sum by differences of the features as they are, for the double sum that settles labels.
+
+    About a centre, or expanded to |x|^2 - 2 x.s + |s|^2, it would lose digits that the original's own has.
+    """
+    _check_gamma(node.kernel)
+    vectors, unit = program.tables[node.vectors], vector_unit(node.kernel)
+    check_reach(vectors * unit, "f64")
+    offsets = fresh(node.out, "unit", program.tables)
+    tables: Tables = {name: program.tables[name] for name in ir.table_names(node)}
+    tables |= {node.weights: tables[node.weights].T, offsets: np.array([-0.5 * unit**2])}
+    return [_packed(node, node.x, offsets, "distance", 1)], tables
+
+
 def pack(program: Program, node: Sum, number: Number) -> Lowered:
     """The machine nodes and tables of one kernel sum."""
     tables: Tables = {name: program.tables[name] for name in ir.table_names(node)}
@@ -92,8 +106,7 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lo
         raise EmitError(
             f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"
         )
-    if node.kernel.gamma < 0:
-        raise EmitError(f"an RBF kernel with negative gamma ({node.kernel.gamma}) cannot be emitted")
+    _check_gamma(node.kernel)
     unit = vector_unit(node.kernel)
     vectors = program.tables[node.vectors] * unit
     check_reach(vectors, number)
@@ -109,6 +122,11 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lo
     }
     prepare = ir.Prepare(prepared, scale.x, shift, factor, LIMITS[number])
     return [prepare, _packed(node, prepared, offsets, "exp2", 1)], tables
+
+
+def _check_gamma(kernel: Kernel) -> None:
+    if kernel.gamma < 0:
+        raise EmitError(f"an RBF kernel with negative gamma ({kernel.gamma}) cannot be emitted")
 
 
 def check_reach(vectors: Array, number: Number) -> None:

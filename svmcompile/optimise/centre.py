@@ -17,6 +17,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, split_shift
+from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.graph import Tables, fresh, own_tables
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import SPARSE_ZEROS
@@ -31,9 +32,15 @@ SHORT = 8.0  # or so long, in units of an RBF kernel's exponent, whatever they w
 
 
 def centre_kernels(program: Program) -> Program:
-    """Each RBF sum behind a `Scale` of its own whose offset is zero."""
+    """Each RBF sum behind a `Scale` of its own whose offset is zero.
+
+    Those in double that settle labels are not moved: they are taken by differences.
+    """
+    types = infer_types(program)
     for node in program.body:
-        if isinstance(node, SUMS) and node.kernel.kind == "rbf":
+        if not isinstance(node, SUMS) or node.kernel.kind != "rbf":
+            continue
+        if not in_double(node, types) or _is_sparse(program.tables[node.vectors]):
             program = _centre_one(program, node)
     return program
 
@@ -63,9 +70,13 @@ def _centre_one(program: Program, node: Sum) -> Program:
 def _mean(vectors: Array, shift: Array, offset: Array) -> Array:
     """Where to centre: at zero if most features of most vectors are, so that zeros stay zeros."""
     plain = not shift.any() and not offset.any()
-    if not vectors.size or (plain and np.mean(vectors == 0) >= SPARSE_ZEROS):
+    if not vectors.size or (plain and _is_sparse(vectors)):
         return np.zeros(vectors.shape[1])
     return np.asarray(vectors.mean(axis=0))
+
+
+def _is_sparse(vectors: Array) -> bool:
+    return bool(vectors.size and np.mean(vectors == 0) >= SPARSE_ZEROS)
 
 
 def _scaling(program: Program, scale: ir.Scale | None, width: int) -> tuple[Array, Array, Array]:

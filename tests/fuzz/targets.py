@@ -131,8 +131,8 @@ ROWS = [b"1 1:0.5 3:2\n-1 2:1 # note\n", b"0 qid:1 0:1\n1 1:1\n"]
 NUMBERS = (b"-1", b"0", b"1e308", b"nan", b"inf", b"2147483647", b"-2147483648", b"99999999999999999999")
 NODES = (
     b"ObjectNode", b"FunctionNode", b"ConstructorFromReduceNode", b"MethodNode", b"PartialNode",
-    b"TypeNode", b"OperatorFuncNode", b"CachedNode", b"SparseMatrixNode", b"sklearn.calibration", b"builtins",
-    b"eval", b"memory", b"Pipeline", b"CountVectorizer", b"n_features_in_", b"csr_matrix",
+    b"TypeNode", b"OperatorFuncNode", b"CachedNode", b"SparseMatrixNode", b"sklearn.calibration",
+    b"builtins", b"eval", b"memory", b"Pipeline", b"CountVectorizer", b"n_features_in_", b"csr_matrix",
 )  # fmt: skip
 HEADER = (b"'descr'", b"'fortran_order'", b"'shape'", b"(3, 2)", b"'<f8'", b"'|O'", b"'<U99999'", b"True")
 KEYS = (

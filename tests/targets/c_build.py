@@ -206,7 +206,7 @@ def write_c(
     tables: str | None = None,
 ) -> None:
     """NAME.c and NAME.h of a program."""
-    files = sc.emit(program, "c", name, precision, profile, tables)
+    files = sc.emit(program, "c", name, precision, profile, tables, soft_double=True)
     for suffix in (".c", ".h"):
         (folder / f"{name}{suffix}").write_text(str(files[name + suffix]), encoding="ascii")
 

@@ -153,21 +153,12 @@ def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
 
 def _nearest(starts: Array, rows: Array, count: int) -> NDArray[Any]:
     """Numbers of the rows nearest to each start, the nearest first."""
-    if rows.shape[1] > TREE_FEATURES:
+    # The tree splits between 0 and the least number above, and never ends where that is 0 too.
+    if rows.shape[1] > TREE_FEATURES or flushes_to_zero():
         return _nearest_by_products(starts, rows, count)
     from scipy.spatial import cKDTree
-    from scipy.spatial.distance import cdist
 
-    if not flushes_to_zero():
-        return np.asarray(cKDTree(rows).query(starts, count)[1])
-    # The tree splits between 0 and the least number above, and never ends where that is 0 too.
-    step = max(1, BLOCK_VALUES // len(rows))
-    return np.concatenate(
-        [
-            np.argsort(cdist(starts[at : at + step], rows), axis=1, kind="stable")[:, :count]
-            for at in range(0, len(starts), step)
-        ]
-    )
+    return np.asarray(cKDTree(rows).query(starts, count)[1])
 
 
 def _nearest_by_products(starts: Array, rows: Array, count: int) -> NDArray[np.intp]:

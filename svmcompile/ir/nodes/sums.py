@@ -121,7 +121,8 @@ class PackedSum(Node):
     """Kernel sums from folded tables: t_i = x . vectors[i] + offsets[i], k_i = shape(t_i).
 
     For "exp2" half the squared norm of x is taken from t_i as well, and x comes
-    from `Prepare`. For "given" k_i is x[vectors[i]], which the caller computes.
+    from `Prepare`. For "distance" k_i is 2^(offsets[0] |x - vectors[i]|^2), by differences, as LIBSVM
+    takes them. For "given" k_i is x[vectors[i]], which the caller computes.
     With `counts` the sums are one per pair of classes, as in `PairSum`; without,
     one per column of `weights`.
     """
@@ -157,7 +158,7 @@ class PackedSum(Node):
     def work(self, at: At, rows: At | None) -> Work:
         n, d = at.vectors.shape
         per_vector = shape_flops(self.shape, self.degree) + 2 * at.weights.shape[1]
-        return Work(n, n * (2 * d + per_vector))
+        return Work(n, n * ((3 if self.shape == "distance" else 2) * d + per_vector))
 
 
 class BlockedSum(Node):

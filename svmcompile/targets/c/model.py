@@ -71,7 +71,8 @@ RESERVED = frozenset(
     "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
     "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
     "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16".split()
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
+    "distance wide_distance needs_double_constants".split()
 )
 ASKING = frozenset(
     "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
@@ -123,6 +124,7 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "helpers": called,
+        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called

@@ -9,12 +9,18 @@
 
 #include <float.h>
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #error "coin.c needs NaN and exact rounding: compile it without -ffast-math and its kind"
+#endif
+#if defined(__clang__) && __clang_major__ > 12
+#pragma clang fp reassociate(off) /* clang has no macro for -funsafe-math-optimizations */
 #endif
 #if DBL_MANT_DIG != 53
 #error "coin.c needs a double of 64 bits: compile the model with precision f32"
 #endif
+/* -fsingle-precision-constant would round the numbers below to float. */
+typedef char coin_needs_double_constants[sizeof 0.1 == sizeof(double) ? 1 : -1];
 
 const int32_t coin_labels[2] = {
     -1, 1

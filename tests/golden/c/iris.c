@@ -7,8 +7,12 @@
  */
 #include "iris.h"
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #error "iris.c needs NaN and exact rounding: compile it without -ffast-math and its kind"
+#endif
+#if defined(__clang__) && __clang_major__ > 12
+#pragma clang fp reassociate(off) /* clang has no macro for -funsafe-math-optimizations */
 #endif
 
 const char *const iris_labels[3] = {

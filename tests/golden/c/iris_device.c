@@ -7,8 +7,16 @@
  */
 #include "iris.h"
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(_M_FP_FAST) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #error "iris.c needs NaN and exact rounding: compile it without -ffast-math and its kind"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && \
+    (defined(__clang__) || defined(__cplusplus) || !defined(__STRICT_ANSI__))
+#error "iris.c needs every result rounded: compile it with -msse2 -mfpmath=sse, or with gcc and -std=c99"
+#endif
+#if defined(__clang__) && __clang_major__ > 12
+#pragma clang fp reassociate(off) /* clang has no macro for -funsafe-math-optimizations */
 #endif
 
 /* Where tables are stored. IRIS_TABLE follows the name of each table; you may define it, for example as

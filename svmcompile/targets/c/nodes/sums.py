@@ -176,7 +176,14 @@ def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[
 
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 BLOCK_BYTES = 64
-SHAPE_FUNCTIONS = {"exp2": "exp2", "tanh": "tanh", "power": "power", "identity": "", "given": ""}
+SHAPE_FUNCTIONS = {
+    "exp2": "exp2",
+    "distance": "exp2",
+    "tanh": "tanh",
+    "power": "power",
+    "identity": "",
+    "given": "",
+}
 
 Values = ir.PackedSum | ir.PackedPath | ir.PackedLeaves
 Shapes = Values | ir.TiledSum | ir.SparseSum
@@ -233,10 +240,12 @@ class KernelValues(Shaped[V]):
             "fade": f"{self.helper}_fade",
             "raised": f"{self.helper}_raise",
             "far": self.literal(FAR),
+            "distance": f"{self.helper}_distance",
         }
 
     def helpers(self) -> set[str]:
-        called = super().helpers() | ({"dot"} if self.node.shape != "given" else set())
+        reads = {"given": set(), "distance": {"distance"}}.get(self.node.shape, {"dot"})
+        called = super().helpers() | reads
         if self.node.shape == "exp2" and self.is_narrow:  # norms have gone into weights, or not
             return called | {"row", "raise" if self.node.offsets in self.file.folded else "fade"}
         return called | self.shape_helpers()

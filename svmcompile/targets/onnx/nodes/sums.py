@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC
+from svmcompile.ir.check import in_double
 from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
 from svmcompile.targets.onnx import svm_operator
 from svmcompile.targets.onnx.graph import Array, Values, build
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
+U64 = ARITHMETIC["f64"].u
 FEW_SUMS = 3  # up to here, NaN and bias go into the sums by one product, which saves two operators
 UNSAFE_ERROR = 1e-3  # an exponent whose rounding error may exceed this is kept from rising above zero
 
@@ -36,10 +41,12 @@ def _(node: ir.PairSum, values: Values) -> str:
         return svm_operator.pair_sums(values, x, vectors, weights, bias, counts, node.kernel.gamma)
     if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
         return _sums(values, node, pair_weights(weights, counts))
-    kernel = kernel_values(values, values.names[node.x], vectors, node.kernel)
-    parts = _sums_by_class(values, kernel, weights, counts)
-    sums = values.product(parts, _pair_gather(counts), bias)
-    return poisoned(values, node, kernel, weights.shape[1], sums)
+
+    def sums_of(kernel: str) -> str:
+        parts = _sums_by_class(values, kernel, weights, counts)
+        return values.product(parts, _pair_gather(counts), bias)
+
+    return _kernel_sums(values, node, weights, sums_of)
 
 
 def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
@@ -51,14 +58,57 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
         sums = values.graph.constant(bias + weights.sum(axis=1))
     elif len(weights) == 1 and svm_operator.serves(values, node.kernel, vectors):
         return svm_operator.one_sum(values, x, vectors, weights, float(bias[0]), node.kernel.gamma)
-    else:
+    elif len(weights) <= FEW_SUMS and node.kernel.kind != "precomputed" and not _settles(values, node):
         kernel = kernel_values(values, x, vectors, node.kernel)
-        if len(weights) <= FEW_SUMS and node.kernel.kind != "precomputed":
-            return values.graph.op(
-                "Gemm", kernel, weights, _poisoned_bias(values, x, vectors, bias), transB=1
-            )
-        return poisoned(values, node, kernel, len(vectors), values.product(kernel, weights, bias))
+        return values.graph.op("Gemm", kernel, weights, _poisoned_bias(values, x, vectors, bias), transB=1)
+    else:
+        return _kernel_sums(values, node, weights, lambda kernel: values.product(kernel, weights, bias))
     return values.poisoned(x, vectors.shape[1], sums)
+
+
+def _kernel_sums(
+    values: Values, node: ir.KernelSum | ir.PairSum, weights: Array, sums_of: Callable[[str], str]
+) -> str:
+    """Sums of kernel values that are computed."""
+    x, vectors = values.names[node.x], values.tables[node.vectors]
+    if _settles(values, node):
+        return values.poisoned(x, vectors.shape[1], _settling_sums(values, node, weights, sums_of))
+    kernel = kernel_values(values, x, vectors, node.kernel)
+    return poisoned(values, node, kernel, len(vectors), sums_of(kernel))
+
+
+def _settles(values: Values, node: ir.KernelSum | ir.PairSum) -> bool:
+    """Is it an RBF sum in double, for labels that nothing else is sure of?"""
+    return node.kernel.kind == "rbf" and in_double(node, values.types)
+
+
+def _settling_sums(
+    values: Values, node: ir.KernelSum | ir.PairSum, weights: Array, sums_of: Callable[[str], str]
+) -> str:
+    """RBF sums in double, whose signs are those of sums by differences.
+
+    They are expanded about the mean. Rows with a sum so near zero that this may turn its sign are summed up
+    by differences, [rows, vectors, features] at once. Sums that are compared with each other stay expanded.
+    """
+    graph, vectors, gamma = values.graph, values.tables[node.vectors], node.kernel.gamma
+    x = values.wide(values.names[node.x])
+    mean = vectors.mean(axis=0)
+    about = graph.op("Sub", x, mean)
+    sums = sums_of(kernel_values(values, about, vectors - mean, node.kernel))
+    if any(isinstance(item, (ir.ArgMax, ir.Join)) and node.out in operands(item) for item in values.body):
+        return sums
+    count, d = vectors.shape
+    reach = float(np.square(vectors - mean).sum(axis=1).max())
+    size = U64 * float(np.abs(weights).sum(axis=1).max()) * (4 * d + 32)
+    bias = 8 * U64 * np.abs(values.tables[node.bias]).max() + size * (gamma * reach + count + 8)
+    slack = graph.op("Add", graph.op("Mul", values.row_dots(about, about), size * gamma), bias)
+    distance = graph.op("ReduceMin", graph.op("Abs", sums), axes=(1,), keepdims=1)
+    sure = values.column(graph.op("Greater", distance, slack))
+    places, rows = values.true_of(graph.op("Not", sure))
+    part = graph.op("Unsqueeze", graph.op("Gather", x, rows, axis=0), values.integers(1))
+    h = graph.op("Sub", part, vectors[None])
+    square = graph.op("ReduceSum", graph.op("Mul", h, h), values.integers(2), keepdims=0)
+    return values.put(sums, places, sums_of(graph.op("Exp", graph.op("Mul", square, -gamma))))
 
 
 def _poisoned_bias(values: Values, x: str, vectors: Array, bias: Array) -> str:
