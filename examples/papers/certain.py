@@ -4,9 +4,9 @@
     python examples/papers/certain.py six linear   some of them
 
 Rows are float32, half of them bisected onto the boundary; labels are compared with scikit-learn's. "ties"
-are rows that double in C labels otherwise than scikit-learn: there the sign of a sum in double is chance,
-and other columns leave them out. "in double" is the share of held-out rows that are evaluated again. Times
-are those of `labels=certain` over the plain exact sum in the same run, C in float32, one row per call and
+are rows that double in C labels otherwise than scikit-learn: there the sign of a double sum is chance, and
+other columns leave them out. "in double" is the share of held-out rows that are evaluated again. Times are
+those of `labels=certain` over the plain exact sum in the same run, C in float32, one row per call and
 in batches.
 """
 

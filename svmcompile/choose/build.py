@@ -103,7 +103,7 @@ def _compile(task: Task, candidate: Candidate) -> Program | SvmCompileError:
     exact = compile_svm(task.svm, "exact", None, {})
     fell_back = program.origin.details.get("emitted") == "exact" or program.computes_as(exact)
     if candidate.method != "exact" and fell_back:
-        return SvmCompileError("it does not pay for this model: what comes out is the exact sum")
+        return SvmCompileError("it does not pay for this model: the result is the exact sum")
     return program
 
 

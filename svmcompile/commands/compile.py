@@ -23,7 +23,7 @@ from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfa
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.flow.emission import Files
-from svmcompile.flow.estimate import announce
+from svmcompile.flow.estimate import announce, quicker
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened, Watcher
 from svmcompile.flow.seal import read_key, sealed
@@ -42,7 +42,10 @@ def run(options: CompileOptions) -> dict[str, Any]:
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
-    with limited(read_seconds(options.time_limit, "--time-limit"), options.method):
+    limit = read_seconds(options.time_limit, "--time-limit")
+    fewer = "fewer rows (--rows COUNT@SEED)" if options.data else ""
+    advice = quicker(options.method, fewer) if limit else ""
+    with limited(limit, options.method, advice):
         model = api.open_model(
             options.model, trust_pickle=options.trust_pickle, n_features=options.features,
             most_probable=options.most_probable,
