@@ -112,3 +112,12 @@ def test_decimals_next_to_a_tie_are_rounded_once() -> None:
     check_tables(source, {"model_w": np.array([up])}, None, "model_labels", set())
     with pytest.raises(EmitError, match="model_w"):
         check_tables(source, {"model_w": np.array([down])}, None, "model_labels", set())
+
+
+def test_a_decimal_halfway_between_two_numbers_is_the_even_one() -> None:
+    even = np.float32(34431168)  # neighbours are 4 apart here; 34431170 lies between two of them
+    odd = np.nextafter(even, np.float32(np.inf))
+    source = "static const float t[1] = {\n    34431170.0f\n};\n"
+    check_tables(source, {"t": np.array([even])}, None, "labels", set())
+    with pytest.raises(EmitError, match=r"t\[0\] is 34431170"):
+        check_tables(source, {"t": np.array([odd])}, None, "labels", set())

@@ -123,11 +123,12 @@ def _check(name: str, found: Found, table: NDArray[Any]) -> None:
 
 
 def _is_nearest(decimal: Fraction, number: Any) -> bool:
-    """Whether a decimal is strictly closer to a number than to its neighbours, and of its sign."""
+    """Whether a decimal rounds to a number: it is closer to no neighbour, and a tie goes to the even one."""
     away = [np.nextafter(number, number.dtype.type(end)) for end in (-np.inf, np.inf)]
     off = abs(decimal - Fraction(float(number)))
-    near = all(off < abs(decimal - Fraction(float(other))) for other in away if np.isfinite(other))
-    return bool(near and number != 0)
+    others = [abs(decimal - Fraction(float(other))) for other in away if np.isfinite(other)]
+    even = int(number.view(f"u{number.dtype.itemsize}")) % 2 == 0
+    return bool(number != 0) and all(off < other or (off == other and even) for other in others)
 
 
 def _strings(text: str) -> Iterator[str]:
