@@ -44,15 +44,14 @@ def compile(  # the name users know; the builtin is not needed here
 ) -> Program:
     """Compile a trained SVM (an estimator, or a path to a model file) into a program.
 
-    `X` are rows like those to come, which some methods need. `options` are the method's own; `svmcompile
-    methods` lists them. `method="auto"` tries the methods on parts of X and takes the best under your
+    `X` are representative rows, which some methods need. `options` are those of the method; `svmcompile
+    methods` lists them. `method="auto"` tries the methods on parts of X and picks the best within your
     limits: same_labels, agreement, accuracy_loss, latency, max_bytes and others (docs/auto.md).
     `n_features` is for LIBSVM files, which do not store it. `most_probable` gives the label of the largest
     probability, as LIBSVM's svm-predict -b 1 does. `measure` builds the C of the method, of its variants
-    and of the exact sum, and keeps the quickest on rows of X. Methods that approximate are refused where
-    they change probabilities too much on rows `held_out`, or a part of X; the option `probabilities` says
-    otherwise (docs/methods.md). A `DTSVMClassifier` and a stored program
-    (.svmc) are compiled already.
+    and of the exact sum, and keeps the fastest on rows of X. Approximate methods refuse if they change
+    probabilities too much on the rows `held_out`, or on a part of X, unless the option `probabilities`
+    allows it (docs/methods.md). A `DTSVMClassifier` and a stored program (.svmc) are already compiled.
     """
     method = find_name(method, ("auto", *METHODS), "method")
     model = open_model(
@@ -78,9 +77,9 @@ def compile(  # the name users know; the builtin is not needed here
 
 
 def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **wishes: Any) -> Files:
-    """Try the methods on a model: explore.json and explore.html, a page of what each costs and keeps.
+    """Try the methods on a model: explore.json and explore.html, a page with cost and agreement of each.
 
-    `X` are rows like those to come, best not those the model was trained on. `wishes` are those of method
+    `X` are representative rows, ideally not those the model was trained on. `wishes` are those of method
     "auto": limits, what to minimise, budget (docs/auto.md). `write` stores the files.
     """
     from svmcompile.choose.choice import Rows
@@ -90,7 +89,7 @@ def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **
     opened = open_model(model, trust_pickle=trust_pickle)
     data = opened.data(X, y)
     if data is None:
-        raise OptionError("explore needs rows like those to come; pass X")
+        raise OptionError("explore needs representative rows; pass X")
     return explore_subjects([(opened, Rows(data))], read_wishes(wishes))[1]
 
 
@@ -126,18 +125,18 @@ def emit(
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
     Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
-    takes without a compiler), "onnx" and "wasm".
+    loads without a compiler), "onnx" and "wasm".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
     C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
     where a claim needs it.
     C stores support vectors by feature, without their zeros, where that pays (never for devices);
-    `tables="dense"` or `"sparse"` decides it beforehand. `tables="f16"` keeps support vectors in half
+    `tables="dense"` or `"sparse"` overrides this. `tables="f16"` keeps support vectors in half
     precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
     If you give the original `model`, the report states the agreement of the emitted code on rows `X` and
-    its accuracy by labels `y`, or both on rows that were `held_out`; `figures` are added to it. `X` are
-    rows like those to come: the page of target wasm takes the range of each feature from them. A `kit`
-    (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds the C files once more in the layout
+    its accuracy by labels `y`, or both on the rows `held_out`; `figures` are added to it. `X` are
+    representative rows: the page of target wasm takes the range of each feature from them. A `kit`
+    (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
     `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
@@ -173,7 +172,7 @@ def build(
     What `compile` takes goes there: `X` and `y`, the method and its `options` (for "auto" your limits),
     `trust_pickle`, `n_features`, `most_probable`, `measure`. The rest is as in `emit` and `load`. The model
     has scikit-learn's names (`predict`, `score`, `classes_`), works in pipelines, and can be pickled: the
-    pickle holds the program, and the library is built, or found in the cache, where it is loaded.
+    pickle holds the program, and unpickling builds the library or finds it in the cache.
     """
     program = compile(source, X=X, y=y, method=method, **options)
     chosen = _form_chosen(program, precision, profile, tables)
@@ -203,9 +202,9 @@ def load(
     This builds and runs the C of the folder: load folders only from people you trust. Files that were
     changed after they were compiled are refused, and with a `key` those that were not signed with it.
 
-    A shared library is loaded as it is. C is built with the C compiler at hand (once: the result is cached
-    by content). Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow reference
-    of onnx), WebAssembly in wasmtime, each in one thread.
+    A shared library is loaded directly. C is built with the installed C compiler, once: the result is
+    cached by content. Both run in `n_jobs` threads. ONNX runs in onnxruntime (without it, in the slow
+    reference implementation of onnx), WebAssembly in wasmtime, each in one thread.
     """
     stem, program = find_program(folder, name, key)
     here = targets_in(Path(folder), stem)
@@ -227,7 +226,7 @@ def verify(
     trust_pickle: bool = False,
     run: bool = True,
 ) -> Any:
-    """Compare the original, the interpreter and every emitted form on the rows; gives a `Report`.
+    """Compare the original, the interpreter and every emitted form on the rows; returns a `Report`.
 
     A program that `train` made has no original: pass None for the model, and labels `y`. C is built and
     run, so verify folders of people you do not trust with `run=False`: the program alone is compared.
@@ -257,10 +256,11 @@ def check_certificate(
     every_leaf: bool = False,
     trust_pickle: bool = False,
 ) -> Any:
-    """Check in many digits what the polynomials of `certified` promise; gives a `CertificateReport`.
+    """Check the bounds of `certified` in high precision; returns a `CertificateReport`.
 
-    They are compared with the sum of the model, or without one with the program's own in double. With
-    `every_leaf` it checks those about all centres, not only the row's own. Needs the extra `proof`.
+    The polynomials are compared with the sum of the model or, without one, with the program's own in
+    double. With `every_leaf` it checks those about all centres, not only the row's own.
+    Needs the extra `proof`.
     """
     from svmcompile.verification.certificate import check_rows
 

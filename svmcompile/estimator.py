@@ -30,9 +30,9 @@ class Compiled(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     Cross-validate it to score what you will run:
     `cross_val_score(sc.Compiled(SVC(), method="linear"), X, y)`. `estimator` is an SVM, or a pipeline that
-    ends in one; `options` are those of the `method`, as a dictionary. `fit` takes the rows it is given as
-    those to come, where a method needs some. Then `estimator_` is the SVM, `model_` what `build` makes of
-    it, `program_` the program, for `emit`.
+    ends in one; `options` are those of the `method`, as a dictionary. `fit` passes its rows to the
+    method, if that needs data. Then `estimator_` is the SVM, `model_` what `build` makes of it, `program_`
+    the program, for `emit`.
     """
 
     def __init__(

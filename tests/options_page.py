@@ -21,7 +21,7 @@ HEAD = """# Options of the methods
 `svmcompile methods NAME` prints them. What methods do and which one suits you: [methods](methods.md).
 """
 CLAIM = "Claim {claim}. {needs}"
-NEEDS = {True: "Needs rows like those to come (`--data`, `X`).", False: "Needs no data."}
+NEEDS = {True: "Needs representative rows (`--data`, `X`).", False: "Needs no data."}
 
 
 def page() -> str:

@@ -84,7 +84,7 @@ def test_large_whole_labels_stay_exact(tmp_path: Path) -> None:
         ("a,b\n1,2\n3,x\n", None, "a.csv:3: column 'b': 'x' is not a number"),
         ("1,2\n3,x\n", None, "a.csv:2: column 1 (counted from 0): 'x' is not a number"),
         ("a,b\n1,x\n", None, "--label b"),
-        ("a,b\n1,\n", None, "the field is empty; write nan"),
+        ("a,b\n1,\n", None, "the field is empty; fill it in, write nan"),
         ("a,b\n1,2\n1,2,3\n", None, "a.csv:3: 3 fields, the first line has 2"),
         ("a,b\n1,1_0\n", None, "'1_0' is not a number"),
         ("a,b\n1,\u0661\n", None, "is not a number"),

@@ -40,13 +40,18 @@ def session(program: Program, precision: Any) -> Any:
     return onnxruntime.InferenceSession(content, options)
 
 
+def labels_of(one: Any, rows: Any) -> Any:
+    """The first output of a graph is the label."""
+    return one.run([one.get_outputs()[0].name], {one.get_inputs()[0].name: rows})[0]
+
+
 def microseconds(sessions: list[tuple[Any, Any]], count: int, turns: int) -> list[float]:
     """Of a row, for each session and its rows."""
     found = np.empty((turns, len(sessions)))
     for turn in found:
         for at, (one, rows) in enumerate(sessions):
             start = time.process_time()
-            one.run(["label"], {"x": rows[:count]})
+            labels_of(one, rows[:count])
             turn[at] = time.process_time() - start
     return [1e6 * float(least) / count for least in found.min(axis=0)]
 
@@ -60,7 +65,7 @@ def line(case: Case) -> list[str]:
     narrow = rows.astype(np.float32)
     sessions = [(plain, narrow.astype(np.float64)), (own, narrow)]
     times = [value for count, turns in BATCHES.items() for value in microseconds(sessions, count, turns)]
-    labels = own.run(["label"], {"x": narrow})[0]
+    labels = labels_of(own, narrow)
     changed = int((labels != model.predict(narrow.astype(np.float64))).sum())
     return [
         case.name,

@@ -161,8 +161,8 @@ class ProbabilityOptions:
 
     probabilities: str = option(
         str(CHECKED),
-        "How far probabilities may be off on rows held out before the method is refused; or leave them out "
-        "(none), fit them anew to labelled rows (calibrate), keep them as they are (anyway).",
+        "Largest error of probabilities on held-out rows before the method refuses; or none leaves them "
+        "out, calibrate refits them to labelled rows, anyway keeps them as they are.",
         recorded=False, words=f"a number within 0 and 1, or {', '.join(KEPT)}",
     )  # fmt: skip
 

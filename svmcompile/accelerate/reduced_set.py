@@ -56,7 +56,7 @@ class ReducedSetOptions:
         least=0, most=1,
     )  # fmt: skip
     candidates: str = option(
-        "rows", "Where data is given: choose among the support vectors alone, or among data rows as well.",
+        "rows", "Where data is given: choose among the support vectors only, or among data rows too.",
         among=POOLS,
     )  # fmt: skip
     move: bool = option(True, "Where data is given: move the chosen vectors to where they fit best.")
@@ -349,4 +349,7 @@ class Search:
         return replace(found, fit=ridge_fit(values, self.rows.sums, weights, RIDGE))
 
 
-METHOD = Method(reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False, takes_heads=True)
+METHOD = Method(
+    reduced_set, ReducedSetOptions, Claim.APPROXIMATE, needs_data=False, takes_heads=True,
+    quicker=("move=false", "budget=32"),
+)  # fmt: skip

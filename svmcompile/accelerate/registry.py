@@ -53,6 +53,7 @@ class Method:
     train_options: type | None = None
     variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
     fits_with: Mapping[str, Any] = field(default_factory=dict)  # options that make it fit to rows
+    quicker: tuple[str, ...] = ()  # KEY=VALUE: options that save it the most work
 
     @property
     def summary(self) -> str:
@@ -115,8 +116,8 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
         raise OptionError(f"method {name!r} needs data; pass X (Python) or --data FILE")
     if chosen.needs_vectors and svm.kernel.kind == "precomputed":
         raise UnsupportedError(
-            f"method {name!r} computes kernels of its own, which a precomputed kernel does not allow; "
-            f"methods that do without: {_names(lambda other: not other.needs_vectors)}"
+            f"method {name!r} evaluates the kernel itself, which is not possible with a precomputed "
+            f"kernel; methods that work: {_names(lambda other: not other.needs_vectors)}"
         )
     parsed = parse_options(name, chosen.options, options)
     taken = _restrict(svm, name, chosen)
@@ -146,18 +147,18 @@ def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
         more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""
         raise UnsupportedError(
             f"method {name!r} works on one kernel machine, and {svm.source.kind} holds "
-            f"{len(svm.parts)} with kernels or preprocessing of their own; "
+            f"{len(svm.parts)} with different kernels or preprocessing; "
             f"use method {_names(lambda other: other.takes_parts)}{more}"
         )
     if chosen.takes_heads or not (svm.head or svm.has_probabilities):
         return svm if chosen.takes_heads else replace(svm, sample_offset=None)
     if svm.head or svm.most_probable:
         raise UnsupportedError(
-            f"method {name!r} keeps labels that each sum or pair of sums decides, and {svm.source.kind} "
-            "makes more of its sums; methods that keep all of them: "
+            f"method {name!r} preserves labels that one sum or pair of sums decides, and {svm.source.kind} "
+            "post-processes its sums; methods that work: "
             f"{_names(lambda other: other.takes_heads)}"
         )
-    note = f"method {name} keeps no values that probabilities could be made of; they are left out"
+    note = f"method {name} does not keep the values that probabilities need; they are left out"
     return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
 
 

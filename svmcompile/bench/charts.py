@@ -9,12 +9,20 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-INK, FAINT, GRID = "#1f2933", "#66727f", "#e4e8ec"
-OURS, OURS_TOO, OTHERS = "#0b62d6", "#7fb2f5", "#b6bec7"
-SERIES = ("#0b62d6", "#d9540b", "#2f8f5b", "#8a4fbf", "#b38600", "#66727f", "#c2377d")
-WIDTH, LABELS, GAP, MARGIN = 980, 292, 44, 24
-TOP, ROW, BAR, HEADING = 104, 25, 15, 30
-VALUE_SPACE = 62  # right of the longest bar, for its figure
+PAPER, INK, FAINT, GRID = "#ffffff", "#1f2933", "#66727f", "#e4e8ec"
+OURS, OTHERS = "#0b62d6", "#8d98a4"
+SERIES = (OURS, "#d9540b", "#2f8f5b", "#8a4fbf", "#b38600", FAINT, "#c2377d")
+# Every colour, and what takes its place where the reader's screen is dark.
+DARK = {
+    PAPER: "#14181c", INK: "#e6eaee", FAINT: "#9aa6b2", GRID: "#2b3239", OURS: "#6ba6f7", OTHERS: "#78838f",
+    "#d9540b": "#f5935a", "#2f8f5b": "#5cc48c", "#8a4fbf": "#bd92e6", "#b38600": "#ebbd55",
+    "#c2377d": "#ee85b5",
+}  # fmt: skip
+WIDTH, LABELS, AXIS, MARGIN = 980, 270, 652, 24
+ROW, HEADING, RADIUS = 25, 30, 5
+COLUMNS = (726, 800, 884, 956)  # right ends of the figures
+HEADS = (("one row", "µs"), ("batches", "µs"), ("same", "answers"), ("", "size"))
+AXIS_TITLE = "µs per row, on a logarithmic axis; further left is faster"
 
 
 class Drawing:
@@ -25,9 +33,6 @@ class Drawing:
         self.height = height
         self._title = title
         self._shapes: list[str] = []
-
-    def rect(self, x: float, y: float, width: float, height: float, fill: str, **more: object) -> None:
-        self._add("rect", x=x, y=y, width=width, height=height, fill=fill, **more)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object) -> None:
         self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
@@ -50,8 +55,16 @@ class Drawing:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" font-family={quoteattr(FONT)} role="img">'
         )
-        paper = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-        return "\n".join([head, f"<title>{escape(self._title)}</title>", paper, *self._shapes, "</svg>\n"])
+        rules = (
+            f'[{what}="{light}"]{{{what}:{dark}}}'
+            for light, dark in DARK.items()
+            for what in ("fill", "stroke")
+        )
+        style = f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
+        paper = f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
+        return "\n".join(
+            [head, f"<title>{escape(self._title)}</title>", style, paper, *self._shapes, "</svg>\n"]
+        )
 
     def _add(self, shape: str, **attributes: object) -> None:
         self._shapes.append(f"{_tag(shape, **attributes)}/>")
@@ -88,58 +101,78 @@ class LogScale:
         return [10.0**power for power in range(math.ceil(self.low), math.floor(self.high) + 1)]
 
 
-def bar_chart(title: str, subtitle: str, contenders: Sequence[Mapping[str, Any]], batch: int) -> str:
-    """Time per row of every contender, one row per call beside batches."""
-    groups = [(via, [one for one in contenders if one["via"] == via]) for via in ("C", "Python")]
-    groups = [(via, sorted(group, key=lambda one: one["us_batch"])) for via, group in groups if group]
-    height = TOP + len(groups) * HEADING + len(contenders) * ROW + 52
-    drawing = Drawing(WIDTH, height, title)
-    drawing.text(MARGIN, 34, title, INK, 18, font_weight="600")
-    drawing.text(MARGIN, 56, subtitle, FAINT, 12.5)
-    for via, group, y in _positions(groups):
-        drawing.text(MARGIN, y - 8, f"called from {via}", FAINT, 12, font_weight="600")
-        for index, one in enumerate(group):
-            style = {"text_anchor": "end", "font_weight": "600" if one["ours"] else "400"}
-            drawing.text(LABELS - 12, y + index * ROW + BAR - 3, one["name"], INK, 12.5, **style)
-    panel = (WIDTH - LABELS - GAP - MARGIN) / 2
-    _panel(drawing, groups, "us_single", "one row per call", LABELS, panel)
-    _panel(drawing, groups, "us_batch", f"batches of {batch:,}", LABELS + panel + GAP, panel)
+def dot_chart(title: str, subtitle: str, contenders: Sequence[Mapping[str, Any]], batch: int) -> str:
+    """Time per row of every contender, with agreement and size beside it.
+
+    Within a page, which says both itself, title and subtitle are empty.
+    """
+    groups = by_speed(contenders)
+    top = 158.0 if title else 74.0
+    bottom = top + len(groups) * HEADING + len(contenders) * ROW
+    drawing = Drawing(WIDTH, bottom + 54, title or "time per row")
+    if title:
+        drawing.text(MARGIN, 34, title, INK, 18, font_weight="600")
+        for at, words in enumerate(subtitle.split("\n")):
+            drawing.text(MARGIN, 56 + 18 * at, words, FAINT, 12.5)
+    _legend(drawing, top - 54, batch)
+    scale = LogScale([one[key] for one in contenders for key in ("us_single", "us_batch")], LABELS, AXIS)
+    for value in scale.decades():
+        drawing.line(scale(value), top, scale(value), bottom, GRID)
+        drawing.text(scale(value), bottom + 17, tick(value), FAINT, 11, text_anchor="middle")
+    drawing.text((LABELS + AXIS) / 2, bottom + 38, AXIS_TITLE, INK, 12, text_anchor="middle")
+    for x, (what, unit) in zip(COLUMNS, HEADS, strict=True):
+        for lift, words in ((22, what), (8, unit)):
+            drawing.text(x, top - lift, words, FAINT, 11.5, text_anchor="end", font_weight="600")
+    y = top
+    for via, group in groups:
+        drawing.text(MARGIN, y + 20, f"called from {via}", FAINT, 12, font_weight="600")
+        y += HEADING
+        for one in group:
+            _contender(drawing, one, scale, y + ROW / 2)
+            y += ROW
     return drawing.render()
 
 
-def _positions(groups: Sequence[tuple[str, list[Any]]]) -> list[tuple[str, list[Any], float]]:
-    """Each group with the y of its first bar."""
-    found, y = [], float(TOP)
-    for via, group in groups:
-        y += HEADING
-        found.append((via, group, y))
-        y += len(group) * ROW
-    return found
+def _legend(drawing: Drawing, y: float, batch: int) -> None:
+    x = float(MARGIN)
+    for words, colour, ring in (
+        ("svmcompile", OURS, False), ("others", OTHERS, False),
+        (f"in batches of {batch:,}", FAINT, False), ("one row per call", FAINT, True),
+    ):  # fmt: skip
+        _dot(drawing, x + RADIUS, y, colour, ring, "legend")
+        drawing.text(x + 17, y + 4, words, INK, 12)
+        x += 44 + 6.6 * len(words)
 
 
-def _panel(
-    drawing: Drawing, groups: Sequence[tuple[str, list[Any]]], key: str, title: str, x: float, width: float
-) -> None:
-    values = [one[key] for _, group in groups for one in group]
-    scale = LogScale(values, x, x + width - VALUE_SPACE)
-    bottom = drawing.height - 44
-    drawing.text(x, TOP - 14, f"{title}, us per row", INK, 13, font_weight="600")
-    for value in scale.decades():
-        drawing.line(scale(value), TOP, scale(value), bottom, GRID)
-        drawing.text(scale(value), bottom + 17, tick(value), FAINT, 11, text_anchor="middle")
-    for _, group, y in _positions(groups):
-        for index, one in enumerate(group):
-            _bar(drawing, one, one[key], scale, x, y + index * ROW)
+def _contender(drawing: Drawing, one: Mapping[str, Any], scale: LogScale, y: float) -> None:
+    """A line of the chart: the name, a dot for each way to call, the figures."""
+    colour, weight = (OURS, "600") if one["ours"] else (OTHERS, "400")
+    drawing.text(LABELS - 16, y + 4, one["name"], INK, 12.5, text_anchor="end", font_weight=weight)
+    single, batch = scale(one["us_single"]), scale(one["us_batch"])
+    drawing.line(single, y, batch, y, colour, stroke_width=1.5, opacity=0.5)
+    _dot(drawing, batch, y, colour, False, "batch")
+    _dot(drawing, single, y, colour, True, "single")
+    for x, words in zip(COLUMNS, figures(one), strict=True):
+        drawing.text(x, y + 4, words, INK, 12, text_anchor="end", font_weight=weight)
 
 
-def _bar(
-    drawing: Drawing, one: Mapping[str, Any], value: float, scale: LogScale, x: float, y: float
-) -> None:
-    fill = OURS if one["key"] == "ours" else OURS_TOO if one["ours"] else OTHERS
-    length = max(scale(value) - x, 2)
-    drawing.rect(x, y, length, BAR, fill, rx=2, class_="bar")
-    weight = "600" if one["ours"] else "400"
-    drawing.text(x + length + 6, y + BAR - 3, short(value), INK, 12, font_weight=weight)
+def _dot(drawing: Drawing, x: float, y: float, colour: str, ring: bool, kind: str) -> None:
+    """A dot, or a ring that leaves a dot at the same place visible."""
+    fill, width = ("none", 2) if ring else (colour, 0)
+    radius = RADIUS if ring else RADIUS - 1
+    drawing.circle(x, y, radius, fill, stroke=colour, stroke_width=width, class_=kind)
+
+
+def by_speed(contenders: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """Who is called from C, then who is called from Python; the fastest in batches first."""
+    groups = ((via, [one for one in contenders if one["via"] == via]) for via in ("C", "Python"))
+    return [(via, sorted(group, key=lambda one: one["us_batch"])) for via, group in groups if group]
+
+
+def figures(one: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a contender needs and gives, for people."""
+    size = "" if one["bytes"] is None else f"{one['bytes'] / 1000:,.1f} KB"
+    return short(one["us_single"]), short(one["us_batch"]), f"{one['agreement']:.2%}", size
 
 
 Series = Mapping[str, Sequence[tuple[float, float]]]

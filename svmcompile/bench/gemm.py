@@ -94,9 +94,9 @@ def _decision(svm: SVM) -> Callable[[Matrix], NDArray[Any]]:
         return lambda scores: scores[:, 0]
     names = svm.labels.array()
     if svm.head:
-        raise LeftOut("is not written for wrappers that make more of their sums")
+        raise LeftOut("does not support wrappers that post-process their sums")
     if svm.counts and rule is not LabelRule.VOTE:
-        raise LeftOut("is not written for break_ties")
+        raise LeftOut("does not support break_ties")
     if rule is LabelRule.VOTE:
         votes = favour(len(svm.counts)).T.astype(np.float32)
         losses = -np.minimum(votes, 0).sum(axis=0)  # every pair that does not vote for i votes for j

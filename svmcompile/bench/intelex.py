@@ -32,7 +32,7 @@ def start(subject: Subject) -> PythonPeer:
     svm = subject.original()
     subject.machine()
     if svm.label_rule not in RULES or svm.n_sums != 1 or svm.labels is None:
-        raise LeftOut("takes over trained models of two classes only")
+        raise LeftOut("supports trained models of two classes only")
     kernel = svm.kernel
     np.savez(
         subject.work / "intelex.npz",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from svmcompile.bench.charts import short
+from svmcompile.bench.charts import by_speed, dot_chart, figures, short
 
 STYLE = """
 :root { color-scheme: light dark;
@@ -17,7 +17,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 64rem; padding: 0 1rem }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; width: 100% }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: right }
-th:first-child, td:first-child { text-align: left }
+th:first-child, td:first-child { text-align: left } td { white-space: nowrap }
 th { color: var(--faint); font-weight: 600 }
 tr.ours { color: var(--ours); font-weight: 600 }
 svg { max-width: 100%; height: auto; border-radius: 6px }
@@ -31,21 +31,16 @@ LATE = ("contender", "from", "p50, \u00b5s", "p95, \u00b5s", "p99, \u00b5s", "ma
 SEVERAL = ("threads", "in batches, \u00b5s a row", "times as fast as one", *LATE[2:])
 
 
-def page(result: Mapping[str, Any], chart: str) -> str:
+def page(result: Mapping[str, Any], title: str, about: str) -> str:
     """The whole page."""
-    title = f"{result['name']}: time per row"
-    about = (
-        f"{result['n_support_vectors']:,} support vectors, {result['n_features']:,} features, method "
-        f"{result['method']}, {result['precision']}, {result['profile']} profile, {result['rows']:,} rows; "
-        f"answers compared with {result['reference']}"
-    )
-    contenders = result["contenders"]
+    chart = dot_chart("", "", result["contenders"], result["batch"])
+    contenders = [one for _, group in by_speed(result["contenders"]) for one in group]
     left = [f"left out: {one['peer']} ({one['reason']})" for one in result["left_out"]]
     late = [one for one in contenders if one["latency"]]
     parts = [
         f"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{escape(title)}</title>",
         f"<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style>",
-        f"<h1>{escape(title)}</h1><p>{escape(about)}</p>{chart}",
+        f"<h1>{escape(title)}</h1><p style='white-space: pre-line'>{escape(about)}</p>{chart}",
         "<h2>Times, answers, sizes</h2>", _table(HEADS, contenders, _figures),
         "<h2>Single calls</h2>", _table(LATE, late, lambda one: _late(one["latency"])),
         "<h2>Our C from several threads at once</h2>", _threads(result["threads"]),
@@ -70,9 +65,8 @@ def _row(cells: Iterable[str], tag: str, kind: str = "") -> str:
 
 
 def _figures(one: Mapping[str, Any]) -> tuple[str, ...]:
-    size = "" if one["bytes"] is None else f"{one['bytes'] / 1000:,.1f} KB"
-    ratios = (f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch"))
-    return short(one["us_single"]), short(one["us_batch"]), *ratios, f"{one['agreement']:.2%}", size
+    single, batch, same, size = figures(one)
+    return single, batch, *(f"{one[key]:.3g}" for key in ("ratio_single", "ratio_batch")), same, size
 
 
 def _late(latency: Mapping[str, Any]) -> tuple[str, ...]:

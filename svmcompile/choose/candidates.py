@@ -79,7 +79,7 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
         found += [
             dict(method=method, options=options, size=size, **form)
             for form in forms
-            if wishes.precision == "f64" or _fits(method, form)
+            if _fits(method, options, form, wishes.precision)
         ]
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
 
@@ -99,11 +99,13 @@ def _device_forms() -> Iterator[dict[str, Any]]:
     yield {"precision": "f64", "profile": "device", "soft_double": True}
 
 
-def _fits(method: str, form: Mapping[str, Any]) -> bool:
+def _fits(method: str, options: Mapping[str, Any], form: Mapping[str, Any], asked: str | None) -> bool:
     """Whether a form adds anything to a method: double keeps labels, f16 halves what are mostly vectors."""
     precision, double = form.get("precision", "f32"), form.get("soft_double", False)
+    if "labels" in options:  # float32 with double behind it
+        return precision == "f32" and "tables" not in form and double == (form.get("profile") == "device")
     if precision == "f64":
-        return method == "exact"
+        return asked == "f64" or method == "exact"
     if double:
         return method in DOUBLE_METHODS[1:]
     if form.get("tables") == "f16":
@@ -117,6 +119,7 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
     yield "exact", {}, None
     may_differ, classifies = not limits.same_labels, svm.labels is not None
     if classifies:
+        yield "exact", {"labels": "certain"}, None
         room = min((size for size in (limits.max_bytes, limits.flash) if size), default=None)
         yield "certified", {"max_bytes": room} if room else {}, None
         yield "anytime", {}, None

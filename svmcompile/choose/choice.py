@@ -82,8 +82,8 @@ def choose(
     svm = model.trained()
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(
-            f"{model.name}: is a regressor and has no labels; say with --tolerance how far a value may be "
-            "off to count as the same"
+            f"{model.name}: is a regressor and has no labels; use --tolerance to say how far a value may "
+            "be off and still count as the same"
         )
     _check_numbers(model, rows)
     parts = _split(rows, wishes, svm)
@@ -128,7 +128,7 @@ def choose(
 def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -> Program:
     """The program that wishes choose; it remembers in which form it is to be emitted."""
     if data is None:
-        raise OptionError("method 'auto' needs rows like those to come; pass X")
+        raise OptionError("method 'auto' needs representative rows; pass X")
     rows, more = Rows(data), dict(options)
     if (X := more.pop("X_report", None)) is not None:
         rows = replace(rows, report=model.data(X, more.pop("y_report", None)), report_name="X_report")
@@ -149,7 +149,7 @@ def _check_numbers(model: Opened, rows: Rows) -> None:
             feature = int(np.flatnonzero(~np.isfinite(data.X[wrong[0]]))[0])
             raise OptionError(
                 f"{name}: row {wrong[0] + 1}, feature {feature + 1} is {data.X[wrong[0], feature]}, and so "
-                f"are others, {len(wrong):,} rows in all, which the model cannot score; leave them out"
+                f"are others, {len(wrong):,} rows in all, which the model cannot score; remove them"
             )
 
 
@@ -160,9 +160,7 @@ def _split(rows: Rows, wishes: Wishes, svm: SVM) -> Parts:
             f"{rows.name}: has {count} rows; to build, choose and report takes {LEAST_ROWS} or more"
         )
     if limits.accuracy_loss is not None and (rows.report or rows.data).y is None:
-        raise OptionError(
-            "--accuracy-loss compares with labels and there are none; name their column with --label"
-        )
+        raise OptionError("--accuracy-loss needs labels; name their column with --label")
     needed = rows_needed(limits.agreement, 1 - wishes.confidence) if limits.agreement else 0
     own = None if rows.report is None else len(rows.report.X)
     most = max(LEAST_JUDGED, MOST_WORK // (1 + svm.n_vectors * svm.kernel_width))

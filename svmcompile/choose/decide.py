@@ -55,7 +55,7 @@ def decide(records: Sequence[Record], wishes: Wishes, report_rows: int) -> Decis
             reasons |= _lost(one, order, tested, wishes)
             return Decision(one, tuple(tested), tests, tuple(order), reasons)
         tested.append(one)
-        reasons[one["number"]] = "did not hold its agreement on the reporting rows"
+        reasons[one["number"]] = "agreed too little on the reporting rows"
     return Decision(None, tuple(tested), tests, tuple(order), reasons)
 
 

@@ -149,7 +149,7 @@ def _check(wishes: Wishes) -> Wishes:
     limits, device = wishes.limits, wishes.device
     if device is None:
         if wishes.minimise in ("instructions", "energy"):
-            raise OptionError(f"--minimise {wishes.minimise} needs --cpu, on which it is counted")
+            raise OptionError(f"--minimise {wishes.minimise} needs --cpu")
         if wishes.clock_mhz is not None:
             raise OptionError("--clock needs --cpu")
     else:

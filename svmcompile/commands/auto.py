@@ -43,11 +43,13 @@ def check_auto(options: CompileOptions) -> None:
     if recorded:
         return
     if options.time_limit is not None:
-        raise OptionError("--time-limit is for one method; auto has --budget, and keeps the best it found")
+        raise OptionError(
+            "--time-limit is for a single method; with auto use --budget, which keeps the best found so far"
+        )
     if options.cpu is None and default_profile(options.kit or ()) == "device":
         raise OptionError("the kit is for devices; add --cpu, on which --method auto measures")
     if options.data is None:
-        raise OptionError("--method auto needs rows like those to come; add --data FILE")
+        raise OptionError("--method auto needs representative rows; add --data FILE")
     _wishes(options)
 
 
@@ -94,13 +96,15 @@ def _recorded(options: CompileOptions, model: Opened) -> CompileOptions:
         if winner is None:
             raise OptionError(f"{path}: has no candidate {number}; it has {count}, from 1 on")
         if model.trained().source.sha256 not in {one["sha256"] for one in record["models"]}:
-            raise OptionError(f"{path}: was made from another model than {model.name}")
+            raise OptionError(f"{path}: was made from a different model, not {model.name}")
         if winner["state"] != "measured":
             raise OptionError(f"{path}: candidate {number} was not built: {winner['reason']}")
         _check_data(options, model, record["rows"])
         return _named(options, record, winner)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise OptionError(f"{path}: is no record of a choice ({type(error).__name__}: {error})") from None
+        raise OptionError(
+            f"{path}: is not a record of a choice ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _check_data(options: CompileOptions, model: Opened, rows: dict[str, Any]) -> None:
@@ -110,7 +114,7 @@ def _check_data(options: CompileOptions, model: Opened, rows: dict[str, Any]) ->
     data = read_rows(model, options.data, None, options).data
     if data_digest(data) != rows["sha256"]:
         raise OptionError(
-            f"{options.data}: holds other rows than {rows['file']}, which the choice was made on"
+            f"{options.data}: has different rows from {rows['file']}, which the choice was made on"
         )
 
 

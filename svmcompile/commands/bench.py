@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import api, errors
-from svmcompile.bench.charts import bar_chart
+from svmcompile.bench.charts import dot_chart
 from svmcompile.bench.page import page
 from svmcompile.bench.peers import Subject, choose_peers
 from svmcompile.commands.options import BenchOptions, reading
@@ -47,8 +47,13 @@ def run(options: BenchOptions) -> dict[str, Any]:
     result = _in_child(options)
     if options.output is not None:
         text = json.dumps(result, indent=2, sort_keys=True) + "\n"
-        picture = chart(result)
-        files = {"bench.json": text, "bench.svg": picture, "bench.html": page(result, picture)}
+        title = f"{result['name']}: time per row"
+        picture = dot_chart(title, _about(result), result["contenders"], result["batch"])
+        files = {
+            "bench.json": text,
+            "bench.svg": picture,
+            "bench.html": page(result, title, _about(result)),
+        }
         api.write(files, options.output)
     return result
 
@@ -117,7 +122,7 @@ def _subject(
 def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDArray[np.float64], int]:
     """At least one batch of finite rows, rounded to the number type, and how many the data has."""
     if program.input.number:
-        raise OptionError("rows of whole numbers are not timed; compile the model without --input")
+        raise OptionError("bench cannot time rows of integers; compile the model without --input")
     data = read_data(options.data, **reading(options, program))
     rows = data.X[np.isfinite(data.X).all(axis=1)][: options.rows or options.batch]
     if not len(rows):
@@ -133,14 +138,14 @@ def _threads(options: BenchOptions) -> int:
     return options.threads or os.cpu_count() or 1
 
 
-def chart(result: dict[str, Any]) -> str:
-    """The bar chart of a result, as SVG."""
+def _about(result: dict[str, Any]) -> str:
+    """What was timed, and how, on two lines."""
     classes = f", {result['n_classes']} classes" if result["n_classes"] else ""
-    subtitle = (
+    return (
         f"{result['n_support_vectors']:,} support vectors, {result['n_features']:,} features{classes}, "
-        f"{result['precision']}, {result['profile']} profile; one thread, processor time; shorter is faster"
+        f"method {result['method']}, {result['precision']}, {result['profile']} profile\n"
+        f"{result['rows']:,} rows, one thread, processor time; answers compared with {result['reference']}"
     )
-    return bar_chart(f"{result['name']}: time per row", subtitle, result["contenders"], result["batch"])
 
 
 if __name__ == "__main__":

@@ -94,4 +94,4 @@ def _check_method(name: str, chosen: Mapping[str, Any], data: Path | None) -> No
     if rule is not None:
         check_options(name, rule)
     if found.needs_data and data is None:
-        raise OptionError(f"method {name!r} needs rows like those to come; add --data FILE")
+        raise OptionError(f"method {name!r} needs representative rows; add --data FILE")

@@ -23,7 +23,7 @@ from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfa
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.flow.emission import Files
-from svmcompile.flow.estimate import announce
+from svmcompile.flow.estimate import announce, quicker
 from svmcompile.flow.held_out import hold_out
 from svmcompile.flow.program import Opened, Watcher
 from svmcompile.flow.seal import read_key, sealed
@@ -42,18 +42,30 @@ def run(options: CompileOptions) -> dict[str, Any]:
     def watch(step: str, program: Program) -> None:
         listings[f"{len(listings):02d}-{step}.txt"] = program.text()
 
-    with limited(read_seconds(options.time_limit, "--time-limit"), options.method):
+    limit = read_seconds(options.time_limit, "--time-limit")
+    fewer = "fewer rows (--rows COUNT@SEED)" if options.data else ""
+    advice = quicker(options.method, fewer) if limit else ""
+    with limited(limit, options.method, advice):
         model = api.open_model(
             options.model, trust_pickle=options.trust_pickle, n_features=options.features,
             most_probable=options.most_probable,
         )  # fmt: skip
         files, name, seconds = _make(options, model, watch if options.dump_ir else None)
-    api.write(files, options.output)
-    if options.dump_ir:
-        write_files(listings, options.dump_ir)
+    _write(files, listings, options)
     sizes = {key: len(value.encode() if isinstance(value, str) else value) for key, value in files.items()}
     # The time is told, never stored: equal input gives equal files.
     return {**json.loads(files[f"{name}.json"]), "seconds": seconds, "files": sizes}
+
+
+def _write(files: Files, listings: dict[str, str], options: CompileOptions) -> None:
+    """All in one step, unless listings go to a folder elsewhere: then they come first."""
+    output, place = options.output.resolve(), options.dump_ir and options.dump_ir.resolve()
+    if place and output in place.parents:
+        below = place.relative_to(output).as_posix()
+        files = files | {f"{below}/{listing}": text for listing, text in listings.items()}
+    elif options.dump_ir:
+        write_files(listings, options.dump_ir)
+    api.write(files, options.output)
 
 
 def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tuple[Files, str, float]:

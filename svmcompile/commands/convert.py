@@ -76,7 +76,7 @@ def checked_estimator(svm: SVM) -> Any:
     same = np.abs(found - meant) <= 16 * bounds.scores[:, 0] if svm.labels is None else found == meant
     if not (same | bounds.unstable).all():
         raise UnsupportedError(
-            "this version of scikit-learn does not take the model over; convert to LIBSVM text instead"
+            "this version of scikit-learn does not accept the model; convert to LIBSVM text instead"
         )
     return estimator
 

@@ -18,7 +18,7 @@ Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
 Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
-Name = Annotated[str | None, Option(help="which model, if the folder holds several")]
+Name = Annotated[str | None, Option(help="which model, if the folder has several")]
 Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
 TrustPickle = Annotated[
     bool, Option("--trust-pickle", help="read pickle and joblib files, which can run any code")
@@ -27,9 +27,9 @@ Features = Annotated[
     int | None, Option(help="number of features, for LIBSVM models, which do not store it")
 ]
 Cluster = Annotated[
-    str | None, Option(help="a Dask scheduler's address, or local:N for N processes of this machine")
+    str | None, Option(help="address of a Dask scheduler, or local:N for N processes on this machine")
 ]
-Json = Annotated[bool, Option("--json", help="print one JSON object and nothing else")]
+Json = Annotated[bool, Option("--json", help="print only one JSON object")]
 Key = Annotated[
     Path | None, Option("--check", help="refuse a folder that was not signed with the key in this file")
 ]

@@ -17,10 +17,11 @@ KEEPING = ("certified", "anytime")  # methods whose searches keep what they have
 
 
 @contextmanager
-def limited(seconds: float | None, what: str) -> Iterator[None]:
+def limited(seconds: float | None, what: str, advice: str = "") -> Iterator[None]:
     """Work within is interrupted when the time is up; a call of LIBSVM ends first. For the main thread.
 
-    A method that keeps what it has found ends its search instead, and goes on to what is written.
+    A method that keeps what it has found ends its search instead, and goes on to what is written. `advice`
+    names options that make the work less.
     """
     if seconds is None:
         yield
@@ -36,8 +37,9 @@ def limited(seconds: float | None, what: str) -> Iterator[None]:
             cancel()
     except TimeIsUp:
         raise OptionError(
-            f"{what} did not end within {seconds:g} s (--time-limit), and nothing was written; give it "
-            "fewer rows (--rows 2000@0), or use --method auto --budget, which keeps the best it found"
+            f"{what} did not finish within {seconds:g} s (--time-limit), and nothing was written; "
+            f"try {advice + ', ' if advice else ''}a longer limit, or --method auto with --budget, which "
+            "keeps the best it found"
         ) from None
     finally:
         signal.signal(ALARM, before)

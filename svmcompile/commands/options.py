@@ -35,22 +35,18 @@ class DataOptions:
 
     label: Label = None
     ignore_extra: Annotated[
-        bool, Option("--ignore-extra", help="leave out columns of the data that the model does not know")
+        bool, Option("--ignore-extra", help="ignore columns that the model does not know")
     ] = False
     zero_based: Annotated[
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: decide, or refuse]",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: detect]",
             show_default=False,
         ),
     ] = None
-    separator: Annotated[
-        str | None, Option(help=".csv: comma, semicolon or tab  [default: by the file]")
-    ] = None
-    decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: by the file]")] = (
-        None
-    )
+    separator: Annotated[str | None, Option(help=".csv: comma, semicolon or tab  [default: detect]")] = None
+    decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: detect]")] = None
 
 
 def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
@@ -89,30 +85,32 @@ class WishOptions(DataOptions):
     ] = False
     agreement: Annotated[
         float | None,
-        Option(help="auto: the model's label on this share of rows to come, say 0.995"),
+        Option(help="auto: keep at least this share of labels on new rows, such as 0.995"),
     ] = None
     accuracy_loss: Annotated[
         float | None, Option(help="auto: lose no more accuracy than this, such as 0.002; needs labels")
     ] = None
-    latency: Annotated[str | None, Option(help="auto: time of one row at most, such as 2us")] = None
+    latency: Annotated[str | None, Option(help="auto: at most this time for one row, such as 2us")] = None
     batch_latency: Annotated[
-        str | None, Option(help="auto: time of a row in batches at most, such as 500ns")
+        str | None, Option(help="auto: at most this time per row in batches, such as 500ns")
     ] = None
-    max_bytes: Annotated[str | None, Option(help="auto: tables of at most this size, such as 20K")] = None
+    max_bytes: Annotated[str | None, Option(help="auto: at most this size of tables, such as 20K")] = None
     methods: Annotated[
         str | None, Option(help="auto: methods to try, such as certified,reduced-set  [default: all]")
     ] = None
     minimise: Annotated[
-        str, Option(help="auto: time, batch-time, bytes; with --cpu also instructions, energy")
+        str, Option(help="auto: minimise time, batch-time or bytes; with --cpu also instructions or energy")
     ] = "time"
     budget: Annotated[str, Option(help="auto: how long to search, such as 30s, 2m or 1h")] = "2m"
-    confidence: Annotated[float, Option(help="auto: of what it promises about rows to come")] = 0.95
+    confidence: Annotated[float, Option(help="auto: confidence of its promise about new rows")] = 0.95
     tolerance: Annotated[
         float | None,
-        Option(help="auto, regressors: how far a value may be off to count as the same"),
+        Option(help="auto, regressors: how far a value may be off and still count as the same"),
     ] = None
-    seed: Annotated[int, Option(help="auto: of the split into fitting, choosing and reporting rows")] = 0
-    jobs: Annotated[int, Option(help="auto: processes  [default: one per core]")] = 0
+    seed: Annotated[
+        int, Option(help="auto: seed of the split into fitting, choosing and reporting rows")
+    ] = 0
+    jobs: Annotated[int, Option(help="auto: number of processes  [default: one per core]")] = 0
     clock: Annotated[str | None, Option(help="auto with --cpu: clock of the processor, such as 48MHz")] = (
         None
     )
@@ -123,18 +121,22 @@ class WishOptions(DataOptions):
             autocompletion=CPUS,
         ),
     ] = None
-    flash: Annotated[str | None, Option(help="with --cpu: refuse what needs more, such as 32K")] = None
-    ram: Annotated[str | None, Option(help="with --cpu: the same for memory and stack together")] = None
+    flash: Annotated[
+        str | None, Option(help="with --cpu: available flash, such as 32K; refuse code that needs more")
+    ] = None
+    ram: Annotated[str | None, Option(help="with --cpu: available RAM, for memory and stack together")] = (
+        None
+    )
     energy: Annotated[
         float | None,
-        Option("--energy-per-instruction", help="with --cpu: in picojoules (AVR: per cycle)"),
+        Option("--energy-per-instruction", help="with --cpu: energy in picojoules (AVR: per cycle)"),
     ] = None
     test: Annotated[
         Path | None,
         Option(
             "--test",
             "--report-data",
-            help="rows to report on, not to fit to  [default: a part of --data]",
+            help="held-out rows for the report  [default: part of --data]",
         ),
     ] = None
 
@@ -155,7 +157,7 @@ class CompileOptions(WishOptions, OnnxFlags):
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="an option of the method (repeatable)")
     ] = None
-    data: Annotated[Path | None, Option(help=f"rows like those to come: {FORMATS}")] = None
+    data: Annotated[Path | None, Option(help=f"representative rows: {FORMATS}")] = None
     target: Annotated[
         list[str] | None,
         Option(help="c, shared, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
@@ -163,7 +165,7 @@ class CompileOptions(WishOptions, OnnxFlags):
     kit: Annotated[
         list[str] | None,
         Option(
-            help="C as arduino, platformio, cmake, zephyr, esp-idf package or wheel; ONNX for triton",
+            help="package C for arduino, platformio, cmake, zephyr, esp-idf or as wheel; ONNX for triton",
             autocompletion=KITS,
         ),
     ] = None
@@ -173,19 +175,21 @@ class CompileOptions(WishOptions, OnnxFlags):
     ] = None
     rows: Annotated[
         str | None,
-        Option(help="COUNT@SEED: fit to so many rows of --data, report on the others"),
+        Option(help="COUNT@SEED: fit to COUNT random rows of --data, report on the others"),
     ] = None
     replay: Annotated[
-        Path | None, Option(help="build what a choice.json says, as --method auto wrote it")
+        Path | None, Option(help="build the choice in a choice.json that --method auto wrote")
     ] = None
     from_: Annotated[
         Path | None, Option("--from", help="build a candidate of an explore.json; see --pick")
     ] = None
-    pick: Annotated[int | None, Option(help="with --from: its number  [default: the one to take]")] = None
+    pick: Annotated[
+        int | None, Option(help="with --from: number of the candidate  [default: the recommended one]")
+    ] = None
     precision: Annotated[
         str | None,
         Option(
-            help="f32 or f64; q15 or q7 for whole numbers  [default: f32; auto: any]",
+            help="f32 or f64; q15 or q7 for fixed point  [default: f32; auto: any]",
             autocompletion=PRECISIONS,
         ),
     ] = None
@@ -193,7 +197,7 @@ class CompileOptions(WishOptions, OnnxFlags):
         str | None, Option(help="q15, q7: LOW:HIGH of the features, or a file of rows  [default: --data]")
     ] = None
     given: Annotated[
-        str | None, Option("--input", help="q15, q7: number type of rows, u8 or i16  [default: float]")
+        str | None, Option("--input", help="q15, q7: type of the input rows, u8 or i16  [default: float]")
     ] = None
     profile: Annotated[
         str | None,
@@ -209,14 +213,14 @@ class CompileOptions(WishOptions, OnnxFlags):
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
     most_probable: Annotated[
-        bool, Option("--most-probable", help="give the most probable label, as svm-predict -b 1 does")
+        bool, Option("--most-probable", help="return the most probable label, as svm-predict -b 1 does")
     ] = False
     trust_pickle: TrustPickle = False
     soft_double: Annotated[
-        bool, Option("--soft-double", help="device: allow software double where a claim needs it")
+        bool, Option("--soft-double", help="device: allow double in software where a claim needs it")
     ] = False
     measure: Annotated[
-        bool, Option("--measure", help="build the method's variants and keep the quickest on --data")
+        bool, Option("--measure", help="build the method's variants and keep the fastest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
     sign: Sign = None
@@ -230,17 +234,17 @@ class CompileOptions(WishOptions, OnnxFlags):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreOptions(WishOptions):
-    """Try methods and options on a model, and write a page that shows what each costs and keeps."""
+    """Try methods and options on a model, and write a page with the cost and agreement of each."""
 
     model: Model
     data: DataFile
     output: Annotated[Path, Option("-o", "--output", help="folder for explore.json and explore.html")]
     others: Annotated[
-        list[Path] | None, Option("--model", help="another model to lay over the first (repeatable)")
+        list[Path] | None, Option("--model", help="another model to overlay (repeatable)")
     ] = None
     targets: Annotated[str, Option(help="c, onnx or c,onnx")] = "c"
     checkpoint: Annotated[
-        Path | None, Option(help="folder that keeps what was found, to go on where a search stopped")
+        Path | None, Option(help="folder for intermediate results, to resume a search")
     ] = None
     cluster: Cluster = None
     features: Features = None
@@ -258,7 +262,7 @@ class TrainOptions(DataOptions):
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="a training option (repeatable)")
     ] = None
-    test: Annotated[Path | None, Option(help="labelled rows to report on, not to train on")] = None
+    test: Annotated[Path | None, Option(help="held-out labelled rows for the report")] = None
     cluster: Cluster = None
     as_json: Json = False
 
@@ -277,7 +281,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectOptions:
-    """Show what a model, a program or an output folder holds."""
+    """Show what is in a model, a program or an output folder."""
 
     thing: Annotated[Path, Argument(help="a model, a .svmc program or an output folder")]
     features: Features = None
@@ -299,15 +303,16 @@ class VerifyOptions(DataOptions):
         Path | None, Option(help="the original model; none for programs that `train` made")
     ] = None
     rows: Annotated[
-        str | None, Option(help="rows to draw at random, or all  [default: what takes about a minute]")
+        str | None, Option(help="number of random rows, or all  [default: as many as take about a minute]")
     ] = None
     min_agreement: Annotated[
-        float | None, Option(help="exit 1 if a smaller share of labels is the same, such as 0.995")
+        float | None, Option(help="exit 1 if the share of equal labels is smaller, such as 0.995")
     ] = None
     name: Name = None
     trust_pickle: TrustPickle = False
     certificate: Annotated[
-        bool, Option("--certificate", help="check certificates of `certified` in many digits instead")
+        bool,
+        Option("--certificate", help="check the certificates of `certified` in high precision instead"),
     ] = False
     no_run: NoRun = False
     key: Key = None
@@ -326,7 +331,7 @@ class PredictOptions(DataOptions):
     name: Name = None
     target: Annotated[
         str | None,
-        Option(help="shared, c, onnx or wasm  [default: what is there]", autocompletion=TARGETS),
+        Option(help="shared, c, onnx or wasm  [default: the first that exists]", autocompletion=TARGETS),
     ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")
@@ -334,10 +339,10 @@ class PredictOptions(DataOptions):
     probabilities: Annotated[
         bool, Option("--probabilities", help="write probabilities as well, in columns named by class")
     ] = False
-    keep: Annotated[str | None, Option(help="columns to carry to the output, such as id,date")] = None
+    keep: Annotated[str | None, Option(help="columns to copy to the output, such as id,date")] = None
     allow_missing: Annotated[
         bool,
-        Option("--allow-missing", help="rows with missing or infinite values get no label, and a count"),
+        Option("--allow-missing", help="leave the label empty for rows with missing or infinite values"),
     ] = False
     jobs: Annotated[int, Option(help="threads; -1 for one per core")] = 1
     cluster: Cluster = None
@@ -362,7 +367,7 @@ class BenchOptions(DataOptions):
     ] = None
     rows: Annotated[int | None, Option(help="rows of the data to use  [default: one batch]")] = None
     batch: Annotated[int, Option(help="rows per call in batches")] = 2000
-    repeats: Annotated[int, Option(help="runs of each contender; the shortest counts")] = 7
+    repeats: Annotated[int, Option(help="runs of each contender; the fastest counts")] = 7
     threads: Annotated[
         int | None, Option(help="time our C in 1 to this many threads  [default: one per core]")
     ] = None

@@ -90,7 +90,7 @@ def _check(options: PredictOptions) -> None:
     if options.output.suffix.lower() == ".npy" and (
         options.scores or options.probabilities or options.kept
     ):
-        raise OptionError(f"{options.output}: holds labels or values alone; write .npz, .csv or .parquet")
+        raise OptionError(f"{options.output}: can hold labels or values only; write .npz, .csv or .parquet")
     PredictionWriter(options.output)  # knows the suffix
     check_output(options.output)
 
@@ -105,11 +105,11 @@ def _check_inputs(options: PredictOptions, files: list[Path]) -> None:
             read.append(os.fstat(sys.stdin.fileno()))
     written = options.output.exists() and options.output.stat()
     if written and any(os.path.samestat(one, written) for one in read):
-        raise OptionError(f"{options.output}: is the file to be scored; give -o another name")
+        raise OptionError(f"{options.output}: is the file to score; choose another name for -o")
     if options.data.is_dir() and options.output.resolve().parent == options.data.resolve():
         raise OptionError(
-            f"{options.output}: is in the folder to be scored, which would read it the next time; "
-            "write it elsewhere"
+            f"{options.output}: is in the folder to score, so the next run would read it as data; write "
+            "it elsewhere"
         )
 
 

@@ -266,24 +266,27 @@ class Race:
         """What a reader has to know to trust the figures."""
         subject = self.subject
         found = [
-            f"least of {self.repeats} turns, taken in rotation, processor time, one thread; "
-            "each gets rows in its own number type",
-            "p50, p95, p99 and max: single calls on the wall clock, each timed by itself; size: what must "
-            "be shipped of it (library, file or pickle)",
+            f"least of {self.repeats} turns in rotation, processor time, one thread; each contender gets "
+            f"rows in its own number type",
+            "p50, p95, p99 and max: single calls on the wall clock, each timed by itself; size: what you "
+            "ship (library, file or pickle)",
         ]
         if "ours-frames" in present:
             found.append(
-                "the model learnt names from a frame: scikit-learn gets frames, one line of ours too"
+                "the model was trained on a frame: scikit-learn gets frames, and so does one line of ours"
             )
         if "libsvm" in present:
-            found.append("LIBSVM gets dense rows: making its nodes, zeros dropped, is part of its time")
+            found.append("LIBSVM gets dense rows: its time includes making its sparse nodes")
         if present & {"onnxruntime", "ours-onnx"}:
             found.append(
                 "ONNX graphs run in ONNX Runtime, called from C where its library can be opened and labels "
-                "are integers; skl2onnx's is cut down to labels or values"
+                "are integers; the graph of skl2onnx is reduced to labels or values"
             )
         if subject.svm is not None and subject.svm.front.nodes:
-            found.append("LIBSVM, m2cgen, numpy and intelex get preprocessed rows and are spared that work")
+            found.append(
+                "LIBSVM, m2cgen, numpy and intelex get preprocessed rows, so their times exclude "
+                "preprocessing"
+            )
         if subject.n_given < subject.batch:
-            found.append(f"the data has {subject.n_given} rows, used over and over to fill a batch")
+            found.append(f"the data has {subject.n_given} rows, repeated to fill a batch")
         return found

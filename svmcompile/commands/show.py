@@ -139,7 +139,7 @@ def _fitted(report: Report) -> str:
     same = f"errors reach {known['max_decision_error']:.3g}"
     if report["n_classes"]:
         same = f"{known['agreement']:.2%} keep their label"
-    more = "; these are too few to hold any out: measure it on others with --test FILE" if few else ""
+    more = "; these are too few to hold any out; give others with --test FILE" if few else ""
     return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
 
 
@@ -221,7 +221,7 @@ def train(report: Report, options: given.TrainOptions) -> None:
     _print_note(
         f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
     )
-    console.print(f"stored: {escape(report['output'])}; `svmcompile compile` makes C or ONNX of it")
+    console.print(f"stored: {escape(report['output'])}; `svmcompile compile` turns it into C or ONNX")
 
 
 def _accuracy(report: Report) -> str:
@@ -267,7 +267,7 @@ def methods(report: Report, options: given.MethodsOptions) -> None:
         table.add_row(one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}")
     console.print(table)
     console.print("svmcompile methods NAME explains a method and its options")
-    console.print("auto chooses among them under limits: svmcompile compile --help, docs/auto.md")
+    console.print("auto chooses one within your limits: svmcompile compile --help, docs/auto.md")
 
 
 def _method(one: Report) -> None:
@@ -275,7 +275,7 @@ def _method(one: Report) -> None:
     console.print(f"[bold]{one['name']}[/bold], claim {one['claim']}", soft_wrap=True)
     console.print(one["summary"], soft_wrap=True)
     if one["needs_data"]:
-        console.print("It needs rows like those to come: --data FILE.", soft_wrap=True)
+        console.print("It needs representative rows: --data FILE.", soft_wrap=True)
     _options("options (--set KEY=VALUE)", one["options"])
     if one["trains"]:
         _options("options in training (svmcompile train --set KEY=VALUE)", one["train_options"])
@@ -306,9 +306,9 @@ def demo(result: Report, options: given.DemoOptions) -> None:
     console.print(table)
     holds = "yes" if result["ok"] else "NO"
     console.print(f"files: {escape(result['output'])}; every claim holds: {holds}")
-    console.print(f"99 % of the labels, as fast as can be? {escape(result['sentence'])}")
-    console.print(f"open this page to see all it tried: {escape(result['page'])}")
-    console.print("next, with a model and rows of your own:")
+    console.print(f"99 % of the labels, as fast as possible? {escape(result['sentence'])}")
+    console.print(f"open this page to see all candidates: {escape(result['page'])}")
+    console.print("next, with your own model and rows:")
     command = "svmcompile compile model.skops -o out --data rows.npz --method auto --agreement 0.99"
     console.print(f"  {command}", soft_wrap=True)
 

@@ -59,16 +59,16 @@ def _remarks(report: Report) -> None:
     if report["accuracy_of_reference"] is not None and report["reference"] != "the labels of the data":
         console.print(f"accuracy of the original: {report['accuracy_of_reference']:.2%}")
     if report["labels_unknown"]:
-        console.print(f"{report['labels_unknown']} labels of the data are no class of the model")
+        console.print(f"{report['labels_unknown']} labels of the data are not classes of the model")
     if report["rows_not_finite"]:
-        console.print(f"{report['rows_not_finite']} rows with NaN or infinity were left out")
+        console.print(f"{report['rows_not_finite']} rows with NaN or infinity were skipped")
     for form in report["left_out"]:
         console.print(f"left out: {escape(form)}")
     print_notes(report)
     if "min_agreement" in report:
         below = ", ".join(report["below"])
         said = f"not kept by {below}" if below else "kept"
-        console.print(f"at least {report['min_agreement']:.2%} of the labels asked for: {said}")
+        console.print(f"at least {report['min_agreement']:.2%} of the labels required: {said}")
 
 
 def _certificates(report: Report) -> None:

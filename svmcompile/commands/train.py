@@ -27,7 +27,7 @@ from svmcompile.statistics import CONFIDENCE, interval
 def run(options: TrainOptions) -> dict[str, Any]:
     """Train a program on a data file, or on the files of a folder, and store it; the report."""
     if options.output.suffix != ".svmc":
-        raise OptionError(f"{options.output}: a trained program is stored as .svmc; name it so")
+        raise OptionError(f"{options.output}: a trained program is a .svmc file; end its name in .svmc")
     check_output(options.output)
     chosen: dict[str, Any] = settings(options.set_)
     training(options.method, chosen)  # which refuses what makes no sense, before the data are read
@@ -63,7 +63,7 @@ def _report(program: Program, rows: Data) -> dict[str, Any]:
 def _tested(program: Program, test: Data, report: dict[str, Any]) -> dict[str, Any]:
     """Accuracy on rows that trained nothing, and apart from it that on rows which did."""
     if test.y is None:
-        raise OptionError("--test: the rows have no labels to compare with; name their column with --label")
+        raise OptionError("--test: the rows have no labels; name their column with --label")
     right = _right(program, test)
     return {
         "accuracy": float(right.mean()),

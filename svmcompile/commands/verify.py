@@ -66,7 +66,7 @@ def _least(options: VerifyOptions, program: Program) -> float | None:
     if least is not None and not 0 < least <= 1:
         raise OptionError(f"--min-agreement {least:g}: must be above 0 and at most 1, such as 0.995")
     if least is not None and (program.labels is None or options.certificate):
-        raise OptionError("--min-agreement is about labels, and there are none to compare")
+        raise OptionError("--min-agreement needs labels to compare, and there are none")
     return least
 
 
@@ -84,5 +84,5 @@ def _some(data: Data, wanted: str | None, program: Program) -> tuple[Data, list[
     if rows <= most:
         return data, []
     picks = np.sort(np.random.default_rng(0).permutation(rows)[:most])
-    note = f"{most:,} of {rows:,} rows, drawn at random with seed 0; --rows all takes every one"
+    note = f"{most:,} of {rows:,} rows, drawn at random with seed 0; --rows all uses every row"
     return data.take(picks), [note]

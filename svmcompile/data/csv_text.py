@@ -120,7 +120,7 @@ class _Chunk:
 
     def _advice(self, column: int, field: str) -> str:
         if not field.strip():
-            return "; write nan for a missing value, or add --allow-missing to predict"
+            return "; fill it in, write nan if the model has an imputer, or add --allow-missing to predict"
         if ";" in field or "\t" in field:
             return "; name the separator with --separator"
         if is_number(field.replace(",", ".")):

@@ -232,7 +232,7 @@ def _in_model_order(path: Path, names: tuple[str, ...], features: list[int], wan
     problems += [f"unknown {_listed(unknown)}"] if unknown and not wanted.ignore_extra else []
     problems += [f"twice {_listed(twice)}"] if twice else []
     if problems:
-        hint = ""
+        hint = "; the file needs every column that the model was trained on" if missing else ""
         if unknown and not missing and not wanted.ignore_extra:
             hint = "; --ignore-extra leaves out columns that the model does not know"
             if len(unknown) == 1 and wanted.label is None:

@@ -19,8 +19,8 @@ CORES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 ALIASES = {name: core for core, names in CORES.items() for name in names}
 XTENSA = (
-    "has an Xtensa core, which is not emulated; the nearest is esp32-c3, whose instruction counts differ; "
-    "--kit esp-idf writes code for it all the same"
+    "has an Xtensa core, which has no emulator here; the closest is esp32-c3, whose instruction counts "
+    "differ; --kit esp-idf writes code for it anyway"
 )
 # What has no core here, or more than one, and what to write instead.
 OTHERS = {

@@ -64,14 +64,14 @@ def read_size(text: str | None, option: str) -> int | None:
         return None
     found = SIZE.fullmatch(text.strip())
     if not found or float(found[1]) <= 0:
-        raise OptionError(f"{option} {text!r} is no size; write for example 32K, 1M or 2048")
+        raise OptionError(f"{option} {text!r} is not a size; write for example 32K, 1M or 2048")
     return int(float(found[1]) * FACTORS[found[2].upper()])
 
 
 def device_cost(
     files: Files, name: str, cpu: str | Cpu, rows: Any, picojoules: float | None = None
 ) -> dict[str, Any]:
-    """Count what NAME_predict of emitted files costs on a processor; `rows` are like those to come."""
+    """Count the cost of NAME_predict in emitted files on a processor, for representative `rows`."""
     cpu = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
     if f"{name}.c" not in files:
         raise OptionError("only C has a cost on a device; add target c")
@@ -138,9 +138,9 @@ def shortfalls(cost: Mapping[str, Any], wanted: DeviceOptions) -> list[str]:
     found = []
     ram = cost["ram_bytes"] + cost["stack_bytes"]
     if wanted.flash is not None and cost["flash_bytes"] > wanted.flash:
-        found.append(f"{cost['flash_bytes']:,} bytes of flash, of which there are {wanted.flash:,}")
+        found.append(f"{cost['flash_bytes']:,} bytes of flash (limit {wanted.flash:,})")
     if wanted.ram is not None and ram > wanted.ram:
-        found.append(f"{ram:,} bytes of memory and stack, of which there are {wanted.ram:,}")
+        found.append(f"{ram:,} bytes of memory and stack (limit {wanted.ram:,})")
     return found
 
 

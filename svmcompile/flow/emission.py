@@ -225,9 +225,9 @@ def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
     if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
-        raise OptionError("a kit is made of C; add target c")
+        raise OptionError("a kit needs C; add target c")
     if TRITON in kits and "onnx" not in request.targets:
-        raise OptionError("kit triton is made of the ONNX graph; add target onnx")
+        raise OptionError("kit triton needs the ONNX graph; add target onnx")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -261,12 +261,11 @@ def emit_kits(
 def quantise(
     program: Program, precision: str, X: Any = None, ranges: Any = None, given: str | None = None
 ) -> Program:
-    """Turn a program into one that computes in whole numbers: "q15" has features of 16 bits, "q7" of 8.
+    """Turn a program into fixed point: "q15" has features of 16 bits, "q7" of 8.
 
-    The range of each feature is that of the rows `X`, which also serve to choose scales; or `ranges`: a
-    pair of numbers (low, high) or of rows. Features beyond their range count as its nearest end. Rows are
-    of floats, or `given` as whole numbers, "u8" or "i16". A program in whole numbers already is returned
-    as it is.
+    The range of each feature comes from the rows `X`, which also help to choose scales, or from `ranges`: a
+    pair of numbers (low, high) or of rows. Features out of range are clamped. Rows are floats, or `given`
+    as integers, "u8" or "i16". A program that is already in fixed point is returned unchanged.
     """
     from svmcompile.lower.fixed.program import fix, given_range, range_of_rows, widened
 
@@ -279,7 +278,7 @@ def quantise(
         return program
     if program.number or number not in FIXED:
         raise OptionError(
-            f"the program is in {program.number or 'real'} numbers; {number} cannot be had of it"
+            f"the program is in {program.number or 'real'} numbers; {number} cannot be emitted from it"
         )
     if program.claim is Claim.SAME_LABEL:
         raise OptionError(
@@ -310,7 +309,7 @@ def _for_device(program: Program, tables: str | None) -> Program:
     """The program with rows read as they come, without copies, where accuracy allows it."""
     if tables == "sparse":
         raise OptionError(
-            "vectors stored by feature need scratch that devices lack; leave out --tables sparse"
+            "vectors stored by feature need scratch memory, which devices lack; leave out --tables sparse"
         )
     return check(uncentre(program))
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmcompile.accelerate.registry import method
 from svmcompile.model.svm import SVM
 from svmcompile.progress import say
 
 LEAST = 5.0  # seconds that are worth a word
+FEW_ROWS = 2000  # are often enough to fit to
 EXPONENTIAL = 20  # what one costs, in features
 PROBE = 9e-3  # seconds of the probe where times were taken
 PROBE_ROWS, PROBE_FEATURES, TURNS = 600, 64, 3
@@ -40,6 +42,7 @@ class Law:
 LAWS = {
     "anytime": Law(0.5, 0.6, made_up=1000, most=2000),
     "certified": Law(0.7, 0.65, made_up=2000, most=4000),
+    "linear": Law(0.007, 1.0, made_up=30_000, most=20_000),  # mostly what every program needs at its end
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),
     "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
@@ -48,14 +51,21 @@ LAWS = {
 }
 
 
-def announce(svm: SVM, method: str, rows: int) -> None:
-    """Says how long a method will take, if that is long."""
-    law = LAWS.get(method)
+def announce(svm: SVM, name: str, rows: int) -> None:
+    """Says how long a method will take, and what makes it quicker, if that is long."""
+    law = LAWS.get(name)
     if law is None or law.predict(svm, rows) < LEAST / 10:  # not even ten times that is worth a word
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:
-        say(f"{method}: about {duration(seconds)}; --time-limit ends it, fewer rows make it shorter")
+        ways = quicker(name, f"--rows {FEW_ROWS}@0" if rows > FEW_ROWS else "")
+        say(f"{name}: about {duration(seconds)}{ways and f'; quicker with {ways}'}")
+
+
+def quicker(name: str, rows: str = "") -> str:
+    """Options that make a method less work, and what is said of rows."""
+    ways = [f"--set {one}" for one in method(name).quicker]
+    return " or ".join([*ways, *filter(None, [rows])])
 
 
 def speed() -> float:

@@ -48,8 +48,8 @@ def settle_probabilities(
         return _noted(program, f"probabilities differ from the model's by {told}", figures)
     raise UnsupportedError(
         f"method {program.origin.method!r} changes probabilities by {told}, more than {rule.limit:g}; "
-        "leave them out (--set probabilities=none), fit them anew to labelled rows (=calibrate), take them "
-        "as they are (=anyway), or use method exact"
+        "leave them out (--set probabilities=none), recalibrate them on labelled rows (=calibrate), "
+        "accept them as they are (=anyway), or use method exact"
     )
 
 
@@ -74,7 +74,7 @@ def _calibrated(program: Program, svm: SVM, rows: Data) -> Program:
     node = next((node for node in program.body if isinstance(node, Sigmoid)), None)
     if node is None or svm.platt is None or svm.labels is None:
         raise UnsupportedError(
-            f"probabilities of {svm.source.kind} are not Platt's and cannot be calibrated anew; "
+            f"probabilities of {svm.source.kind} are not Platt's and cannot be recalibrated; "
             "choose another value of the option probabilities"
         )
     if rows.y is None:

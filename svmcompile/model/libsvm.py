@@ -52,8 +52,8 @@ def layout_of(svm: SVM) -> Layout:
     """The SVM without its preprocessing, as LIBSVM stores it."""
     if svm.head is not None or svm.parts:
         raise UnsupportedError(
-            f"{svm.source.kind}: is put together from several machines, which one SVM cannot hold; "
-            "convert the estimators in it one by one"
+            f"{svm.source.kind}: combines several SVMs, which one LIBSVM model cannot hold; convert its "
+            "estimators one by one"
         )
     if svm.kernel.kind == "precomputed":
         raise UnsupportedError(

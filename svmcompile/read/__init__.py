@@ -120,8 +120,8 @@ def format_of(content: bytes, where: str) -> str:
     found = _by_content(content, where) or SUFFIXES.get(PurePath(where).suffix.lower())
     if found is None:
         raise ReadError(
-            f"{where}: not a model file that is known; expected a LIBSVM text model, "
-            "an ONNX model, a skops file, or a pickle or joblib file of a scikit-learn estimator"
+            f"{where}: not a model file that is known; expected a LIBSVM text model, an ONNX model, a "
+            "skops file, or a pickle or joblib file of a scikit-learn estimator; rows go with --data"
         )
     refuse_known(found, where)
     return found

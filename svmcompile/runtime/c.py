@@ -104,7 +104,7 @@ class CModel(BatchModel):
         self._functions: dict[str, Any] = {}
         self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
         if self._constant("N_CLASSES", 0) != len(labels or ()):
-            raise ReadError(f"{name}.h and {name}.svmc are of different models; compile the model again")
+            raise ReadError(f"{name}.h and {name}.svmc belong to different models; compile the model again")
 
     def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""

@@ -43,7 +43,9 @@ class WasmModel(BatchModel):
         self.n_features = self._number("n_features")
         self.n_scores = self._number("n_scores")
         if self._number("n_classes") != len(labels or ()):
-            raise ReadError(f"{name}.wasm: is of another model than its .svmc; compile the model again")
+            raise ReadError(
+                f"{name}.wasm: belongs to a different model than its .svmc; compile the model again"
+            )
 
     def self_test(self) -> int:
         """How many of the rows stored in the module fail."""
@@ -53,7 +55,7 @@ class WasmModel(BatchModel):
     def _number(self, name: str) -> int:
         function = self._exports.get(name)
         if function is None:
-            raise ReadError(f"{self.name}.wasm: is no module of svmcompile: it exports no {name}")
+            raise ReadError(f"{self.name}.wasm: is not a module of svmcompile: it exports no {name}")
         value: int = function(self._store)
         return value
 

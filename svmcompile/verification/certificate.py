@@ -172,7 +172,7 @@ def sum_of(program: Program) -> ir.Node:
     sums = [node for node in makers if types[node.out].kind is not Kind.FEATURES]
     if not sums:
         raise UnsupportedError(
-            "the original holds no kernel sums to compare with; give the model they are of"
+            "the original has no kernel sums to compare with; give the model that it was compiled from"
         )
     return sums[-1]
 

@@ -55,7 +55,7 @@ class Comparison:
     precision: Number
     rows: int
     agreement: float  # share of rows with the original's label; 1.0 for a regressor
-    agreement_interval: tuple[float, float] | None  # of rows to come, at 95 %; None for a regressor
+    agreement_interval: tuple[float, float] | None  # 95 % confidence; None for a regressor
     labels_differing: int
     rows_within_rounding: int  # rows whose label rounding (in whole numbers: the error here) may change
     labels_differing_beyond_rounding: int

@@ -150,7 +150,7 @@ def test_numbers_are_lists_or_powers_of_ten():
     assert Numbers("1, 2.5,1").values == (1.0, 2.5) and Numbers(3).values == (3.0,)
     assert Numbers((1, 10)).values == (1.0, 10.0) and str(Numbers("1..100")) == "1,10,100"
     for wrong in ("", "a", "1..b", [], "nan", None):
-        with pytest.raises(OptionError, match="no list of numbers"):
+        with pytest.raises(OptionError, match="not a list of numbers"):
             Numbers(wrong)
 
 

@@ -45,7 +45,7 @@ def test_constant_features_and_text_labels():
 
 def test_one_class_and_one_row_of_a_class():
     X, _, _ = moons()
-    with pytest.raises(sc.OptionError, match="one class only"):
+    with pytest.raises(sc.OptionError, match="only one class"):
         sc.train(X, np.zeros(len(X), dtype=int), method=METHOD)
     lonely = (np.arange(len(X)) == 3).astype(int)
     program = sc.train(X, lonely, method=METHOD, **LISTS)

@@ -132,7 +132,7 @@ def test_options_and_rows_that_make_no_sense(options: dict[str, Any], message: s
 
 def test_a_precomputed_kernel_has_no_features() -> None:
     X, y, _ = moons()
-    with pytest.raises(UnsupportedError, match="computes kernels of its own"):
+    with pytest.raises(UnsupportedError, match="evaluates the kernel itself"):
         compiled(SVC(kernel="precomputed").fit(X @ X.T, y), X @ X.T)
 
 

@@ -110,8 +110,8 @@ def test_files(command):
     printed, folder = command
     assert json.loads((folder / "bench.json").read_text()) == json.loads(printed)
     tree = ET.fromstring((folder / "bench.svg").read_text())
-    bars = [shape for shape in tree.iter("{http://www.w3.org/2000/svg}rect") if shape.get("class") == "bar"]
-    assert len(bars) == 2 * len(json.loads(printed)["contenders"])  # one for single rows, one for batches
+    dots = [shape.get("class") for shape in tree.iter("{http://www.w3.org/2000/svg}circle")]
+    assert dots.count("single") == dots.count("batch") == len(json.loads(printed)["contenders"])
 
 
 def test_latencies_sizes_and_agreement(command):
@@ -135,6 +135,7 @@ def test_the_page_holds_every_contender(command):
     html = (folder / "bench.html").read_text()
     for one in json.loads(printed)["contenders"]:
         assert f"<td>{one['name']}</td>" in html
+    assert html.count(": time per row") == 2  # the page's title and its heading; the chart repeats neither
     assert "<svg" in html and "p99" in html and "http" not in html.replace("http://www.w3.org/2000/svg", "")
 
 
@@ -253,7 +254,7 @@ def test_without_the_original(iris, quick):
 def test_few_rows_fill_a_batch(iris, quick):
     result = bench_job.measure(iris.options(against="", rows=5, batch=12))
     assert (result["rows"], result["batch"]) == (5, 12)
-    assert any("over and over" in note for note in result["notes"])
+    assert any("repeated to fill a batch" in note for note in result["notes"])
 
 
 @pytest.mark.parametrize(

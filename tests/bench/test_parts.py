@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.bench import gemm, libsvm
-from svmcompile.bench.charts import LogScale, bar_chart, line_chart, short
+from svmcompile.bench.charts import LogScale, dot_chart, line_chart, short
 from svmcompile.bench.peers import LeftOut, Subject
 from svmcompile.bench.probe import Work, parse_limits
 from svmcompile.bench.result import LocalRunner, Timed, Times, compare, differing, race
@@ -153,17 +153,54 @@ def shapes(text, name):
     return list(ET.fromstring(text).iter(f"{{http://www.w3.org/2000/svg}}{name}"))
 
 
-def test_bar_chart():
-    contenders = [
-        {"key": "ours", "name": "ours", "via": "C", "ours": True, "us_single": 0.5, "us_batch": 0.2},
-        {"key": "x", "name": "<&> rival", "via": "C", "ours": False, "us_single": 50, "us_batch": 20},
-    ]
-    text = bar_chart("a <title>", "small", contenders, 2000)
-    bars = [shape for shape in shapes(text, "rect") if shape.get("class") == "bar"]
-    widths = [float(bar.get("width")) for bar in bars]
-    assert len(bars) == 4 and widths[1] > widths[0] and widths[3] > widths[2]
-    assert bars[0].get("fill") != bars[1].get("fill")
-    assert "<&> rival" in [shape.text for shape in shapes(text, "text")]
+def contender(name, ours=False, single=50.0, batch=20.0, agreement=1.0, size=1234):
+    figures = {"us_single": single, "us_batch": batch, "agreement": agreement, "bytes": size}
+    return {"key": name, "name": name, "via": "C", "ours": ours, **figures}
+
+
+def test_dot_chart():
+    """Dots on one axis, fastest first, with figures beside them: no bar that starts at no origin."""
+    ours = contender("ours", ours=True, single=0.5, batch=0.2, size=None)
+    text = dot_chart("a <title>", "small", [contender("<&> rival", agreement=0.9955), ours], 2000)
+    dots = {kind: [one for one in shapes(text, "circle") if one.get("class") == kind] for kind in KINDS}
+    assert [len(dots[kind]) for kind in KINDS] == [2, 2, 4]
+    assert len(shapes(text, "rect")) == 1  # the paper
+    for kind, values in (("single", (0.5, 50)), ("batch", (0.2, 20))):
+        across = [float(dot.get("cx")) for dot in dots[kind]]
+        expected = math.log10(values[1] / values[0])
+        decade = _decade(text)
+        assert (across[1] - across[0]) / decade == pytest.approx(expected, abs=1e-3)
+    assert dots["batch"][0].get("fill") != dots["batch"][1].get("fill")  # ours, and who is not
+    words = [shape.text for shape in shapes(text, "text")]
+    assert words.index("ours") < words.index("<&> rival")
+    assert {"0.500", "0.200", "100.00%", "50.0", "20.0", "99.55%", "1.2 KB"} <= set(words)
+    assert {"svmcompile", "others", "in batches of 2,000", "one row per call"} <= set(words)
+    assert {"one row", "batches", "µs", "same", "answers", "size"} <= set(words)
+    assert words.count("a <title>") == 1 and any("µs per row" in word for word in words)
+
+
+KINDS = ("single", "batch", "legend")
+
+
+def _decade(text):
+    """Pixels from 1 to 10 on the axis."""
+    ticks = {shape.text: float(shape.get("x")) for shape in shapes(text, "text")}
+    return ticks["10"] - ticks["1"]
+
+
+def test_charts_turn_dark():
+    """Every colour that is drawn has another where the reader's screen is dark."""
+    dots = dot_chart("title", "small", [contender("ours", ours=True), contender("rival")], 10)
+    lines = line_chart("title", "small", "x", "y", {str(i): [(1, i + 1), (2, 3)] for i in range(7)})
+    for text in (dots, lines):
+        (style,) = shapes(text, "style")
+        used = {
+            (what, one.get(what))
+            for one in ET.fromstring(text).iter()
+            for what in ("fill", "stroke")
+            if one.get(what)
+        }
+        assert all(f'[{what}="{colour}"]' in style.text for what, colour in used - {("fill", "none")})
 
 
 def test_line_chart():

@@ -122,7 +122,7 @@ def test_a_pickle_becomes_skops_as_it_is(tmp_path):
 def test_an_estimator_that_does_not_take_the_numbers_is_not_handed_out(monkeypatch):
     svm = read(SVC().fit(IRIS, SPECIES))
     monkeypatch.setattr(SVC, "predict", lambda self, X: np.zeros(len(X), dtype=int))
-    with pytest.raises(UnsupportedError, match="does not take the model over"):
+    with pytest.raises(UnsupportedError, match="does not accept the model"):
         checked_estimator(svm)
 
 

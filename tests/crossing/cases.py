@@ -96,6 +96,7 @@ REFUSED: tuple[Rule, ...] = (
     {"precision": FIXED, "target": ("onnx", "wasm")},
     {"precision": FIXED, "tables": ("dense", "sparse", "f16")},
     {"precision": FIXED, "steps": ("nystroem",)},
+    {"precision": FIXED, "method": ("anytime", "certified")},
     {"tables": ("f16",), "precision": ("f64",)},
     {"tables": ("f16",), "profile": ("portable", "device")},
     {"tables": ("f16",), "target": ("onnx", "wasm")},

@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused_and_what_fits_is_named(folder: Path, limit
     done = run(folder, "--cpu", "cortex-m4f", "--flash", limit, *data)
     assert isinstance(done.exception, OptionError)
     message = str(done.exception)
-    assert "bytes of flash, of which there are" in message and f"this fits: {fits} (" in message
+    assert "bytes of flash (limit" in message and f"this fits: {fits} (" in message
     assert run(folder, "--cpu", "cortex-m4f", "--flash", limit, *data, *fits.split()).exit_code == 0
 
 
@@ -82,8 +82,8 @@ def test_nothing_fits(folder: Path) -> None:
     [
         (("--cpu", "z80"), "unknown CPU 'z80'"),
         (("--flash", "2K"), "need --cpu"),
-        (("--cpu", "cortex-m0", "--flash", "much"), "--flash 'much' is no size"),
-        (("--cpu", "cortex-m0", "--ram", "-3"), "--ram '-3' is no size"),
+        (("--cpu", "cortex-m0", "--flash", "much"), "--flash 'much' is not a size"),
+        (("--cpu", "cortex-m0", "--ram", "-3"), "--ram '-3' is not a size"),
         (("--cpu", "cortex-m0", "--profile", "host"), "add --profile device"),
         (("--cpu", "cortex-m0", "--energy-per-instruction", "-1"), "is not a number of picojoules"),
         (("--cpu", "cortex-m0", "--target", "onnx"), "only C has a cost on a device"),
@@ -107,7 +107,7 @@ def test_memory_counts_the_stack() -> None:
     wanted = DeviceOptions.of("cortex-m0", None, "100", None, "device")
     assert wanted is not None
     cost = {"flash_bytes": 1, "ram_bytes": 40, "stack_bytes": 61}
-    assert shortfalls(cost, wanted) == ["101 bytes of memory and stack, of which there are 100"]
+    assert shortfalls(cost, wanted) == ["101 bytes of memory and stack (limit 100)"]
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4f", "rv32imac"])

@@ -150,7 +150,7 @@ def test_a_replay_wants_the_same_model_and_rows(run, moons, explored, tmp_path):
     assert "give it with --data" in run(*words).err
     np.savez(tmp_path / "other.npz", X=moons.X[:900])
     done = run(*words, "--data", tmp_path / "other.npz")
-    assert done.code == 2 and "holds other rows" in done.err
+    assert done.code == 2 and "has different rows" in done.err
     other = SVC(C=1).fit(moons.X[:50], np.arange(50) % 2)
     skops.io.dump(other, tmp_path / "other.skops")
     done = run("compile", tmp_path / "other.skops", "-o", tmp_path / "out", "--from", explored.record)
@@ -161,7 +161,7 @@ def test_a_replay_wants_the_same_model_and_rows(run, moons, explored, tmp_path):
     del broken["candidates"][0]["options"]
     (tmp_path / "broken.json").write_text(json.dumps(broken))
     done = run(*words[:-1], tmp_path / "broken.json", "--pick", "1", "--data", moons.file("rows.npz"))
-    assert done.code == 2 and "no record of a choice" in done.err
+    assert done.code == 2 and "not a record of a choice" in done.err
     assert not (tmp_path / "out").exists()
 
 
@@ -250,7 +250,7 @@ def test_a_picked_candidate_is_built(run, moons, explored, tmp_path):
     done = run(*words, "--from", explored.record, "--pick", "999")
     assert done.code == 2 and "no candidate 999" in done.err
     done = run(*words, "--from", moons.file("rows.npz"))
-    assert done.code == 2 and "no record of a choice" in done.err
+    assert done.code == 2 and "not a record of a choice" in done.err
 
 
 def test_a_search_goes_on_where_it_stopped(moons, explored, monkeypatch):

@@ -14,7 +14,8 @@ import typer
 
 from svmcompile import api
 from svmcompile.accelerate.certified.votes.choose import Chooser
-from svmcompile.accelerate.registry import METHODS
+from svmcompile.accelerate.options import parse_options
+from svmcompile.accelerate.registry import METHODS, method
 from svmcompile.cli import NAMES, app
 from svmcompile.commands import helping, show
 from svmcompile.commands.limit import limited
@@ -90,12 +91,12 @@ def test_a_shell_completes_names(words, wanted):
     ("arguments", "words"),
     [
         (["--cpu", "cortex-m4g"], "did you mean 'cortex-m4"),
-        (["--cpu", "uno", "--flash", "much"], "--flash 'much' is no size"),
+        (["--cpu", "uno", "--flash", "much"], "--flash 'much' is not a size"),
         (["--flash", "2K"], "need --cpu"),
         (["--kit", "arduno"], "did you mean 'arduino'"),
         (["--target", "onx"], "did you mean 'onnx'"),
         (["--precision", "float64"], "did you mean 'f64'"),
-        (["--method", "metric-tree"], "needs rows like those to come; add --data FILE"),
+        (["--method", "metric-tree"], "needs representative rows; add --data FILE"),
         (["--method", "reduced-set", "--set", "seed=-1"], "seed must be at least 0, got -1"),
         (["--method", "sv-tree", "--set", "max-deph=3"], "did you mean 'max_depth'"),
         (["--method", "linear", "--set", "probabilities=maybe"], "'maybe' is neither a number"),
@@ -138,7 +139,7 @@ def work(seconds: float) -> None:
 
 
 def test_work_is_stopped_in_time_or_not_at_all():
-    told = r"sv-tree did not end within 0.05 s \(--time-limit\)"
+    told = r"sv-tree did not finish within 0.05 s \(--time-limit\)"
     with pytest.raises(OptionError, match=told), limited(0.05, "sv-tree"):
         work(60)
     with limited(60, "exact"):
@@ -153,9 +154,12 @@ def test_nothing_is_written_where_the_time_is_up(run, iris, tmp_path, monkeypatc
     monkeypatch.setattr(api, "compile", lambda *args, **more: work(60))
     words = ("compile", iris.file("iris.skops"), "-o", tmp_path / "out")
     done = run(*words, "--time-limit", "0.2s")
-    assert done.code == 2 and "did not end within 0.2 s" in done.err and not (tmp_path / "out").exists()
+    assert done.code == 2 and "did not finish within 0.2 s" in done.err and not (tmp_path / "out").exists()
+    more = ("--method", "reduced-set", "--data", iris.file("iris.npz"))
+    advice = "try --set move=false or --set budget=32 or fewer rows (--rows COUNT@SEED), a longer limit"
+    assert advice in run(*words, "--time-limit", "0.2s", *more).err
     done = run(*words, "--method", "auto", "--data", iris.file("iris.npz"), "--time-limit", "9s")
-    assert done.code == 2 and "auto has --budget" in done.err
+    assert done.code == 2 and "with auto use --budget" in done.err
 
 
 def test_certified_keeps_what_it_has_when_the_time_is_up(run, iris, tmp_path, monkeypatch):
@@ -172,7 +176,17 @@ def test_long_work_is_announced_on_standard_error(run, iris, tmp_path, monkeypat
     more = ("--data", iris.file("iris.npz"), "--set", "synthetic_rows=10")
     done = run(*words, *more)
     assert done.code == 0 and "reduced-set: about " in done.err and "about" not in done.out
+    assert "quicker with --set move=false or --set budget=32\n" in done.err
     assert run(*words, *more, "--json").err == ""
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_options_that_save_work_are_options(name):
+    found = method(name)
+    plain, fast = (
+        parse_options(name, found.options, helping.settings(pairs)) for pairs in ([], list(found.quicker))
+    )
+    assert (plain == fast) == (not found.quicker)
 
 
 def test_estimates_grow_with_the_work():

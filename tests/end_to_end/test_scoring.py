@@ -72,7 +72,7 @@ def test_the_input_is_never_overwritten(run, churn, tmp_path, how):
     elif how == "hard link":
         os.link(data, output)
     done = run("predict", churn[1] / "out", "--data", data, "-o", output)
-    assert done.code == 2 and "is the file to be scored; give -o another name" in done.err
+    assert done.code == 2 and "is the file to score; choose another name for -o" in done.err
     assert data.read_bytes() == before
 
 
@@ -82,9 +82,9 @@ def test_neither_standard_input_nor_a_folder_is_overwritten(run, churn, tmp_path
     with data.open() as stream:
         monkeypatch.setattr(sys, "stdin", stream)
         done = run("predict", churn[1] / "out", "--data", "-", "-o", data)
-    assert done.code == 2 and "is the file to be scored" in done.err and data.read_bytes() == before
+    assert done.code == 2 and "is the file to score" in done.err and data.read_bytes() == before
     done = run("predict", churn[1] / "out", "--data", tmp_path, "-o", tmp_path / "p.csv")
-    assert done.code == 2 and "is in the folder to be scored" in done.err
+    assert done.code == 2 and "is in the folder to score" in done.err
 
 
 @pytest.mark.parametrize("kind", ["csv", "blank.csv", "parquet", "npy"])
@@ -298,7 +298,7 @@ def test_what_the_model_does_not_give_is_refused(run, iris, tmp_path):
     done = run("predict", tmp_path / "out", "--data", data, "-o", tmp_path / "p.csv", "--probabilities")
     assert done.code == 2 and "train it with probability=True" in done.err
     done = run("predict", tmp_path / "out", "--data", data, "-o", tmp_path / "p.npy", "--scores")
-    assert done.code == 2 and "holds labels or values alone" in done.err
+    assert done.code == 2 and "can hold labels or values only" in done.err
 
 
 def test_no_folder_is_made_for_a_file(run, churn, iris, tmp_path):

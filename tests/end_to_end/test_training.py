@@ -111,7 +111,7 @@ def test_terms_of_the_bound_on_demand(digits):
         (["--method", "exact"], "needs a trained SVM; methods that train: dtsvm"),
         (["--method", "magic"], "unknown method"),
         (["--set", "depth=3"], "no option 'depth'"),
-        (["--set", "C=many"], "no list of numbers"),
+        (["--set", "C=many"], "not a list of numbers"),
         (["--set", "mode=ovo"], "mode='ovo' is unknown"),
         (["--cluster", "local:none"], "expected local:N"),
     ],

@@ -91,7 +91,7 @@ def test_labels_of_another_kind_are_refused(verify):
 def test_labels_that_are_no_classes_are_counted(verify, made):
     _, folder, X, y = made
     np.savez(folder / "some.npz", X=X, y=np.where(np.arange(200) < 7, 9, y))
-    assert "7 labels of the data are no class of the model" in verify("exact", data="some.npz").out
+    assert "7 labels of the data are not classes of the model" in verify("exact", data="some.npz").out
 
 
 def test_trained_programs_are_verified_by_labels(verify, made, run):

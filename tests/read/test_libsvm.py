@@ -137,7 +137,7 @@ BAD_EDITS = {  # (old, new): what the message must hold
     (b"gamma 0.5", b"gamme 0.5"): "m.model:3: 'gamme' is not a header key",
     (b"gamma 0.5", "gamma ٣".encode()): "m.model:3",
     (b"gamma 0.5", b"rho 1 2 3"): "m.model:3: rho comes before nr_class",
-    (b"nr_class 3", b"nr_class 1"): "m.model:4: the model knows one class only",
+    (b"nr_class 3", b"nr_class 1"): "m.model:4: the model has only one class",
     (b"nr_class 3", b"nr_class 2"): "m.model:6: rho has 3 value",
     (b"nr_class 3", b"nr_class 999999999"): "m.model:6: rho has 3 value",
     (b"nr_class 3", b"nr_class 3.0"): "m.model:4",

@@ -87,7 +87,7 @@ def whole(name, *values):
 
 SVM_NODE = helper.make_node("SVMClassifier", ["Z"], ["label", "scores"], domain=ML, **CLASSIFIER)
 IN_FRONT = {
-    "unknown operator": ([node("Sin", ["X"], "Z")], (), '"Sin" in front of the SVM is not read'),
+    "unknown operator": ([node("Sin", ["X"], "Z")], (), '"Sin" in front of the SVM is not supported'),
     "no constant": ([node("Mul", ["X", "X"], "Z")], (), "is not a constant"),
     "odd shape": ([node("Mul", ["X", "c"], "Z")], (constant("c", 1, 2, 3),), "constant of shape"),
     "division by zero": ([node("Div", ["X", "c"], "Z")], (constant("c", 0, 1),), "by zero"),

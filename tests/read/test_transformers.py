@@ -224,7 +224,7 @@ REFUSED = {
     ),
     "laplacian": (Nystroem("laplacian", **NYSTROEM), "fit it with linear, poly"),
     "half degree": (Nystroem("poly", degree=2.5, coef0=20, **NYSTROEM), "not a whole number"),
-    "marker": (SimpleImputer(missing_values=0.1), "no float32 number"),
+    "marker": (SimpleImputer(missing_values=0.1), "not a float32 number"),
 }
 
 

@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ReadError, match="another model"):
         sc.load(folder)
     (folder / "model.wasm").write_bytes(b"\0asm\1\0\0\0")
-    with pytest.raises(ReadError, match="no module of svmcompile"):
+    with pytest.raises(ReadError, match="not a module of svmcompile"):
         sc.load(folder)
     (folder / "model.wasm").write_bytes(b"no module")
     with pytest.raises(ReadError, match="cannot load"):

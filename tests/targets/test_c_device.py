@@ -141,9 +141,7 @@ def test_float_code_has_no_double_and_two_headers() -> None:
 
 def test_wide_sums_are_refused_unless_asked_for() -> None:
     program = chance_programs.PROGRAMS["coupled-3"]
-    with pytest.raises(
-        EmitError, match=r"coupling of probabilities rests on sums in double.*--soft-double"
-    ):
+    with pytest.raises(EmitError, match=r"coupling of probabilities needs double precision.*--soft-double"):
         sc.emit(program, "c", "m", "f32", "device")
     files = sc.emit(program, "c", "m", "f32", "device", soft_double=True)
     assert "an AVR does not have" in str(files["m.c"])
@@ -162,7 +160,7 @@ def test_rows_that_go_on_to_double_keep_their_labels(classes: int, tmp_path: Pat
 
 
 def test_sparse_tables_are_refused() -> None:
-    with pytest.raises(OptionError, match="scratch that devices lack"):
+    with pytest.raises(OptionError, match="scratch memory, which devices lack"):
         sc.emit(program_of("rbf_sparse"), "c", "m", "f32", "device", "sparse")
 
 

@@ -30,12 +30,12 @@ NEAR = 1.05  # costs so close count as equal
 COORDINATES = {"host": (0, 16, 32)}  # and all
 ANY_COORDINATES = (0, 8, 32)
 PROMISE = (
-    "every label is that of the original in double, also where float32 alone could not tell; "
-    "there is no decision function"
+    "every label is that of the original in double, even where float32 cannot decide; there is no decision "
+    "function"
 )
 ROUNDING = (
-    "in float32, rounding alone is too large beside these features, or not bounded behind such "
-    "preprocessing, for any bound to be certain; scaled features, or plain ones, would do"
+    "in float32, rounding is too large for these features, or unbounded after this preprocessing, so no "
+    "bound is certain; scale the features, or leave out the preprocessing"
 )
 
 

@@ -92,8 +92,8 @@ def read_given(svm: SVM, data: Data | None, options: AnytimeOptions) -> Given:
     gram, queries = _matrix(svm, data)
     if options.needs_data and not len(queries):
         raise OptionError(
-            f"anytime: ordering {options.ordering} takes other training points into the basis, so that "
-            "only other rows tell its cost: give queries after the matrix, or use min-wz"
+            f"anytime: ordering {options.ordering} adds other training points to the basis, so only other "
+            "rows can predict its cost: give queries after the matrix, or use min-wz"
         )
     _check_trained(svm, gram)
     diagonal, least = np.diag(gram), _least_eigenvalue(svm, gram)
@@ -203,7 +203,7 @@ def _indefinite(what: str, needed: float) -> str:
     return (
         f"anytime: the kernel is not positive semidefinite ({what}), and without that no bound holds; with "
         f"shift={enough:g} bounds hold as long as no eigenvalue falls below minus that; a narrower kernel "
-        "may need none, and methods exact and sv-tree take any"
+        f"may need none; methods exact and sv-tree work with any kernel"
     )
 
 
@@ -216,7 +216,7 @@ def _own(diagonal: NDArray[np.float64], options: AnytimeOptions) -> float:
     if float(options.own) < largest * (1 - CONSTANT):
         raise OptionError(
             f"anytime: own={options.own} is below k(x, x) = {largest:g} of a training point; "
-            "give what it is at most, or own=ask"
+            "give an upper bound, or own=ask"
         )
     return float(options.own)
 
@@ -241,8 +241,8 @@ def _notes(own: float, shift: float, least: float, room: Array, points: int) -> 
     if len(room):
         tested += f", and k(x, x) - k' K^-1 k at least {room.min():.3g} on {len(room)} other rows"
     about = (
-        f"k(x, x) is taken to be {own:g} for every query (own=ask asks the caller)"
+        f"k(x, x) is assumed to be {own:g} for every query (with own=ask the program asks your kernel)"
         if own
-        else "the caller is asked for k(x, x): the kernel of a query and the number NAME_SELF"
+        else "the program asks your kernel for k(x, x): the kernel of a query and the index NAME_SELF"
     )
-    return (f"the claim rests on what only the caller knows, {definite}; {tested}", about)
+    return (f"the claim relies on a property of your kernel, {definite}; {tested}", about)

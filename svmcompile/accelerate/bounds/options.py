@@ -31,30 +31,31 @@ class AnytimeOptions:
         among=ORDERINGS,
     )  # fmt: skip
     block: int = option(
-        0, "Kernel values between two looks at the bound; 0 chooses by the cost of sample rows.", least=0
+        0, "Kernel values between two tests of the bound; 0 chooses by the cost of sample rows.", least=0
     )
     free: int = option(0, "How many points of the basis come first and may lie anywhere in space.", least=0)
     k_max: int = option(0, "Kernel values after which the direct sum takes over; 0 chooses.", least=0)
     r_coords: str = option(
-        "auto", "How many coordinates narrow the bound; auto chooses.", words="a number, all or auto"
+        "auto", "How many coordinates tighten the bound; auto chooses.", words="a number, all or auto"
     )
     pivot_tol: float = option(
-        1e-4, "How independent a vector must be to join the basis: less keeps more, with larger margins.",
+        1e-4, "How independent a vector must be to join the basis: a smaller value keeps more, with "
+        "larger margins.",
         above=0, below=1,
     )  # fmt: skip
     own: str = option(
-        "auto", "For precomputed kernels: the largest k(x, x), or ask, where the caller gives it; auto "
-        "takes a number where all vectors have the same.", words="a number above 0, ask or auto",
+        "auto", "For precomputed kernels: the largest k(x, x), or ask, to get it from the caller; auto "
+        "uses the vectors' value if they all have the same.", words="a number above 0, ask or auto",
     )  # fmt: skip
     shift: float = option(
         0.0, "For precomputed kernels that are not positive semidefinite: added to k(x, x).", least=0
     )
     tolerance: float = option(
-        -1.0, "Stop when a value is known this well; -1 stops when the label is certain.",
+        -1.0, "Stop when the value is known to this precision; -1 stops when the label is certain.",
         above=0, special=(-1,),
     )  # fmt: skip
     sample: int = option(
-        500, "Rows that costs are judged by: those of the data, else made up between support vectors.",
+        500, "Number of rows for estimating costs: your data, or made up between support vectors.",
         least=1,
     )  # fmt: skip
     tune: str = option(
@@ -96,7 +97,7 @@ def refuse(svm: SVM, data: Data | None, options: AnytimeOptions) -> None:
     reason = indefinite(svm)
     if reason:
         raise UnsupportedError(
-            f"anytime: {reason}, so no length bounds what is left of a sum; use method exact or metric-tree"
+            f"anytime: {reason}, so there is no bound on the rest of a sum; use method exact or metric-tree"
         )
     if svm.kernel.kind != "precomputed" and (options.own != "auto" or options.shift):
         raise OptionError(
@@ -139,8 +140,8 @@ def indefinite(svm: SVM) -> str:
 def _refuse_tolerance(svm: SVM, options: AnytimeOptions) -> None:
     if svm.label_rule is LabelRule.NONE and options.by_label:
         raise OptionError(
-            "anytime: a regressor has no label to be certain of; say how well its value must be known, "
-            "such as tolerance=0.001"
+            "anytime: a regressor has no label to be certain of; give the precision of its value, such as "
+            "tolerance=0.001"
         )
     if svm.counts and not options.by_label:
         raise OptionError(

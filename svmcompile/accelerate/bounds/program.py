@@ -125,7 +125,7 @@ def bound_sum(
 
 
 def no_gain(choice: Choice, options: AnytimeOptions) -> str:
-    hint = "force=true emits them nevertheless, and with them keeps labels that float32 alone cannot tell"
+    hint = "force=true emits them anyway, and keeps labels that float32 cannot decide"
     return choose.no_gain("bounds", choice.cost / choice.exact, options.tune, hint)
 
 
@@ -187,7 +187,7 @@ def bound_votes(
     """`own` is the SVM as its bounded pairs see it: merged and centred."""
     if options.ordering not in ORDERINGS:
         raise OptionError(
-            f"anytime: ordering {options.ordering} takes data rows into the basis, which pairs of several "
+            f"anytime: ordering {options.ordering} adds data rows to the basis, which pairs of several "
             f"classes cannot share; use one of: {', '.join(ORDERINGS)}"
         )
     error = given.error if given else machine_error(own)

@@ -103,7 +103,7 @@ def prepare_rows(svm: SVM, data: Data | None) -> Array:
     rows = rows[np.isfinite(rows).all(axis=1)]
     if not len(rows):
         raise OptionError(
-            "anytime: the data has no row whose values are all finite; give rows like those to come"
+            "anytime: the data has no row whose values are all finite; give representative rows"
         )
     return rows
 

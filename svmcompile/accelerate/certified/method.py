@@ -95,7 +95,7 @@ def certified(svm: SVM, data: Data | None, options: CertifiedOptions) -> Program
 def bounded_polynomial(svm: SVM, data: Data | None, options: CertifiedOptions, reason: str) -> Program:
     """A polynomial kernel without a front end; bounds of kernel values keep its labels."""
     program = anytime(svm, data, AnytimeOptions(tune=options.tune, force=options.force, seed=options.seed))
-    note = f"certified emits what anytime makes: {reason}"
+    note = f"certified emits the program of anytime: {reason}"
     origin = replace(program.origin, method="certified", notes=(*program.origin.notes, note))
     return program.replace(origin=origin)
 

@@ -26,11 +26,12 @@ class CertifiedOptions:
     )  # fmt: skip
     order: int = option(0, "Order of the polynomials, 1 to 3; 0 chooses.", least=0, most=3)
     rank: int = option(
-        -1, "Directions of orders 2 and 3; 0 takes all features, -1 chooses.", least=-1, most=100_000
+        -1, "Directions of orders 2 and 3; 0 means all features, -1 chooses.", least=-1, most=100_000
     )
     cells: int = option(0, "Distances at which a bound is stored; 0 chooses.", least=0, most=1024)
     max_bytes: int = option(
-        0, "Bytes of the polynomials' tables in float32 at most; 0 means those of the support vectors.",
+        0, "Most bytes for the polynomials' tables in float32; 0 means as many as the support vectors "
+        "take.",
         least=0, most=1 << 30,
     )  # fmt: skip
     fallback: str = option(
@@ -43,7 +44,7 @@ class CertifiedOptions:
         among=MODES,
     )  # fmt: skip
     sample: int = option(
-        1000, "Rows that costs are judged by: those of the data, else made up between support vectors.",
+        1000, "Number of rows for estimating costs: your data, or made up between support vectors.",
         least=10, most=1_000_000,
     )  # fmt: skip
     tune: str = option(
@@ -60,7 +61,7 @@ class CertifiedOptions:
     def __post_init__(self) -> None:
         check_options("certified", self)
         if self.blocks == 1:
-            raise OptionError("certified: blocks 1 is the sum itself; take two or more, or fallback direct")
+            raise OptionError("certified: blocks=1 is the sum itself; use two or more, or fallback=direct")
 
 
 def refuse(svm: SVM, options: CertifiedOptions) -> None:

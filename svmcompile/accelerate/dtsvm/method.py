@@ -30,7 +30,7 @@ from svmcompile.model.svm import SVM, digest
 
 MOST_NORM_VECTORS = 8000  # up to here the norm of the given SVM is worth its kernel values
 SOME_ROWS = 20_000  # tell how many vectors a row meets
-LABELS_ONLY = "votes within a leaf are no decision values: the program gives labels only"
+LABELS_ONLY = "votes within a leaf are not decision values: the program gives labels only"
 AROUND = (0.1, 1.0, 10.0)  # times the SVM's own C and gamma
 NEW = "mode=search trained a new classifier on the given labels: judge it by its accuracy"
 
@@ -231,5 +231,6 @@ def _search_program(given: Given, trained: Trained, truth: Indices) -> Program:
 
 
 METHOD = Method(
-    in_front_of, ReuseOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=TrainOptions
-)
+    in_front_of, ReuseOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=TrainOptions,
+    quicker=("delta=0", "ceiling=400"),
+)  # fmt: skip

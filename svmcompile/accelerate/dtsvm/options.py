@@ -41,7 +41,7 @@ def _numbers(given: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         found = []
     if not found or not np.isfinite(found).all():
-        raise OptionError(f"{given!r} is no list of numbers; write 10, or 1,10,100, or 0.1..1e5")
+        raise OptionError(f"{given!r} is not a list of numbers; write 10, or 1,10,100, or 0.1..1e5")
     return tuple(dict.fromkeys(found))
 
 
@@ -86,9 +86,7 @@ class TrainOptions:
     jobs: int = option(
         0, "Processes to train with; 0 leaves it to joblib, -1 takes all cores.", least=-1, recorded=False
     )
-    checkpoint: str = option(
-        "", "Folder that keeps finished leaves, to go on where training stopped.", recorded=False
-    )
+    checkpoint: str = option("", "Folder for finished leaves, to resume training.", recorded=False)
 
     def check(self) -> None:
         """Refuses what makes no sense."""
@@ -107,7 +105,8 @@ class ReuseOptions:
     """An axis-parallel tree with a small SVM of the same kernel in every mixed leaf."""
 
     mode: str = option(
-        "reuse", "reuse: leaves take the SVM's kernel and C; search: others around them, for given labels.",
+        "reuse", "reuse: leaves use the SVM's kernel and C; search: try values around them, for given "
+        "labels.",
         among=("reuse", "search"),
     )  # fmt: skip
     labels: str = option(
@@ -119,10 +118,11 @@ class ReuseOptions:
         above=0, below=1,
     )  # fmt: skip
     confidence: float = option(
-        0.8, "Confidence with which held-out rows must show the target.", above=0, below=1
+        0.8, "Confidence with which held-out rows must prove the target.", above=0, below=1
     )
     ceiling: int = option(
-        0, "Split leaves that hold more rows; 0 takes the cheapest of 100, 200, 400, ... that will do.",
+        0, "Split leaves with more rows; 0 picks the cheapest of 100, 200, 400, ... that reaches the "
+        "target.",
         least=0,
     )  # fmt: skip
     delta: Numbers = option(

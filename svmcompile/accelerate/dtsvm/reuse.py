@@ -58,7 +58,7 @@ class Given(RowWise):
     def of(cls, svm: SVM, data: Data) -> Given:
         if svm.labels is None or svm.label_rule is LabelRule.NONE:
             raise UnsupportedError(
-                "method 'dtsvm' is for classifiers, and this SVM gives numbers; "
+                "method 'dtsvm' is for classifiers, and this SVM is a regressor; "
                 "use metric-tree, sv-tree or reduced-set"
             )
         X = finite_rows("dtsvm", data.X)

@@ -88,7 +88,9 @@ class Checkpoint:
             with np.load(path, allow_pickle=False) as arrays:
                 return from_arrays(kind, dict(arrays))
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise ReadError(f"{path}: is no checkpoint of this work ({error}); remove the file") from None
+            raise ReadError(
+                f"{path}: is not a checkpoint of this work ({error}); remove the file"
+            ) from None
 
     def save(self, task: Any, result: Any) -> None:
         """Stored in one step: a kill leaves no half file."""

@@ -106,8 +106,8 @@ def refuse_rows_of_the_tree(calibration: Array, built: Array, method: str = "met
     n = len(calibration)
     if common > share * n + CHANCE * np.sqrt(n * share * (1 - share)):
         raise OptionError(
-            f"{method}: {common} of the {n} rows in calibrate built the tree: they promise too much; "
-            "give other rows, or none: then 25 % of the data is held out"
+            f"{method}: {common} of the {n} rows in calibrate built the tree, so they are too optimistic; "
+            "give other rows, or none to hold out 25 % of the data"
         )
 
 

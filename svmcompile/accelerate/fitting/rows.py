@@ -98,7 +98,7 @@ def finite_rows(
     """The rows; nothing can be built from rows that are no numbers, as given or as a kernel sees them."""
     rows = np.asarray(given, dtype)
     if len(rows) == 0:
-        raise OptionError(f"{method}: {what} has no rows; give rows like those to come")
+        raise OptionError(f"{method}: {what} has no rows; give representative rows")
     with np.errstate(all="ignore"):
         bad = np.flatnonzero(~np.isfinite(svm.prepared(rows) if svm else rows).all(axis=1))
     if len(bad):

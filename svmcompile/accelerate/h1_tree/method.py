@@ -123,5 +123,6 @@ def _notes(options: H1TreeOptions, best: Choice) -> list[str]:
 
 
 METHOD = Method(
-    h1_tree, H1TreeOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=H1TrainOptions
-)
+    h1_tree, H1TreeOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=H1TrainOptions,
+    quicker=("recalibrate=0", "turn=false"),
+)  # fmt: skip

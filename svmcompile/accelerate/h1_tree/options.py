@@ -42,7 +42,7 @@ class ListOptions:
 
     paper: bool = option(
         False,
-        "Build lists as published: given labels, a mean for the reduced hull, nothing turned, no SVM.",
+        "Build lists as published: given labels, a mean for the reduced hull, no rotation, no SVM.",
     )
     level: int = option(
         0,
@@ -60,7 +60,7 @@ class ListOptions:
         REDUCED, "Shares to which hulls are reduced where the whole hull gives no direction.",
         words="shares above 0, at most 1",
     )  # fmt: skip
-    turn: bool = option(True, "Turn the best directions for as long as they answer more rows.")
+    turn: bool = option(True, "Rotate the best directions for as long as they answer more rows.")
     noise: float = option(
         0.0, "Share of the rows a node answers that may be of the other class, for noisy labels.",
         least=0, below=0.5,
@@ -71,11 +71,13 @@ class ListOptions:
     )  # fmt: skip
     prune_tol: float = option(0.0, "Share of the rows that pruning may get wrong.", least=0)
     multiclass: str = option(
-        "vote", "Ask every pair of classes, or only those on the way to the winner.", among=("vote", "dag")
+        "vote",
+        "Evaluate every pair of classes, or only those on the way to the winner.",
+        among=("vote", "dag"),
     )
     planes: str = option("f32", "Number type of the tables of planes.", among=tuple(DTYPES))
     sample: int = option(
-        4000, "Rows of a node that directions are made from at most; thresholds heed all rows.", least=10
+        4000, "Most rows of a node for computing directions; thresholds use all rows.", least=10
     )
     seed: int = option(0, "Seed of the rows that are held out, sampled and made up.", least=0)
 
@@ -89,11 +91,11 @@ class H1TreeOptions(ListOptions):
     """A list of half-spaces answers most rows, one dot product each; the SVM takes the rest."""
 
     labels: str = option(
-        "auto", "What lists are grown for: the SVM's predictions or the given labels; auto takes the "
-        "former, unless paper=true.", among=("auto", "model", "given"),
+        "auto", "What lists are grown for: the SVM's predictions or the given labels; auto uses the "
+        "predictions, unless paper=true.", among=("auto", "model", "given"),
     )  # fmt: skip
     end: str = option(
-        "auto", "Who answers rows that no half-space answers: the SVM or a label; auto takes the SVM, "
+        "auto", "What answers the rows that no half-space answers: the SVM or a label; auto uses the SVM, "
         "unless paper=true.", among=("auto", *ENDS),
     )  # fmt: skip
     tau: float = option(
@@ -101,7 +103,7 @@ class H1TreeOptions(ListOptions):
         least=0, special=(-1,),
     )  # fmt: skip
     recalibrate: int = option(
-        8, "Points to make up around each row, to hold thresholds back.", least=0, most=1000
+        8, "Points to make up around each row, which hold thresholds back.", least=0, most=1000
     )
     min_gain: float = option(
         0.01, "Share of the rows that a node before the SVM must answer.", least=0, most=1
@@ -131,7 +133,7 @@ class H1TreeOptions(ListOptions):
         if self.end == "plane":
             raise OptionError("h1-tree: end=plane is for training; use end=svm or end=label")
         if self.noise and self.ends_in_svm:
-            raise OptionError("h1-tree: noise is for lists that stand alone; add end=label")
+            raise OptionError("h1-tree: noise is for lists without an SVM; add end=label")
         if svm.n_sums > 1 and not svm.counts:
             raise UnsupportedError(
                 "h1-tree: the model has a decision value for each class, not for each pair of classes; "
@@ -190,6 +192,9 @@ class H1TrainOptions(ListOptions):
     def check(self) -> None:
         check_options("h1-tree", self)
         if self.paper and (self.end == "plane" or self.noise > 0):
-            raise OptionError("h1-tree: paper=true has neither end=plane nor noise; leave it out, or them")
+            raise OptionError(
+                "h1-tree: paper=true allows neither end=plane nor noise; leave out "
+                "paper=true, or both of them"
+            )
         if self.gamma and "svm" not in self.ends:
             raise OptionError("h1-tree: gamma is for an RBF machine at the end; use end=svm or end=auto")

@@ -45,7 +45,7 @@ def train(data: Data, options: H1TrainOptions) -> Program:
     points = finite_rows("h1-tree", data.X)
     known, classes = np.unique(data.y, return_inverse=True)
     if len(known) < 2:
-        raise OptionError("h1-tree: the data has one class only; lists part at least two")
+        raise OptionError("h1-tree: the data has only one class; lists separate at least two")
     task = Task(data, Rows(points, classes), known, factors(points, options.scale), options)
     nothing_to_hold_out = len(points) == len(known) and options.end == "auto"
     if options.is_settled or nothing_to_hold_out:

@@ -145,4 +145,7 @@ def _many_classes(built: Built, choice: Choice) -> list[str]:
     ]
 
 
-METHOD = Method(metric_tree, MetricTreeOptions, Claim.APPROXIMATE, needs_data=True, takes_heads=True)
+METHOD = Method(
+    metric_tree, MetricTreeOptions, Claim.APPROXIMATE, needs_data=True, takes_heads=True,
+    quicker=("split=gradient-axis",),
+)  # fmt: skip

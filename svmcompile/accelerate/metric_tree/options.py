@@ -40,10 +40,10 @@ class MetricTreeOptions:
     )
     ridge: float = option(0.1, "Strength of the ridge penalty in ridge leaves.", least=0)
     tol: float = option(
-        0.0, "Judge a row by whether its error is at most tol, not by its label; 0 for a regressor means "
+        0.0, "Count a row as right if its error is at most tol, not by its label; 0 for a regressor means "
         "5 % of the spread of its values.", least=0, infinite=True,
     )  # fmt: skip
-    max_depth: int = option(0, "Tests on the way to a leaf at most; 0 means no limit.", least=0)
+    max_depth: int = option(0, "Most tests on the way to a leaf; 0 means no limit.", least=0)
     max_leaves: int = option(0, "Stop at this many leaves, grown best first; 0 means no limit.", least=0)
     max_bytes: int = option(
         0, "Stop when the tables reach this size, grown best first; 0 means no limit.", least=0

@@ -60,8 +60,8 @@ class SvTreeOptions:
     """A tree picks, row by row, the few support vectors whose kernel values are computed."""
 
     paper: bool = option(
-        False, "Build the tree as published: random alternating search, scaled columns, no cap on depth, "
-        "no linear term, data rows alone. Of the other options it heeds max_depth, coef=plain, balanced, "
+        False, "Build the tree as published: random alternating search, scaled columns, no depth limit, "
+        "no linear term, data rows only. Of the other options it uses max_depth, coef=plain, balanced, "
         "fallback, fallback_quantile and seed.",
     )  # fmt: skip
     max_depth: int = option(
@@ -78,7 +78,7 @@ class SvTreeOptions:
     )  # fmt: skip
     ridge: float = option(0.3, "Strength of the ridge penalty where coef=refit.", least=0)
     linear: str = option(
-        "auto", "Put a linear term before the tree; auto does unless held-out rows speak against it.",
+        "auto", "Put a linear term before the tree; auto does unless it is worse on held-out rows.",
         among=("auto", "on", "off"),
     )  # fmt: skip
     synthetic_rows: int = option(
@@ -92,7 +92,7 @@ class SvTreeOptions:
     )  # fmt: skip
     fallback: bool = option(False, "Send rows that the tree is not sure of through the exact sum.")
     fallback_quantile: float = option(
-        0.9, "The share of held-out errors that the fallback has to catch.", least=0, most=1
+        0.9, "The share of held-out errors that the fallback must catch.", least=0, most=1
     )
     fallback_depth: int = option(
         5, "The most kernel values on a path if fallback=true: deeper trees gain little then.", least=1
@@ -103,8 +103,8 @@ class SvTreeOptions:
         check_options("sv-tree", self)
         if self.coef == "plain" and self.linear == "on":
             raise OptionError(
-                "sv-tree: coef=plain keeps the SVM's own coefficients, which do not fit what a linear term "
-                "leaves; use linear=off, or coef=scale"
+                "sv-tree: coef=plain keeps the SVM's own coefficients, which do not fit the residual of a "
+                "linear term; use linear=off, or coef=scale"
             )
 
 
@@ -123,7 +123,7 @@ def kernel_matrix(kernel: Kernel, rows: Array, vectors: Array) -> Matrix:
 def calibrate(svm: SVM, wanted: Array, sums: Array, quantile: float) -> Band:
     """The band whose width a share of the wrongly labelled rows stays below."""
     if svm.label_rule is LabelRule.NONE:
-        raise OptionError("a regressor has no labels that a fallback could keep; leave fallback off")
+        raise OptionError("a regressor has no labels for a fallback to keep; leave out fallback")
     margin, wrong = margins(sums, margin_rule(svm)), labels_of(svm, sums) != labels_of(svm, wanted)
     width = 0.0
     if wrong.any() and quantile > 0:
@@ -230,7 +230,7 @@ def balanced_height(svm: SVM, options: SvTreeOptions, rows: int) -> int:
         raise OptionError(
             f"sv-tree: balanced=true tries {svm.n_vectors} vectors at every node of {asked or 2} levels "
             f"on {rows:,} rows, which is too much; set max_depth to {possible} at most, give fewer rows "
-            "(synthetic_rows=0) or take a model of fewer support vectors"
+            "(synthetic_rows=0), or use a model with fewer support vectors"
         )
     return asked or possible
 
@@ -251,8 +251,8 @@ def remarks(svm: SVM, evaluations: float, band: Band | None) -> tuple[str, ...]:
     if tree < exact:
         return ()
     return (
-        f"method exact is expected to be {tree / exact:.1f} times as fast in C with profile host: it takes "
-        f"{svm.n_vectors} kernel values side by side, a path takes {evaluations:.1f} one after another",
+        f"method exact is expected to be {tree / exact:.1f} times as fast in C with profile host: it "
+        f"evaluates {svm.n_vectors} kernel values side by side, a path {evaluations:.1f} one after another",
     )
 
 
@@ -260,7 +260,7 @@ def sv_tree(svm: SVM, data: Data | None, options: SvTreeOptions) -> Program:
     """f(x) ~ bias(leaf) + sum_l weight(leaf, l) k(x, s_l), over the vectors s_l on the way to the leaf."""
     assert data is not None
     if not svm.n_vectors:
-        raise UnsupportedError("the model has no support vectors to make a tree of; use method exact")
+        raise UnsupportedError("the model has no support vectors to build a tree from; use method exact")
     if options.fallback and not options.paper:
         depth = min(options.max_depth or DEPTH, options.fallback_depth)
         options = replace(options, max_depth=depth)
@@ -381,5 +381,6 @@ def _spread(table: Any, part: int, sums: int) -> Any:
 
 
 METHOD = Method(
-    sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True, needs_vectors=False, takes_heads=True
-)
+    sv_tree, SvTreeOptions, Claim.APPROXIMATE, needs_data=True, needs_vectors=False, takes_heads=True,
+    quicker=("synthetic_rows=0",),
+)  # fmt: skip

@@ -79,7 +79,7 @@ def _plain(program: Program) -> Program:
         node = renamed(node, instead, VALUES)
         if lazy_operands(node) and not node.guards:
             instead[node.out] = instead.get(lazy_operands(node)[0], lazy_operands(node)[0])
-            notes.append("fixed point adds up all vectors, whatever the method would leave out")
+            notes.append("fixed point adds up all vectors, including those that the method would skip")
         elif node.widens:  # what follows is in whole numbers
             instead[node.out] = instead.get(operands(node)[0], operands(node)[0])
         else:
@@ -98,7 +98,7 @@ def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
     made = [base for base in bases if base != program.input.name]
     if made and span.rows is None:
         raise OptionError(
-            "preprocessing makes new features here, whose ranges follow from data only; give rows"
+            "preprocessing creates new features, and their ranges can only come from data; give rows"
         )
     values = interpret_values(program, span.rows, made) if made and span.rows is not None else {}
     return {

@@ -78,7 +78,7 @@ def _class_count(header: Header, kind: str) -> int:
     if count == 1:
         raise header.error(
             "nr_class",
-            "the model knows one class only and always answers it; train with two or more classes",
+            "the model has only one class; train with two or more classes",
         )
     return count
 
@@ -166,4 +166,4 @@ def _regressor(header: Header, svm: SVM, n_classes: int) -> SVM:
 def _refuse(header: Header, keys: tuple[str, ...]) -> None:
     for key in keys:
         if key in header:
-            raise header.error(key, f"{key} does not belong into a model of type {header.word('svm_type')}")
+            raise header.error(key, f"{key} does not belong in a model of type {header.word('svm_type')}")

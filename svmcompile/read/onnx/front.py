@@ -67,7 +67,7 @@ class _Walk:
         if node.op_type in JOINS:
             return self._joined(node, depth)
         if node.op_type not in ONNX_STEPS:
-            raise self.graph.refuse(f"operator {shown(node.op_type)} in front of the SVM is not read")
+            raise self.graph.refuse(f"operator {shown(node.op_type)} in front of the SVM is not supported")
         before = self.front(_data_input(self.graph, node), depth + 1)
         assert before.gives, "every value of the graph has a width"
         return before.then(ONNX_STEPS[node.op_type](self.graph, node, before.gives))
@@ -76,7 +76,7 @@ class _Walk:
         """Values side by side: columns of the row, or branches of their own."""
         own = Attributes(self.graph, node, JOINS[node.op_type])
         if node.op_type == "Concat" and own.integer("axis", 0) != 1:
-            raise self.graph.refuse("a Concat that does not join columns is not read")
+            raise self.graph.refuse("a Concat that does not join columns is not supported")
         parts = [self.front(name, depth + 1) for name in node.input]
         widths = [part.gives or 0 for part in parts]
         if "inputdimensions" in own and own.integers("inputdimensions") != widths:
@@ -152,7 +152,7 @@ def _quotient_by_norm(graph: Graph, node: Any) -> Front:
         chain.append(maker.op_type)
         name = maker.input[0]
     if name != node.input[0] or chain not in (["Sqrt", "ReduceSumSquare"], ["ReduceSum", "Abs"]):
-        raise graph.refuse("a division by what is neither a constant nor a norm is not read")
+        raise graph.refuse("a division by what is neither a constant nor a norm is not supported")
     return normalize("l2" if chain[0] == "Sqrt" else "l1", TINY)
 
 
@@ -160,7 +160,7 @@ def _normalizer(graph: Graph, node: Any, width: int) -> Front:
     norm = Attributes(graph, node, ("norm",)).word("norm", "MAX")
     if norm not in ("L1", "L2"):
         raise graph.refuse(
-            "a Normalizer by the largest value is not read, for ONNX ignores the sign of values"
+            "a Normalizer by the largest value is not supported, for ONNX ignores the sign of values"
         )
     return normalize("l1" if norm == "L1" else "l2", TINY)
 
@@ -182,7 +182,7 @@ def _pick(graph: Graph, node: Any, width: int) -> Front:
     own = Attributes(graph, node, ("axis",))
     columns = graph.constant(node.input[1] if len(node.input) == 2 else "", node).ravel()
     if node.op_type == "Gather" and own.integer("axis", 0) != 1:
-        raise graph.refuse("a Gather that does not pick columns is not read")
+        raise graph.refuse("a Gather that does not pick columns is not supported")
     if columns.dtype.kind != "i" or not columns.size or not ((columns >= 0) & (columns < width)).all():
         raise graph.damaged(f"{node.op_type} picks columns that are not there")
     return pick(columns.astype(np.int64), width)
@@ -193,7 +193,7 @@ def _imputer(graph: Graph, node: Any, width: int) -> Front:
     own = Attributes(graph, node, ("imputed_value_floats", "replaced_value_float"))
     marker = own.number("replaced_value_float", 0.0)
     if np.isinf(marker):
-        raise graph.refuse("an Imputer that replaces infinities is not read")
+        raise graph.refuse("an Imputer that replaces infinities is not supported")
     values = _row(graph, node, own.floats("imputed_value_floats"), width)
     return fill(values, bool(np.isnan(marker)), 0.0 if np.isnan(marker) else marker)
 
@@ -215,7 +215,7 @@ def _clip(graph: Graph, node: Any, width: int) -> Front:
 
 def _cast(graph: Graph, node: Any, width: int) -> Front:
     if Attributes(graph, node, ("to", "saturate")).integer("to", 1) not in FLOATS:
-        raise graph.refuse("a Cast of features to another type than float or double is not read")
+        raise graph.refuse("a Cast of features to another type than float or double is not supported")
     return IDENTITY
 
 

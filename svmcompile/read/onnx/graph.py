@@ -86,7 +86,7 @@ class Graph:
                 "pass the .svmc file beside it, or the original model"
             )
         if proto.functions or graph.sparse_initializer:
-            raise self.refuse("the ONNX model holds functions or sparse constants, which are not read")
+            raise self.refuse("the ONNX model holds functions or sparse constants, which are not supported")
         if len(graph.node) > MOST_NODES:
             raise self.refuse(f"the ONNX model has {len(graph.node)} nodes, more than {MOST_NODES}")
         for node in graph.node:
@@ -109,7 +109,7 @@ class Graph:
         if node.op_type != "Constant" or node.domain:
             return False
         if len(node.attribute) != 1 or node.attribute[0].name != "value" or len(node.output) != 1:
-            raise self.refuse("a Constant of an unusual form is not read")
+            raise self.refuse("a Constant of an unusual form is not supported")
         self.constants[node.output[0]] = self._tensor(node.attribute[0].t, node.output[0], n_bytes)
         return True
 
@@ -122,7 +122,9 @@ class Graph:
             return np.array([], dtype=object)
         dims = list(tensor.dims)
         if tensor.data_type not in TENSORS or min(dims, default=0) < 0 or prod(dims) > n_bytes:
-            raise self.damaged(f"constant {shown(name)} has the shape {dims} or a type that is not read")
+            raise self.damaged(
+                f"constant {shown(name)} has the shape {dims} or a type that is not supported"
+            )
         try:
             return np.asarray(numpy_helper.to_array(tensor), TENSORS[tensor.data_type]).reshape(dims)
         except Exception as error:  # the contents may be anything

@@ -31,7 +31,7 @@ def read_svm_classifier(graph: Graph, node: Any) -> SVM:
     labels, counts = _labels(own), own.integers("vectors_per_class")
     if not counts:
         raise graph.refuse(
-            "this SVMClassifier has no vectors_per_class (LIBLINEAR's form), which is not read"
+            "this SVMClassifier has no vectors_per_class (LIBLINEAR's form), which is not supported"
         )
     own.expect("vectors_per_class", counts, len(labels))
     if min(counts) < 0 or not 0 < sum(counts) <= own.floats("support_vectors").size:

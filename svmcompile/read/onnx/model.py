@@ -85,7 +85,7 @@ def _with_tail(graph: Graph, svm: SVM, tail: Tail) -> SVM:
         if not tail.sign and not tail.scores:
             raise graph.damaged("the ONNX model gives no value")
         if not tail.plain:
-            raise graph.refuse("operators behind the SVM change its value, which is not read")
+            raise graph.refuse("operators behind the SVM change its value, which is not supported")
         if not tail.sign:
             return svm
         labels = Labels((-1, 1), np.dtype(np.int64).str)
@@ -95,7 +95,7 @@ def _with_tail(graph: Graph, svm: SVM, tail: Tail) -> SVM:
     if not svm.counts:
         return svm
     if not tail.plain and not tail.by_class:
-        raise graph.refuse("operators behind the SVM change its scores, which is not read")
+        raise graph.refuse("operators behind the SVM change its scores, which is not supported")
     unknown = svm.platt is not None or tail.scores is None
     notes = (SHAPE_UNKNOWN,) if unknown else ()
     return replace(svm, one_vs_rest_scores=tail.by_class or unknown, notes=notes)
@@ -110,7 +110,7 @@ def _cast_labels(graph: Graph, labels: Labels, tail: Tail) -> Labels:
     if labels.kind == "str" and to == 8:
         return labels
     if labels.kind != "int" or to not in INTEGERS:
-        raise graph.refuse("a Cast of the label to another type than an integer is not read")
+        raise graph.refuse("a Cast of the label to another type than an integer is not supported")
     return Labels(labels.values, np.dtype(INTEGERS[to]).str)
 
 

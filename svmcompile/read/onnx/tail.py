@@ -102,7 +102,7 @@ class _Walk:
 
     def _unknown(self, node: Any) -> UnsupportedError:
         return self.graph.refuse(
-            f"operator {shown(node.op_type)} behind the SVM makes something of it that is not read"
+            f"operator {shown(node.op_type)} behind the SVM makes something of it that is not supported"
         )
 
     def result(self) -> Tail:

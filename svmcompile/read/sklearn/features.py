@@ -180,7 +180,7 @@ def polynomial_features(fitted: Fitted) -> Front:
         )
     products = list(islice(_products(fitted, width, low, high), count + 1))
     if len(products) != count:
-        raise fitted.damaged(f"{count} output features are announced, and not so many come out")
+        raise fitted.damaged(f"{count} output features are declared, and not as many come out")
     factors = np.full((count, max(1, high)), width, dtype=np.int64)
     for row, product in enumerate(products):
         factors[row, : len(product)] = product
@@ -279,8 +279,8 @@ def _marker(fitted: Fitted) -> tuple[bool, float]:
         same = np.isfinite(value) and float(np.float32(value)) == float(value)
     if not same:
         raise UnsupportedError(
-            f"{fitted.place}: missing_values={value!r} is no float32 number, so float code could not tell "
-            "it from its neighbours; mark missing features by NaN"
+            f"{fitted.place}: missing_values={value!r} is not a float32 number, so float code could not "
+            "tell it from its neighbours; mark missing features by NaN"
         )
     return False, float(value)
 

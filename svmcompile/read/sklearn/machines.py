@@ -173,7 +173,7 @@ def read_sgd_classifier(fitted: Fitted) -> SVM:
     loss = fitted.get("loss")
     if not isinstance(loss, str) or loss not in HINGES:
         raise UnsupportedError(
-            f"{fitted.place}: with loss={loss!r:.40} it is no SVM and cannot be compiled; "
+            f"{fitted.place}: with loss={loss!r:.40} it is not an SVM and cannot be compiled; "
             f"train with loss={' or '.join(map(repr, HINGES))}"
         )
     return read_linear_classifier(fitted)

@@ -152,15 +152,9 @@ def functions(program: Program, types: Types, name: str, symbols: Names) -> list
 
 
 def body(
-    program: Program,
-    types: Types,
-    symbols: Names,
-    goal: str,
-    declaration: str,
-    target: str = "",
-    start: tuple[str, str] | None = None,
-    with_row: bool = False,
-) -> Body:
+    program: Program, types: Types, symbols: Names, goal: str, declaration: str, target: str = "",
+    start: tuple[str, str] | None = None, with_row: bool = False,
+) -> Body:  # fmt: skip
     """Calls for all nodes the goal needs. The goal is written to `target`, or returned.
 
     `start` names a value that is there already and the variable that holds it; the row itself is there

@@ -189,8 +189,8 @@ def _check_double(program: Program, soft_double: bool) -> None:
     claim = f"the claim {origin.claim.value} of {origin.method}"
     what = "the coupling of probabilities" if couples else claim
     raise EmitError(
-        f"{what} rests on sums in double, which small processors compute in software: "
-        "allow it with --soft-double (soft_double=True), or compile "
+        f"{what} needs double precision, which small processors compute in software: allow it with "
+        "--soft-double (soft_double=True), or compile "
         + ("the model without probabilities" if couples else "with method exact, or for profile portable")
     )
 

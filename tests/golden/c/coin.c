@@ -46,7 +46,7 @@ static const double coin_sums_centre[3] = {
     0.0625, 0.0, 0.53125
 };
 
-/* Scalar product of two rows of n numbers, in four sums that do not wait for each other. */
+/* Scalar product of two rows of n numbers, in four independent sums. */
 static double coin_dot(const double *a, const double *b, size_t n)
 {
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;

@@ -57,7 +57,7 @@ static const float iris_bias[3] = {
     0.0625f, -0.125f, -0.25f
 };
 
-/* Scalar product of two rows of n numbers, in four sums that do not wait for each other. */
+/* Scalar product of two rows of n numbers, in four independent sums. */
 static float iris_dot(const float *a, const float *b, size_t n)
 {
     float s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f;
@@ -96,7 +96,7 @@ static float iris_exp2(float t)
 }
 
 /* Centres and scales each feature for the kernel. A NaN or an infinity becomes
- * NaN; huge numbers are held at a limit where every kernel value is zero. */
+ * NaN; huge numbers are clamped to a limit where every kernel value is zero. */
 static void iris_sums_z(const float x[4], float out[4])
 {
     for (size_t j = 0; j < 4; j++) {
@@ -115,7 +115,7 @@ static float iris_sums_kernel(const float x[4], float row, size_t i)
 }
 
 /* Weighted sums of the kernel values of vectors i to stop - 1, at most 16:
- * few enough for float; what adds up the blocks is a double. */
+ * few enough for float; blocks are added up in double. */
 static void iris_sums_block(const float x[4], float row, size_t i, size_t stop,
     float sums[2])
 {

@@ -19,7 +19,7 @@
 #pragma clang fp reassociate(off) /* clang has no macro for -funsafe-math-optimizations */
 #endif
 
-/* Where tables lie. IRIS_TABLE stands behind the name of each table and may be defined, for example as
+/* Where tables are stored. IRIS_TABLE follows the name of each table; you may define it, for example as
  * __attribute__((section(".model"))). IRIS_FLASH is how an AVR reads tables from flash, without a copy. */
 #ifndef IRIS_TABLE
 #define IRIS_TABLE
@@ -32,7 +32,7 @@
 #define IRIS_FLASH
 #endif
 
-/* Which loops are worth the flash of being unrolled: the innermost, where floats are fast. */
+/* Loops worth unrolling at the cost of flash: the innermost, where floats are fast. */
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 8)
 #define IRIS_ROLLED _Pragma("GCC unroll 1")
 #else
@@ -124,7 +124,7 @@ static float iris_row(const float *x, size_t n, float factor)
     return result;
 }
 
-/* Scalar product of two rows of n numbers, in two sums that do not wait for each other. */
+/* Scalar product of two rows of n numbers, in two independent sums. */
 static float iris_dot(const float *a, const IRIS_FLASH float *b, size_t n)
 {
     float even = 0.0f, odd = 0.0f;
@@ -147,9 +147,9 @@ static float iris_raise(float t)
     float p;
     if (!(t > -126.0f))
         return t != t ? t : 0.0f;
-    if (t > 16.0f) /* never so; but a proof needs it */
+    if (t > 16.0f) /* never true, but a proof needs it */
         t = 16.0f;
-    scale.value = t + 12582912.0f; /* whose last bits are the nearest whole number */
+    scale.value = t + 12582912.0f; /* its last bits are the nearest integer */
     t -= scale.value - 12582912.0f;
     p = 0.0013264726f;
     p = p * t + 0.009671513f;
@@ -162,7 +162,7 @@ static float iris_raise(float t)
 }
 
 /* Centres and scales each feature for the kernel. A NaN or an infinity becomes
- * NaN; huge numbers are held at a limit where every kernel value is zero. */
+ * NaN; huge numbers are clamped to a limit where every kernel value is zero. */
 static void iris_sums_z(const float x[4], float out[4])
 {
     for (size_t j = 0; j < 4; j++) {
@@ -181,7 +181,7 @@ static float iris_sums_kernel(const float x[4], float row, size_t i)
 }
 
 /* Weighted sums of the kernel values of vectors i to stop - 1, at most 16:
- * few enough for float; what adds up the blocks is two of them. */
+ * few enough for float; blocks are added up in two of them. */
 static void iris_sums_block(const float x[4], float row, size_t i, size_t stop,
     float sums[2])
 {

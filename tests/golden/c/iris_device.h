@@ -7,7 +7,7 @@
  * check rows first. Scores beyond the range of float are infinite or NaN.
  * Re-entrant: no allocation, no I/O, no mutable data.
  * No static RAM. Stack: at most 312 bytes per call (optimised code for Cortex-M, RISC-V
- * and AVR). Define IRIS_TABLE to place tables in a section of your own.
+ * and AVR). Define IRIS_TABLE to place tables in your own section.
  *
  * Features, in order:
  *   0: sepal length (cm)

@@ -9,6 +9,7 @@ and a pair that is not sure by then goes to its direct sum. A one-vs-rest machin
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from svmcompile.accelerate.bounds.choose import PROMISE, ROUNDING, Instead, no_g
 from svmcompile.accelerate.bounds.margins import machine_error, row_error
 from svmcompile.accelerate.bounds.options import UNITS, AnytimeOptions
 from svmcompile.accelerate.bounds.program import bound_votes
-from svmcompile.accelerate.bounds.sums import guess_rows, join_parts, mostly_zeros
+from svmcompile.accelerate.bounds.sums import Sum, guess_rows, join_parts, mostly_zeros
 from svmcompile.accelerate.builder import Builder
+from svmcompile.accelerate.certified.obstacles import obstacles, told
 from svmcompile.accelerate.certified.options import CertifiedOptions
 from svmcompile.accelerate.certified.votes.choose import BATCH, Choice, Chooser
 from svmcompile.accelerate.certified.votes.guess import likely_champion
@@ -72,12 +74,20 @@ def certify_votes(
             return rival
         ratio = max(choice.ratio, choice.batch_ratio) if options.tune == "host" else choice.ratio
         if ratio > (SPARSE_WORTH if mostly_zeros(whole) else WORTH[options.tune]):
-            hint = "max_bytes allows more centres"
+            figures = _in_the_way(pairs, some)
+            hint = f"in the way, of the heaviest pair: {told(figures)}; max_bytes allows more centres"
+            details |= {"in_the_way": figures}
             return Instead(no_gain("polynomials", ratio, options.tune, hint), details)
     builder = Builder(svm)
     builder.body.append(chooser.vote(builder, choice.layout, *builder.row_and_exact(own.front)))
     details = {"emitted": "polynomials", **details}
     return builder.label_program("", METHOD, _remarks(choice, options), details=details)
+
+
+def _in_the_way(pairs: Pairs, sample: Array) -> dict[str, Any]:
+    """Absolute weights beside scores, of the pair that has most of them."""
+    one = max(pairs.sums, key=lambda one: one.mass)
+    return obstacles(Sum(pairs.own.kernel, one.vectors, one.weights, one.bias), sample)
 
 
 def _rows_by_class(pairs: Pairs, rows: Array) -> list[Array]:

@@ -206,11 +206,12 @@ class TaylorVote(Bounded[ir.TaylorVote]):
             return 0
         _, centres, _, _, filled = self.tables[self.node.gaps].shape
         rows = (
-            chunk * (6 * INT + 16 + (size * self.wide_row if self.width <= LONG else 0))
+            chunk * (7 * INT + 16 + (size * self.wide_row if self.width <= LONG else 0))
             + 2 * SIZE * centres
         )
         order = GROUP * (size * (self.wide_row + filled + self.turned + 2) + INT) + self.scratch()
         direct = size * MOST_TILE * (max(self.node.counts) + self.wide_row) + GROUP * (
-            2 * DOUBLE * others + 8
+            2 * DOUBLE * (others + 1) + 8
         )
-        return int(rows + max(order, direct, self.scratch() + deepest(self.node.exact)))
+        again = size * self.wide_row + INT * (self.width + 16)  # a row as prepared anew, and its picks
+        return int(rows + again + max(order, direct, self.scratch() + deepest(self.node.exact)))

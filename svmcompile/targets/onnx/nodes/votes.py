@@ -55,8 +55,10 @@ def _(node: ir.TaylorVote, values: Values) -> str:
 
 def pays(node: ir.TaylorVote, tables: Mapping[str, NDArray[Any]]) -> bool:
     """Whether what each row looks up is less work, in a large batch, than the exact vote of all."""
-    k, (n, d) = len(node.counts), tables["vectors"].shape[:2]
-    along, exact = node.rank or d, n * (d + VALUE + k * (k - 1) // 2)
+    k, d = len(node.counts), tables["vectors"].shape[1]
+    # Those of a one-vs-rest machine stand in several classes, and its sums are as few as the classes.
+    vectors = len(np.unique(tables["vectors"][:, :, 0], axis=0))
+    along, exact = node.rank or d, vectors * (d + VALUE + k)
     numbers = k * d
     if len(tables["margins"]) > 1:
         numbers += k * along * (along + 1) // 2 + node.rank * d
