@@ -97,7 +97,8 @@ def _wide_rbf(
     program: Program, node: ir.KernelSum | ir.PairSum, profile: Profile, storage: Storage
 ) -> Lowered:
     """By differences, unless vectors are stored by feature, which about zero is nearly as good."""
-    if storage != "dense" and isinstance(maker(program, node.x), ir.Scale):
+    scale = maker(program, node.x)
+    if storage != "dense" and isinstance(scale, ir.Scale) and not program.tables[scale.offset].any():
         nodes, made = _sum(program, node, "f64", profile, False, storage)
         if isinstance(nodes[-1], ir.SparseSum):
             return nodes, made
