@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from svmcompile.commands import helping, options
+from svmcompile.commands.data_options import DataOptions
 from svmcompile.errors import SvmCompileError
 
 # A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
@@ -103,7 +104,7 @@ def _add(name: str, kind: type[options.Options]) -> None:
         run(name, kind(**flags))
 
     call.__doc__ = kind.__doc__
-    whole, shared = inspect.signature(kind, eval_str=True), options.DataOptions.__dataclass_fields__
+    whole, shared = inspect.signature(kind, eval_str=True), DataOptions.__dataclass_fields__
     own_first = sorted(whole.parameters.values(), key=lambda flag: flag.name in shared)
     call.__signature__ = whole.replace(parameters=own_first)  # type: ignore[attr-defined]
     summary = " ".join((kind.__doc__ or "").split()).split(". ")[0].rstrip(".")

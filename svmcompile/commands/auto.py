@@ -9,8 +9,9 @@ from typing import Any
 
 from svmcompile.choose.choice import Rows, choose, data_digest, from_record
 from svmcompile.choose.wishes import Wishes, read_wishes
+from svmcompile.commands.data_options import reading
 from svmcompile.commands.helping import WISHES
-from svmcompile.commands.options import CompileOptions, WishOptions, reading
+from svmcompile.commands.options import CompileOptions, WishOptions
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.program import Opened

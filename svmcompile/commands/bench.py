@@ -21,7 +21,8 @@ from svmcompile import api, errors
 from svmcompile.bench.charts import dot_chart
 from svmcompile.bench.page import page
 from svmcompile.bench.peers import Subject, choose_peers
-from svmcompile.commands.options import BenchOptions, reading
+from svmcompile.commands.data_options import reading
+from svmcompile.commands.options import BenchOptions
 from svmcompile.commands.race import Race
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError

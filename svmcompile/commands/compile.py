@@ -14,10 +14,11 @@ from svmcompile import api
 from svmcompile.accelerate.registry import fits_rows, method, tuned
 from svmcompile.choose.wishes import read_seconds
 from svmcompile.commands.checked import checked, profile_of
+from svmcompile.commands.data_options import reading
 from svmcompile.commands.device_fit import Asked, refuse
 from svmcompile.commands.helping import settings
 from svmcompile.commands.limit import limited
-from svmcompile.commands.options import CompileOptions, reading
+from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data, read_data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError

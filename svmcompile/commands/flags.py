@@ -17,7 +17,6 @@ Model = Annotated[
 Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
-Label = Annotated[str | None, Option(help="label column of a .csv or .parquet file, by name or number")]
 Name = Annotated[str | None, Option(help="which model, if the folder has several")]
 Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]
 TrustPickle = Annotated[

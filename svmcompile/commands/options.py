@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from typer import Argument, Option
 
+from svmcompile.commands.data_options import DataOptions
 from svmcompile.commands.flags import (
     FORMATS,
     Cluster,
@@ -17,7 +18,6 @@ from svmcompile.commands.flags import (
     Folder,
     Json,
     Key,
-    Label,
     Method,
     Model,
     Name,
@@ -27,46 +27,6 @@ from svmcompile.commands.flags import (
 )
 from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
 from svmcompile.commands.onnx_options import OnnxFlags
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataOptions:
-    """How a data file is to be read."""
-
-    label: Label = None
-    ignore_extra: Annotated[
-        bool, Option("--ignore-extra", help="ignore columns that the model does not know")
-    ] = False
-    zero_based: Annotated[
-        bool | None,
-        Option(
-            "--zero-based/--one-based",
-            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: detect]",
-            show_default=False,
-        ),
-    ] = None
-    separator: Annotated[str | None, Option(help=".csv: comma, semicolon or tab  [default: detect]")] = None
-    decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: detect]")] = None
-
-
-def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
-    """What `read_data` is to know: the options, and the features of an SVM or a Program."""
-    given = options.zero_based
-    found: dict[str, Any] = {
-        "label": options.label,
-        "ignore_extra": options.ignore_extra,
-        "base": None if given is None else int(not given),
-        "separator": options.separator,
-        "decimal": options.decimal,
-    }
-    if model is not None:
-        found |= {"n_features": model.n_features, "feature_names": model.feature_names}
-        source = model.origin.source if hasattr(model, "origin") else model.source.kind
-        if given is None and source.startswith("LIBSVM"):
-            found["base"] = 1  # as LIBSVM itself reads such files
-    if isinstance(options, PredictOptions):
-        found |= {"keep": options.kept, "missing": options.allow_missing, "with_labels": False}
-    return found
 
 
 class Options(Protocol):

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from svmcompile import api
-from svmcompile.commands.options import PredictOptions, reading
+from svmcompile.commands.data_options import reading
+from svmcompile.commands.options import PredictOptions
 from svmcompile.data import PredictionWriter, common_base, count_rows, iter_data, partition_files
 from svmcompile.errors import OptionError, SvmCompileError
 from svmcompile.files.atomic import check_output
@@ -37,6 +38,7 @@ def run(options: PredictOptions) -> dict[str, Any]:
         files = partition_files(data)
         _check_inputs(options, files)
         read = reading(options, program)
+        read |= {"keep": options.kept, "missing": options.allow_missing, "with_labels": False}
         read["base"] = common_base(files, str(data), **read)
         if options.cluster:
             from svmcompile.cluster import predict_partitions

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from svmcompile import api
 from svmcompile.accelerate.registry import training
 from svmcompile.cluster import connected
+from svmcompile.commands.data_options import reading
 from svmcompile.commands.helping import settings
 from svmcompile.commands.inspect import program_facts
-from svmcompile.commands.options import TrainOptions, reading
+from svmcompile.commands.options import TrainOptions
 from svmcompile.data import Data, read_data, read_partitions
 from svmcompile.data.reading import detect
 from svmcompile.errors import OptionError

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile import api
-from svmcompile.commands.options import VerifyOptions, reading
+from svmcompile.commands.data_options import reading
+from svmcompile.commands.options import VerifyOptions
 from svmcompile.data import Data, read_data
 from svmcompile.errors import OptionError
 from svmcompile.flow.evaluation import find_program

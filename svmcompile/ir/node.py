@@ -52,6 +52,7 @@ class Node(ABC):
     certificate: ClassVar[str] = ""  # what its sign can be checked by: polynomials, jets, vote
     in_place: ClassVar[bool] = False  # what it gives may stand where its operand stood
     joins: ClassVar[bool] = False  # it puts values side by side
+    compares: ClassVar[bool] = False  # it sets the numbers it reads beside each other, or leads to that
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next
     widens: ClassVar[bool] = False  # it makes doubles of a row

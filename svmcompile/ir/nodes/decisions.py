@@ -206,6 +206,7 @@ class Vote(Node):
 class ArgMax(Node):
     """Index of the largest score (or probability), first index wins; NaN counts as minus infinity."""
 
+    compares: ClassVar = True
     flops: ClassVar = 1
     may_be_whole: ClassVar = True
     out: Value

@@ -280,6 +280,7 @@ class Missing(Node):
 class Join(Node):
     """The numbers of the left, then those of the right, which are of one kind."""
 
+    compares: ClassVar = True
     joins: ClassVar = True
     out: Value
     left: Value

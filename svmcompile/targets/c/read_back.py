@@ -123,7 +123,7 @@ def _check(name: str, found: Found, table: NDArray[Any]) -> None:
 
 
 def _is_nearest(decimal: Fraction, number: Any) -> bool:
-    """Whether a decimal rounds to a number: it is closer to no neighbour, and a tie goes to the even one."""
+    """Whether a decimal rounds to a number: closer to no neighbour; a tie goes to the even one."""
     away = [np.nextafter(number, number.dtype.type(end)) for end in (-np.inf, np.inf)]
     off = abs(decimal - Fraction(float(number)))
     others = [abs(decimal - Fraction(float(other))) for other in away if np.isfinite(other)]

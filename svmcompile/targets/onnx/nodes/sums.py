@@ -95,7 +95,7 @@ def _settling_sums(
     mean = vectors.mean(axis=0)
     about = graph.op("Sub", x, mean)
     sums = sums_of(kernel_values(values, about, vectors - mean, node.kernel))
-    if any(isinstance(item, (ir.ArgMax, ir.Join)) and node.out in operands(item) for item in values.body):
+    if any(item.compares and node.out in operands(item) for item in values.body):
         return sums
     count, d = vectors.shape
     reach = float(np.square(vectors - mean).sum(axis=1).max())

@@ -1,0 +1,48 @@
+"""Options of every command that reads a data file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from typer import Option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """How a data file is to be read."""
+
+    label: Annotated[
+        str | None, Option(help="label column of a .csv or .parquet file, by name or number")
+    ] = None
+    ignore_extra: Annotated[
+        bool, Option("--ignore-extra", help="ignore columns that the model does not know")
+    ] = False
+    zero_based: Annotated[
+        bool | None,
+        Option(
+            "--zero-based/--one-based",
+            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: detect]",
+            show_default=False,
+        ),
+    ] = None
+    separator: Annotated[str | None, Option(help=".csv: comma, semicolon or tab  [default: detect]")] = None
+    decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: detect]")] = None
+
+
+def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
+    """What `read_data` is to know: the options, and the features of an SVM or a Program."""
+    given = options.zero_based
+    found: dict[str, Any] = {
+        "label": options.label,
+        "ignore_extra": options.ignore_extra,
+        "base": None if given is None else int(not given),
+        "separator": options.separator,
+        "decimal": options.decimal,
+    }
+    if model is not None:
+        found |= {"n_features": model.n_features, "feature_names": model.feature_names}
+        source = model.origin.source if hasattr(model, "origin") else model.source.kind
+        if given is None and source.startswith("LIBSVM"):
+            found["base"] = 1  # as LIBSVM itself reads such files
+    return found
