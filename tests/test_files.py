@@ -20,6 +20,7 @@ from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, conte
 from svmcompile.data import PredictionWriter
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import atomic, recover, staging, write_file, write_files
+from svmcompile.files.cache import scratch
 from svmcompile.files.exchange import exchange
 
 # one file
@@ -462,3 +463,13 @@ def test_a_folder_that_a_process_works_in_is_not_swapped(
     finally:
         waiting.communicate(b"\n")
     assert (tmp_path / "out").stat().st_ino == before or sys.platform != "linux"
+
+
+def test_files_are_written_into_a_scratch_folder_without_waiting_for_its_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(atomic.time, "sleep", lambda seconds: pytest.fail("waited for a lock"))
+    with scratch() as folder:
+        write_file(folder / "a.c", "int a;")
+        assert (folder / "a.c").read_text() == "int a;"
+    assert not folder.exists()

@@ -85,8 +85,10 @@ def scratch() -> Iterator[Path]:
         _sweep(place, alone)
         opened = private_folder(atomic.free_name(place / "work"))
         folder = opened.__enter__()
+        inner = folder / "work"  # the outer one is locked, and who writes a file locks its folder
+        inner.mkdir(mode=0o700)
     try:
-        yield folder
+        yield inner
     finally:
         remove_tree(folder)
         opened.__exit__(None, None, None)
