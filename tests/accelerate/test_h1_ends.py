@@ -220,6 +220,6 @@ def test_rows_that_no_plane_parts_and_rows_that_one_does(end):
 def test_what_training_alone_knows_is_refused_for_a_given_svm():
     X, y = stripes(100)
     model = SVC().fit(X, y)
-    for options, words in (({"end": "plane"}, "for training"), ({"noise": 0.1}, "stand alone")):
+    for options, words in (({"end": "plane"}, "for training"), ({"noise": 0.1}, "without an SVM")):
         with pytest.raises(sc.OptionError, match=words):
             sc.compile(model, method=METHOD, X=X, **options)

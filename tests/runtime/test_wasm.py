@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         sc.load(folder).predict(ROWS[:, :2])
     other = written(classifier((0, 1)), tmp_path / "two", "wasm")
     (unseal(folder, "model") / "model.wasm").write_bytes((other / "model.wasm").read_bytes())
-    with pytest.raises(ReadError, match="another model"):
+    with pytest.raises(ReadError, match="a different model"):
         sc.load(folder)
     (folder / "model.wasm").write_bytes(b"\0asm\1\0\0\0")
     with pytest.raises(ReadError, match="not a module of svmcompile"):
