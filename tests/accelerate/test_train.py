@@ -12,7 +12,7 @@ from accelerate_cases import moons
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.exact import exact
+from svmcompile.accelerate.exact import ExactOptions, exact
 from svmcompile.accelerate.registry import METHODS, Method
 from svmcompile.read import read
 
@@ -25,7 +25,7 @@ class PlainOptions:
 
 
 def train_plain(data, options):
-    return exact(read(SVC(C=options.C).fit(data.X, data.y)), None, None)
+    return exact(read(SVC(C=options.C).fit(data.X, data.y)), None, ExactOptions())
 
 
 @pytest.fixture
