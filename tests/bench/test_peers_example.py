@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "peers"
 def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delenv("SVMCOMPILE_DATA", raising=False)
+    monkeypatch.delitem(sys.modules, "peers", raising=False)  # other tests know the folder by that name
     yield
     for name in ("peers", "peer_checks", "peer_data", "scaling", "sparse_tables"):
         sys.modules.pop(name, None)
