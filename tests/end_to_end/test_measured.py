@@ -33,7 +33,7 @@ def test_all_contenders_are_built_and_timed() -> None:
     X, model = fitted()
     program = sc.compile(model, method="certified", X=X, measure=True, order=1)
     told = program.origin.details["measured"]
-    assert told[0]["options"] == {"method": "exact"}
+    assert told[0]["options"] == {"method": "exact", "labels": "certain"}
     assert {"order": 1, "leaves": 1} in [one["options"] for one in told]
     assert all(one["single_ns"] > 0 and one["batch_ns"] > 0 for one in told)
     assert "times as fast as the exact sum" in program.origin.notes[-1]
