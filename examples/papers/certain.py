@@ -12,14 +12,13 @@ in batches.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from typing import Any, NamedTuple
 
 import numpy as np
 from anytime_attack import border, in_chunks, ordinary
 from certified_attack import built
-from common import table
+from common import read_words, table
 from metric_tree import progress
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
@@ -115,11 +114,7 @@ def line(name: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("machines", nargs="*")
-    words = parser.parse_args().machines
+    words = read_words(__doc__, MACHINES)
     chosen = [name for name in MACHINES if not words or any(word in name for word in words)]
     print(table("Labels that are certain", HEAD, progress(chosen, line)))
 
