@@ -16,8 +16,8 @@ from pathlib import Path
 
 from svmcompile.errors import ToolchainError
 from svmcompile.files import atomic
-from svmcompile.files.removal import open_folder, remove_tree
-from svmcompile.files.staging import private_folder
+from svmcompile.files.removal import remove_tree
+from svmcompile.files.staging import claimed, private_folder
 
 OTHERS = 0o022  # who may write beside the owner
 
@@ -96,10 +96,6 @@ def scratch() -> Iterator[Path]:
 
 def _sweep(place: Path, alone: bool) -> None:
     for path in atomic.hidden_in(place):
-        with suppress(OSError):
-            handle = open_folder(path)
-            try:
-                if atomic.is_abandoned(handle, alone):
-                    remove_tree(path)
-            finally:
-                os.close(handle)
+        with suppress(OSError), claimed(path, alone) as is_free:
+            if is_free:
+                remove_tree(path)

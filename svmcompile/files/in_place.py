@@ -22,11 +22,12 @@ from pathlib import Path
 
 from svmcompile.errors import EmitError
 from svmcompile.files import atomic
-from svmcompile.files.removal import open_folder, remove_tree
-from svmcompile.files.staging import link_or_copy, private_folder
+from svmcompile.files.removal import remove_tree
+from svmcompile.files.staging import claimed, link_or_copy, private_folder
 
 NEW, OLD, FORWARD, BACK = "new", "old", "forward", "back"
 FILES = "files"  # what the stage is named after
+BROKEN = (OSError, ValueError, KeyError, TypeError, EmitError)  # what reading a forged stage may raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +130,9 @@ def recover(folder: Path) -> None:
 def finish_interrupted(folder: Path, alone: bool) -> None:
     """Finish what killed runs began in the folder, and remove what they left."""
     for stage in atomic.leftovers(folder / FILES):
-        with suppress(OSError, ValueError, KeyError, TypeError, EmitError):
-            handle = open_folder(stage)
-            try:
-                if atomic.is_abandoned(handle, alone):
-                    _finish(folder, stage)
-            finally:
-                os.close(handle)
+        with suppress(*BROKEN), claimed(stage, alone) as is_free:
+            if is_free:
+                _finish(folder, stage)
 
 
 def _finish(folder: Path, stage: Path) -> None:

@@ -215,13 +215,19 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _remove_abandoned(stage: Path, folder: Path, alone: bool) -> None:
-    with suppress(OSError):
-        handle = open_folder(stage)
-        try:
-            if atomic.is_abandoned(handle, alone):
-                _clear(stage, folder)
-        finally:
-            os.close(handle)
+    with suppress(OSError), claimed(stage, alone) as is_free:
+        if is_free:
+            _clear(stage, folder)
+
+
+@contextmanager
+def claimed(stage: Path, alone: bool) -> Iterator[bool]:
+    """Whether the process that made a stage has ended; if so, the stage is locked for us meanwhile."""
+    handle = open_folder(stage)
+    try:
+        yield atomic.is_abandoned(handle, alone)
+    finally:
+        os.close(handle)
 
 
 def _clear(stage: Path, folder: Path) -> None:
