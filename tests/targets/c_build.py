@@ -195,9 +195,9 @@ def stack_frames(programs: Mapping[str, Program], folder: Path, profile: str) ->
 
 def stated_stack(header: Path) -> int:
     """Bytes of the arrays on the stack, as a header states them."""
-    told = re.search(r"at most (\d+) bytes per call", header.read_text())
+    told = re.search(r"at most (\d+) bytes per call(?:, (\d+) more for sparse rows)?", header.read_text())
     assert told
-    return int(told[1])
+    return int(told[1]) + int(told[2] or 0)
 
 
 def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

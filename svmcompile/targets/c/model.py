@@ -153,7 +153,7 @@ def _context(
             for one in called
             if profile == "host"
         ],
-        **_device_fields(file, sparse),
+        **_device_fields(file),
         "nodes": [node.context() for node in nodes],
         "parts": {node.part(part) for node in nodes for part in node.parts},
         "aligned": profile == "host" and any(node.in_vectors for node in nodes),
@@ -176,7 +176,7 @@ def _points(program: Program, asked: list[int]) -> dict[str, Any]:
     }
 
 
-def _device_fields(file: CFile, sparse: extra.SparseRows | None) -> dict[str, Any]:
+def _device_fields(file: CFile) -> dict[str, Any]:
     """What the two files read of the profile, beside their nodes."""
     style, in_double = file.style, has_double(file)
     return {
@@ -186,7 +186,7 @@ def _device_fields(file: CFile, sparse: extra.SparseRows | None) -> dict[str, An
         "far": literals.real(FAR, float_number(file.program)),
         "no_avr": in_double or any(node.reads_two_tables for node in file.nodes.values()),
         "stack": stack_bytes(file, in_double) if style.device else 0,
-        "scratch": scratch_bytes(file.program) + (sparse.bytes if sparse else 0),
+        "scratch": scratch_bytes(file.program),
     }
 
 

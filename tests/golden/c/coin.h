@@ -6,7 +6,7 @@
  * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
  * check rows first. Scores beyond the range of double are infinite or NaN.
  * Re-entrant: no allocation, no I/O, no mutable data.
- * Stack: arrays of at most 2336 bytes per call.
+ * Stack: arrays of at most 32 bytes per call, 2304 more for sparse rows.
  *
  * This file belongs to whoever generated it and may be used without conditions.
  */
