@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
@@ -26,6 +26,11 @@ from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program
 from svmcompile.progress import steps
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from svmcompile.targets.onnx.options import OnnxKeywords
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -120,7 +125,7 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
     platform: str | None = None,
-    **onnx: Any,
+    **onnx: Unpack[OnnxKeywords],
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
