@@ -25,7 +25,7 @@ from svmcompile.commands.flags import (
     Sign,
     TrustPickle,
 )
-from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
+from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS, list_cpus
 from svmcompile.commands.onnx_options import OnnxFlags
 
 
@@ -71,9 +71,6 @@ class WishOptions(DataOptions):
         int, Option(help="auto: seed of the split into fitting, choosing and reporting rows")
     ] = 0
     jobs: Annotated[int, Option(help="auto: number of processes  [default: one per core]")] = 0
-    clock: Annotated[str | None, Option(help="auto with --cpu: clock of the processor, such as 48MHz")] = (
-        None
-    )
     cpu: Annotated[
         str | None,
         Option(
@@ -87,6 +84,10 @@ class WishOptions(DataOptions):
     ram: Annotated[str | None, Option(help="with --cpu: available RAM, for memory and stack together")] = (
         None
     )
+    clock: Annotated[str | None, Option(help="with --cpu: its clock, such as 64M; gives times")] = None
+    list_cpus: Annotated[
+        bool, Option("--list-cpus", help="list processors and boards", callback=list_cpus, is_eager=True)
+    ] = False
     energy: Annotated[
         float | None,
         Option("--energy-per-instruction", help="with --cpu: energy in picojoules (AVR: per cycle)"),
