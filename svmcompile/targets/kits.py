@@ -23,7 +23,7 @@ from svmcompile.targets.c.literals import real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.templating import render, template_folder
-from svmcompile.targets.wheel import check_package_name
+from svmcompile.targets.wheel import check_package_name, pack
 
 WHEEL = "wheel"  # a file of its own, made in `wheel`
 PROFILE = "device"  # of C for devices
@@ -42,10 +42,11 @@ class Kit:
     entry: str = "int main(void)"
     returns: str = "wrong"
     host: bool = False
+    zipped: bool = False  # a copy as one file, which is how some are installed
 
 
 KITS = {
-    "arduino": Kit(header="src"),
+    "arduino": Kit(header="src", zipped=True),
     "platformio": Kit(),
     "cmake": Kit(host=True),
     "zephyr": Kit(returns="0"),
@@ -77,7 +78,7 @@ def default_profile(kits: Iterable[str]) -> str:
 
 def emit_kit(
     kit: str, program: Program, name: str, number: Number, files: Mapping[str, Any], test: SelfTest
-) -> dict[str, str]:
+) -> dict[str, str | bytes]:
     """The files of a kit by their path, KIT/NAME/..., around NAME.h and NAME.c among `files`."""
     layout = KITS[kit]
     header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
@@ -86,7 +87,11 @@ def emit_kit(
     templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
     found = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
     found |= {f"{layout.header}/{name}.h": header, f"{layout.source}/{name}.c": source}
-    return {f"{kit}/{name}/{path}": text for path, text in found.items()}
+    placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
+    if layout.zipped:
+        inside = {f"{name}/{path}": text.encode() for path, text in found.items()}
+        placed[f"{kit}/{name}.zip"] = pack(inside)
+    return placed
 
 
 def _context(
