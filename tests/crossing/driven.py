@@ -88,9 +88,8 @@ def _build(folder: Path, profile: str, flags: Sequence[str]) -> None:
     style = [flag for flag in SANITIZE if profile != "host" or flag != "-std=c99"]
     warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
     command = sanitizing_compiler()
-    done = attempt(
-        command, folder, *style, *warnings, "-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver"
-    )
+    code = ("-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver")
+    done = attempt(command, folder, *style, *warnings, *flags, *code)
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
