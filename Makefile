@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MINUTES ?= 30
 
-.PHONY: demo test attack flags faults fuzz node replay race measure-house agreement cross golden api-page options-page docs clean
+.PHONY: demo test attack flags faults fuzz node replay race measure-house agreement cross coverage mutants golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -52,6 +52,15 @@ agreement: $(VENV)/.dev
 # Is every pair of options, and are random combinations, refused by name or right under sanitizers?
 cross: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest tests/crossing --whole -n auto
+
+# Does the test that C ships take every branch, or is the reason known?
+coverage: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.coverage.run
+
+# Does a changed operator, number or line of a template give wrong answers that tests see? A random sample.
+mutants: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -W ignore -m tests.mutants.run --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
 
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden

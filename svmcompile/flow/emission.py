@@ -254,7 +254,9 @@ def emit_kits(
             found |= emit_triton(request.name, graph)
         else:
             assert emitted.test
-            found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)
+            found |= emit_kit(
+                kit, program, request.name, request.number, request.profile, emitted.c, emitted.test
+            )
     return found
 
 

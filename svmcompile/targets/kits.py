@@ -15,11 +15,11 @@ import numpy as np
 
 from svmcompile import __version__
 from svmcompile.errors import OptionError, find_name
-from svmcompile.ir.arithmetic import FIXED, Number
+from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
-from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.templating import render, template_folder
@@ -29,7 +29,9 @@ WHEEL = "wheel"  # a file of its own, made in `wheel`
 PROFILE = "device"  # of C for devices
 VERSION = "1.0.0"  # of the model as a package; registries want one
 MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
+SPECIAL = (0.0, -0.0, 1e-42, 1.0, -1.0, 255.0, 1e6, -1e6, 1e18, -1e18, 3e38, -3e38)
 FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.MULTILINE)
+WHOLE_ROW = re.compile(r"_quantise\(.*, (int\d+_t) ")
 CONSTANT = re.compile(r"^ {4}([A-Z]\w*) = ", re.MULTILINE)
 
 
@@ -77,12 +79,14 @@ def default_profile(kits: Iterable[str]) -> str:
 
 
 def emit_kit(
-    kit: str, program: Program, name: str, number: Number, files: Mapping[str, Any], test: SelfTest
-) -> dict[str, str | bytes]:
+    kit: str, program: Program, name: str, number: Number, profile: str, files: Mapping[str, Any],
+    test: SelfTest,
+) -> dict[str, str | bytes]:  # fmt: skip
     """The files of a kit by their path, KIT/NAME/..., around NAME.h and NAME.c among `files`."""
     layout = KITS[kit]
     header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
+    context |= {"made": _made_rows(program, context["number"], header, test, profile)}
     folder = template_folder() / "kits" / kit
     templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
     found = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
@@ -107,6 +111,7 @@ def _context(
         "version": VERSION,
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
+        "number": number,
         "real": c_real(number),
         "row_type": c_real(program.input.number or number),
         "answer": "label" if program.labels else "value",
@@ -133,4 +138,32 @@ def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:
         "inputs": ",\n".join(f"    {{ {text} }}" for text in inputs),
         "expected": ", ".join(told),
         "tolerances": ", ".join(limits),
+    }
+
+
+def _made_rows(
+    program: Program, number: Number, header: str, test: SelfTest, profile: str
+) -> dict[str, Any]:
+    """Of rows that a test on this machine makes: between which numbers they are, and what may differ."""
+    given, d = program.input.number or number, program.n_features
+    floats = given not in INPUT_LIMITS
+    stored = test.rows if len(test.rows) else np.zeros((1, d))
+    low, high = (wrap(real(value, given) for value in end(axis=0)) for end in (stored.min, stored.max))
+    special = [real(value, given) for value in (SPECIAL if floats else INPUT_LIMITS[given])]
+    least = 1e-3 if program.output("probabilities") else 0.0
+    whole = WHOLE_ROW.search(header)
+    with np.errstate(all="ignore"):
+        of_nan = interpret(program, np.full((1, d), np.nan)).get("scores") if floats else None
+    return {
+        "floats": floats,
+        "rounds": max(8, min(200, 50_000 // d)),
+        "low": low,
+        "high": high,
+        "special": ", ".join(special + ["INFINITY", "-INFINITY", "NAN"] * floats),
+        "step": c_real(number) if floats else "int",
+        "tolerance": real(min(max(100 * test.tolerances.max(initial=0.0), least), 1e30), number),
+        "same_labels": profile != "host",  # whose many rows may round otherwise
+        "quantised": whole and whole[1],
+        "most": LOWEST[number].lstrip("-"),
+        "poisoned": of_nan is not None and bool(np.isnan(of_nan).all()),
     }
