@@ -25,7 +25,7 @@ from svmcompile.runtime.libraries import SUFFIX
 from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
-TARGETS = ("shared", "c", "onnx", "wasm")  # which `load` takes first
+TARGETS = ("shared", "c", "onnx", "wasm", "sql")  # which `load` takes first
 LABELS = "the labels of the data"
 TRAINED = ("DTSVM", "labelled rows")  # sources of programs that have no original
 
