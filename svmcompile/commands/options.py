@@ -120,7 +120,9 @@ class CompileOptions(WishOptions, OnnxFlags):
     data: Annotated[Path | None, Option(help=f"representative rows: {FORMATS}")] = None
     target: Annotated[
         list[str] | None,
-        Option(help="c, shared, onnx, wasm or sql (repeatable)  [default: c]", autocompletion=TARGETS),
+        Option(
+            help="c, shared, onnx, wasm, blob or sql (repeatable)  [default: c]", autocompletion=TARGETS
+        ),
     ] = None
     kit: Annotated[
         list[str] | None,
@@ -292,7 +294,8 @@ class PredictOptions(DataOptions):
     target: Annotated[
         str | None,
         Option(
-            help="shared, c, onnx, wasm or sql  [default: the first that exists]", autocompletion=TARGETS
+            help="shared, c, onnx, wasm, blob or sql  [default: the first that exists]",
+            autocompletion=TARGETS,
         ),
     ] = None
     scores: Annotated[

@@ -195,9 +195,16 @@ def _emit_sql(program: Program, request: Request) -> Mapping[str, str | bytes]:
     return emit(program, request.name)
 
 
+def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.blob.model import emit
+
+    return emit(lower(program, request.number, storage="dense"), request.name)
+
+
 # What is not written in C, and needs neither a self-test nor a compiler.
 EMITTERS: dict[str, Callable[[Program, Request], Mapping[str, str | bytes]]] = {
     "onnx": _emit_onnx,
+    "blob": _emit_blob,
     "sql": _emit_sql,
 }
 

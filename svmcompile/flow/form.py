@@ -64,6 +64,10 @@ class Form:
             from svmcompile.runtime.wasm import WasmModel
 
             found = WasmModel(self.name, files[f"{self.name}.wasm"], labels, names)
+        elif self.target == "blob":
+            from svmcompile.runtime.blob import BlobModel
+
+            found = BlobModel(self.name, files[f"{self.name}.bin"], labels, names)
         elif self.target == "sql":
             from svmcompile.runtime.sql import SqlModel
 
