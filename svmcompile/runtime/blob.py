@@ -23,7 +23,8 @@ size_t svm_features(const svm_model *model);
 size_t svm_classes(const svm_model *model);
 size_t svm_scratch(const svm_model *model);
 size_t svm_width(const svm_model *model, int output);
-void svm_run_batch(const svm_model *model, int output, const {real} *x, size_t rows, {real} *scratch, {real} *out);
+void svm_run_batch(
+    const svm_model *model, int output, const {real} *x, size_t rows, {real} *scratch, {real} *out);
 """
 REASONS = (
     "fine", "it ends too early", "it is not a blob of svmcompile", "it is of another version",
