@@ -130,7 +130,7 @@ def emit(
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
     Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
-    loads without a compiler), "onnx" and "wasm".
+    loads without a compiler), "onnx", "wasm", "blob" and "sql".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
     C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it

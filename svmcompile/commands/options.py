@@ -121,7 +121,9 @@ class CompileOptions(WishOptions, OnnxFlags):
     data: Annotated[Path | None, Option(help=f"representative rows: {FORMATS}")] = None
     target: Annotated[
         list[str] | None,
-        Option(help="c, shared, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
+        Option(
+            help="c, shared, onnx, wasm, blob or sql (repeatable)  [default: c]", autocompletion=TARGETS
+        ),
     ] = None
     kit: Annotated[
         list[str] | None,
@@ -292,7 +294,10 @@ class PredictOptions(DataOptions):
     name: Name = None
     target: Annotated[
         str | None,
-        Option(help="shared, c, onnx or wasm  [default: the first that exists]", autocompletion=TARGETS),
+        Option(
+            help="shared, c, onnx, wasm, blob or sql  [default: the first that exists]",
+            autocompletion=TARGETS,
+        ),
     ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")

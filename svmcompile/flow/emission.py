@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -163,12 +163,10 @@ def emit_targets(
     codes: dict[str, Code] = {}
     c: dict[str, str] = {}
     name, number = request.name, request.number
-    test = SelfTest.of(program, number) if {*request.targets} - {"onnx"} else None
+    test = SelfTest.of(program, number) if {*request.targets} - {*EMITTERS} else None
     for target in dict.fromkeys(request.targets):
-        if target == "onnx":
-            from svmcompile.targets.onnx.model import emit as emit_onnx
-
-            files |= emit_onnx(program, name, number, request.onnx)
+        if target in EMITTERS:
+            files |= EMITTERS[target](program, request)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"
@@ -183,6 +181,32 @@ def emit_targets(
         files |= made if target == "c" else {header: c[header], **dict([_library(program, request, c)])}
     told = codes.get("c") or codes.get("wasm")
     return Emitted(files, c, told, test, told.meaning if told else lower(program, number))
+
+
+def _emit_onnx(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.onnx.model import emit
+
+    return emit(program, request.name, request.number, request.onnx)
+
+
+def _emit_sql(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.sql.model import emit
+
+    return emit(program, request.name)
+
+
+def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.blob.model import emit
+
+    return emit(lower(program, request.number, storage="dense"), request.name)
+
+
+# What is not written in C, and needs neither a self-test nor a compiler.
+EMITTERS: dict[str, Callable[[Program, Request], Mapping[str, str | bytes]]] = {
+    "onnx": _emit_onnx,
+    "blob": _emit_blob,
+    "sql": _emit_sql,
+}
 
 
 def _library(program: Program, request: Request, c: Mapping[str, str]) -> tuple[str, bytes]:
