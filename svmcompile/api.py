@@ -6,6 +6,7 @@ number type and profile, lowers it once for each C file, and reports on what cam
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,6 +251,24 @@ def verify(
     elif program.origin.source not in TRAINED or y is None:
         raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y, run)
+
+
+def prove(folder: Any, *, name: str | None = None) -> Any:
+    """Prove the functions of a folder in whole numbers (q15, q7) for all inputs; returns a `ProofReport`.
+
+    Each computes what the program means and never overflows. The report is also written to the folder as
+    NAME.proof.json. Nothing of the folder is run. Needs the extra `prove`.
+    """
+    from svmcompile.files import write_file
+    from svmcompile.flow.seal import check_seal, read_plain
+    from svmcompile.proofs.report import prove_functions
+
+    folder = Path(folder)
+    stem, program = find_program(folder, name)
+    check_seal(folder, stem)
+    report = prove_functions(program, read_plain(folder / f"{stem}.c").decode(), stem)
+    write_file(folder / f"{stem}.proof.json", json.dumps(report.as_dict(), indent=2, sort_keys=True) + "\n")
+    return report
 
 
 def check_certificate(

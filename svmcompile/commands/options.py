@@ -11,6 +11,7 @@ from typer import Argument, Option
 from svmcompile.commands.data_options import DataOptions
 from svmcompile.commands.flags import (
     FORMATS,
+    AnyData,
     Cluster,
     DataFile,
     DataFiles,
@@ -261,7 +262,7 @@ class VerifyOptions(DataOptions):
     """
 
     folder: Folder
-    data: DataFile
+    data: AnyData = None
     model: Annotated[
         Path | None, Option(help="the original model; none for programs that `train` made")
     ] = None
@@ -276,6 +277,10 @@ class VerifyOptions(DataOptions):
     certificate: Annotated[
         bool,
         Option("--certificate", help="check the certificates of `certified` in high precision instead"),
+    ] = False
+    prove: Annotated[
+        bool,
+        Option("--prove", help="prove the functions in whole numbers (q15, q7) instead; needs no data"),
     ] = False
     no_run: NoRun = False
     key: Key = None
