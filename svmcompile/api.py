@@ -126,6 +126,7 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
     platform: str | None = None,
+    api: str | Iterable[str] = (),
     **onnx: Unpack[OnnxKeywords],
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
@@ -146,6 +147,8 @@ def emit(
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
     `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
+    Every model of a kind and profile has the same C functions. `api` adds parts (sparse, model, cpp), or
+    leaves them out (no-sparse): docs/c.md.
     The rest is for target onnx (docs/onnx.md): opset, onnx_form, onnx_names, onnx_outputs, onnx_input,
     onnx_batch, zipmap, model_version, doc_string.
     """
@@ -155,7 +158,7 @@ def emit(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
         soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
-        onnx=onnx,
+        onnx=onnx, api=api,
     )  # fmt: skip
 
 

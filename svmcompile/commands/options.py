@@ -174,6 +174,10 @@ class CompileOptions(WishOptions, OnnxFlags):
     tables: Annotated[
         str | None, Option(help="support vectors in C: dense, sparse  [default: the faster], or f16")
     ] = None
+    api: Annotated[
+        list[str] | None,
+        Option(help="add a part to the C interface: sparse, model, cpp; or leave it out: no-sparse, ..."),
+    ] = None
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
     most_probable: Annotated[
