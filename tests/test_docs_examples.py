@@ -1,8 +1,8 @@
 """The code blocks and commands of README and docs are run, in order, each page in a fresh folder.
 
 Blocks of `python` and `sh` are run, those of `c` saved, and built with warnings as errors. A block of
-`output` is what the block before it prints. Sketches are `text`, `py`, `js` or `cpp`: not run, but the options of
-every command are parsed.
+`output` is what the block before it prints. Sketches are `text`, `py`, `js` or `cpp`: not run, but the
+options of every command are parsed.
 """
 
 from __future__ import annotations
