@@ -94,6 +94,7 @@ def emit_kit(
     found = {_named(path, name): render(f"kits/{kit}/{path}", context) for path in templates}
     found |= {f"{layout.header}/{file}": str(files[file]) for file in headers}
     found[f"{layout.source}/{name}.c"] = source
+    found |= {file: str(text) for file, text in files.items() if file.endswith(".misra.md")}
     placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
     if layout.zipped:
         inside = {f"{name}/{path}": text.encode() for path, text in found.items()}

@@ -17,6 +17,7 @@ from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions, results, row_type
 from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
+from svmcompile.targets.c.misra import deviation_record
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.parts import read_parts
@@ -24,6 +25,8 @@ from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_inst
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.strict import strict
+from svmcompile.targets.c.table_comments import table_comments
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -66,6 +69,9 @@ def emit(
         f"{name}.c": render("c/model.c.j2", context),
         **({f"{name}.hpp": render("c/model.hpp.j2", context)} if "cpp" in parts else {}),
     }
+    if code.profile == "device":
+        files[f"{name}.c"] = text = strict(files[f"{name}.c"])
+        files[f"{name}.misra.md"] = deviation_record(name, text)
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
     if asked := extra.points(program):
         tables[f"{name}_vectors"] = np.array(asked, np.int32)
@@ -78,7 +84,7 @@ RESERVED = frozenset(
     "labels label_name self_test quantise predict_q "
     "decision_function_q exp2 tanh power root cosine dot kernel "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
-    "distance wide_distance needs_double_constants get model fill".split()
+    "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
 ) | {
     f"{any_}{function}{sparse}"
     for any_ in ("", "any_")
@@ -315,6 +321,7 @@ def _held(program: Program, name: str) -> NDArray[Any]:
 
 def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
+    comments = table_comments(program)
     for name in _emitted(program, file.folded):
         table = _held(program, name)
         if not table.size:
@@ -323,6 +330,7 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         tables.append(
             {
                 "name": symbols(f"@{name}", name),
+                "comment": comments[name],
                 "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
                 "count": table.size,
                 "bytes": table.nbytes,

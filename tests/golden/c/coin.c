@@ -34,14 +34,17 @@ const char *coin_label_name(int index)
     return index >= 0 && index < COIN_N_CLASSES ? names[index] : "";
 }
 
+/* sums: weights of vectors or features, 1 x 3 */
 static const double coin_sums_slopes[3] = {
     0.9375, -2.4375, 2.71875
 };
 
+/* sums: what each sum begins with, 1 */
 static const double coin_sums_bias[1] = {
     1.8779296875
 };
 
+/* sums: what is subtracted from a row, 3 */
 static const double coin_sums_centre[3] = {
     0.0625, 0.0, 0.53125
 };
@@ -196,7 +199,7 @@ int coin_self_test(void)
     };
     int failed = 0;
     for (size_t i = 0; i < 8; i++) {
-        int wrong = coin_predict(inputs[i]) != labels[i];
+        int wrong = coin_predict(inputs[i]) != labels[i] ? 1 : 0;
         double outputs[1];
         coin_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 1; k++) {
