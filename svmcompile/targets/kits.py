@@ -22,7 +22,8 @@ from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
-from svmcompile.targets.templating import render, template_folder
+from svmcompile.targets.packages import PACKAGES, check_package
+from svmcompile.targets.templating import render_folder
 from svmcompile.targets.wheel import check_package_name, pack
 
 WHEEL = "wheel"  # a file of its own, made in `wheel`
@@ -56,7 +57,7 @@ KITS = {
 }
 
 
-KIT_NAMES = (*KITS, WHEEL, TRITON)
+KIT_NAMES = (*KITS, WHEEL, TRITON, *PACKAGES)
 
 
 def check_kit(kit: str, profile: str, name: str) -> str:
@@ -64,6 +65,7 @@ def check_kit(kit: str, profile: str, name: str) -> str:
     kit = find_name(kit, KIT_NAMES, "kit")
     if kit == WHEEL:
         check_package_name(name)
+    check_package(kit, name)
     if kit not in KITS:
         return kit
     if profile == "host" and not KITS[kit].host:
@@ -87,9 +89,7 @@ def emit_kit(
     header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     context |= {"made": _made_rows(program, context["number"], header, test, profile)}
-    folder = template_folder() / "kits" / kit
-    templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
-    found = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
+    found = render_folder(f"kits/{kit}", context)
     found |= {f"{layout.header}/{name}.h": header, f"{layout.source}/{name}.c": source}
     placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
     if layout.zipped:
