@@ -35,7 +35,9 @@ def test_the_stranger_sees_a_worse_sum():
     """Kernel values added up in float, not in double: the stranger's bound grows with it."""
     model, X = MODELS["wine, rbf"]
     program = bounds.sc.compile(model)
-    files, exact = (bounds.sc.emit(program, name="m", profile="portable", precision=p) for p in ("f32", "f64"))
+    files, exact = (
+        bounds.sc.emit(program, name="m", profile="portable", precision=p) for p in ("f32", "f64")
+    )
     text = files["m.c"]
     assert "double sums[" in text
     found = []
