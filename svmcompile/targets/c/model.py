@@ -23,6 +23,7 @@ from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_inst
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.steady import check_steady, is_steady
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -30,6 +31,8 @@ INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MOST_STACK = 4 << 20  # half of what a main thread usually has
+# Helper functions that round by adding a constant, where any row takes the same instructions and elsewhere.
+STEADY_ROUNDING = {False: {"fade", "raise"}, True: {"fade", "raise", "exp2"}}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -48,6 +51,8 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
             f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
+    if is_steady(program):
+        check_steady(code)
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
@@ -70,8 +75,8 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
 RESERVED = frozenset(
     "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
     "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
-    "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
+    "decision_function_q exp2 tanh power root cosine dot kernel pick "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_pick wide_dot wide_dot_i8 wide_dot_f16 "
     "distance wide_distance needs_double_constants".split()
 )
 ASKING = frozenset(
@@ -94,7 +99,8 @@ def sizes(code: Code) -> dict[str, int]:
 
 
 def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
-    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+    program, profile = code.program, code.profile
+    style = Style(name, profile == "device", is_steady(program))
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded)
     tables, nodes = _tables(file, profile == "host"), file.nodes.values()
@@ -124,7 +130,9 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
         "has_long_strings": has_bulk or bool(labels and labels["long"]),
         "helpers": called,
-        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
+        "steady": style.steady,
+        "rounds_by_adding": profile == "host"
+        or any(STEADY_ROUNDING[style.steady] & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called
