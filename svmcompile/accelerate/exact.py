@@ -33,7 +33,7 @@ class ExactOptions:
         check_options("exact", self)
         if self.constant_time and self.labels == "certain":
             raise OptionError(
-                "exact: labels=certain evaluates some rows again, and constant_time forbids it; leave one out"
+                "exact: labels=certain evaluates some rows again, not so constant_time; leave one out"
             )
 
 
