@@ -28,7 +28,7 @@ N = TypeVar("N", bound=Node)
 DOUBLE, INT, SIZE = 8, 4, 8
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
-HELPERS = "pick sum row dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
+HELPERS = "pick sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480

@@ -64,7 +64,7 @@ static const float iris_bias[3] = {
 };
 
 /* Scalar product of two rows of n numbers, in four independent sums. */
-static float iris_dot(const float *a, const float *b, size_t n)
+static inline float iris_dot(const float *a, const float *b, size_t n)
 {
     float s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f;
     const size_t fours = n - n % 4;
