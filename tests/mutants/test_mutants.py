@@ -25,7 +25,12 @@ def mutant_of(template: str, old: str, new: str) -> Mutant:
 @pytest.mark.parametrize(
     ("template", "old", "new", "what"),
     [
-        ("c/functions.j2", "for (size_t i = 0; i < rows; i++)", "i <= rows", "killed"),  # a sanitizer sees it
+        (
+            "c/functions.j2",
+            "for (size_t i = 0; i < rows; i++)",
+            "i <= rows",
+            "killed",
+        ),  # a sanitizer sees it
         ("c/math.j2", "p = p * f + {{ coefficient }};", "p = p * f - {{ coefficient }};", "killed"),
         ("c/math.j2", "even += a[j] * b[j];", "even -= a[j] * b[j];", "unchanged"),  # of other profiles
         ("c/self_test.j2", "int failed = 0;", "int failed = 1;", "killed"),
