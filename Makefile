@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MINUTES ?= 30
 
-.PHONY: demo test attack flags faults fuzz replay race measure-house agreement cross coverage mutants golden api-page options-page docs clean
+.PHONY: demo test attack flags faults fuzz node replay race measure-house agreement cross coverage mutants golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -70,6 +70,10 @@ api-page: $(VENV)/.dev
 
 options-page: $(VENV)/.dev
 	$(BIN)/python -m tests.options_page docs/options.md
+
+# The run times of ONNX for JavaScript, which tests run where they are installed
+node:
+	npm install --prefix out/node --ignore-scripts --no-audit --no-fund onnxruntime-web onnxruntime-node
 
 # The documentation as a site, in out/site; `python -m http.server -d out/site` shows it with its search
 docs: $(VENV)/.dev

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.device.build import RAM, TEXT, Image, require
 from svmcompile.device.cost import Cpu
+from svmcompile.device.cycles import TIMINGS, CycleCounter
 from svmcompile.errors import ReadError, ToolchainError
 
 PAGE = 0x1000
@@ -38,6 +39,7 @@ class Call:
     values: NDArray[Any]
     instructions: int
     stack: int  # bytes, below the caller's
+    cycles: float | None = None  # an estimate, where there is one
 
 
 class Core:
@@ -50,6 +52,7 @@ class Core:
         self._cpu, self._image, self._unicorn = cpu, image, unicorn
         self._count = 0
         self._lengths: dict[tuple[int, int], int] = {}
+        self._cycles = CycleCounter(TIMINGS[cpu.name]) if cpu.name in TIMINGS else None
         self._machine = self._arm() if cpu.family == "arm" else self._riscv()
         self._load()
         # Hooks must be there before the first run, which translates the code without them.
@@ -100,6 +103,8 @@ class Core:
         if key not in self._lengths:
             self._lengths[key] = self._instructions(bytes(machine.mem_read(address, size)))
         self._count += self._lengths[key]
+        if self._cycles:
+            self._cycles.add(machine, address, size)
 
     def _instructions(self, code: bytes) -> int:
         """How many instructions some code has: both families have long and short ones."""
@@ -123,12 +128,15 @@ class Core:
         write(self._registers["SP"], self._stack_end)
         write(self._registers["LR"], EXIT | self._thumb)
         self._count = 0
+        if self._cycles:
+            self._cycles.reset()
         try:
             self._machine.emu_start(start | self._thumb, EXIT, count=0)
         except self._unicorn.UcError as error:
             raise ToolchainError(f"{function.symbol} fails on {self._cpu.name}: {error}") from None
         used = bytes(self._machine.mem_read(bottom, STACK_BYTES))
-        return Call(self._result(function), self._count, STACK_BYTES - _unused(used))
+        cycles = self._cycles.total if self._cycles else None
+        return Call(self._result(function), self._count, STACK_BYTES - _unused(used), cycles)
 
     @property
     def _thumb(self) -> int:

@@ -19,15 +19,15 @@ from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
+from svmcompile.targets.c.interface import MODEL_VERSION
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.templating import render, template_folder
-from svmcompile.targets.wheel import check_package_name
+from svmcompile.targets.wheel import check_package_name, pack
 
 WHEEL = "wheel"  # a file of its own, made in `wheel`
 PROFILE = "device"  # of C for devices
-VERSION = "1.0.0"  # of the model as a package; registries want one
 MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
 SPECIAL = (0.0, -0.0, 1e-42, 1.0, -1.0, 255.0, 1e6, -1e6, 1e18, -1e18, 3e38, -3e38)
 FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.MULTILINE)
@@ -44,10 +44,11 @@ class Kit:
     entry: str = "int main(void)"
     returns: str = "wrong"
     host: bool = False
+    zipped: bool = False  # a copy as one file, which is how some are installed
 
 
 KITS = {
-    "arduino": Kit(header="src"),
+    "arduino": Kit(header="src", zipped=True),
     "platformio": Kit(),
     "cmake": Kit(host=True),
     "zephyr": Kit(returns="0"),
@@ -80,17 +81,30 @@ def default_profile(kits: Iterable[str]) -> str:
 def emit_kit(
     kit: str, program: Program, name: str, number: Number, profile: str, files: Mapping[str, Any],
     test: SelfTest,
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str | bytes]:  # fmt: skip
     """The files of a kit by their path, KIT/NAME/..., around NAME.h and NAME.c among `files`."""
     layout = KITS[kit]
     header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
+    headers = [file for file in (f"{name}.h", f"{name}.hpp") if file in files]
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     context |= {"made": _made_rows(program, context["number"], header, test, profile)}
+    context["headers"] = " ".join(f"include/{file}" for file in (*headers, "svmcompile_model.h"))
     folder = template_folder() / "kits" / kit
     templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
-    found = {path.removesuffix(".j2"): render(f"kits/{kit}/{path}", context) for path in templates}
-    found |= {f"{layout.header}/{name}.h": header, f"{layout.source}/{name}.c": source}
-    return {f"{kit}/{name}/{path}": text for path, text in found.items()}
+    found = {_named(path, name): render(f"kits/{kit}/{path}", context) for path in templates}
+    found |= {f"{layout.header}/{file}": str(files[file]) for file in headers}
+    found[f"{layout.source}/{name}.c"] = source
+    placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
+    if layout.zipped:
+        inside = {f"{name}/{path}": text.encode() for path, text in found.items()}
+        placed[f"{kit}/{name}.zip"] = pack(inside)
+    return placed
+
+
+def _named(path: str, name: str) -> str:
+    """The file of a template: NAME at the beginning of its name is the model's."""
+    folder, slash, file = path.removesuffix(".j2").rpartition("/")
+    return folder + slash + (name + file.removeprefix("NAME") if file.startswith("NAME") else file)
 
 
 def _context(
@@ -103,7 +117,8 @@ def _context(
         "name": name,
         "NAME": name.upper(),
         "arduino_name": f"SVM_{name}" if official else name,
-        "version": VERSION,
+        "version": MODEL_VERSION,
+        "short_version": MODEL_VERSION.rpartition(".")[0],
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "number": number,
@@ -112,7 +127,7 @@ def _context(
         "answer": "label" if program.labels else "value",
         "labels": program.labels is not None,
         "rows": _rows(program, number, test),
-        "functions": FUNCTION.findall(header),
+        "functions": [one for one in FUNCTION.findall(header) if one.startswith(name)],
         "constants": CONSTANT.findall(header),
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 from svmcompile.errors import EmitError, OptionError
 
 MAX_NAME = 48
+MAX_LINE = 120
 VALID = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 KEYWORDS = frozenset(
     """
@@ -44,7 +45,7 @@ def template_folder() -> Path:
 def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(template_folder()),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -52,6 +53,13 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    found.filters["folded"] = folded
+    return found
+
+
+def folded(declaration: str) -> str:
+    """A declaration whose parameters have a line of their own where one line is too short for all."""
+    return declaration.replace("(", "(\n    ", 1) if len(declaration) >= MAX_LINE else declaration
 
 
 def render(template: str, context: dict[str, Any]) -> str:

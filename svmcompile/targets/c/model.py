@@ -15,10 +15,11 @@ from svmcompile.ir.graph import float_number
 from svmcompile.ir.program import Code, Labels, Program
 from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
-from svmcompile.targets.c.api import Function, c_real, functions, public_functions
+from svmcompile.targets.c.api import Function, c_real, functions, public_functions, results, row_type
+from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
-from svmcompile.targets.c.nodes.sums import goes_alone
+from svmcompile.targets.c.parts import read_parts
 from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_instruction_sets
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
@@ -33,13 +34,18 @@ MOST_STACK = 4 << 20  # half of what a main thread usually has
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) -> dict[str, str]:
-    """The two files of a machine program; `self_test` holds rows with their expected results.
+def emit(
+    code: Code, name: str, self_test: SelfTest, soft_double: bool = False,
+    parts: frozenset[str] | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """The files of a machine program; `self_test` holds rows with their expected results.
 
-    Code for a device has no double unless the program is in double, or `soft_double` allows it.
+    Code for a device has no double unless the program is in double, or `soft_double` allows it. `parts` of
+    the interface are those of the profile, unless they are named.
     """
     check_name(name)
     program = code.program
+    parts = read_parts((), code.profile) if parts is None else parts
     assert program.number, "lower the program first"
     if (stack := scratch_bytes(program)) > MOST_STACK:
         widest = max(types.width for types in infer_types(program).values())
@@ -53,11 +59,12 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
     symbols = Names(reserved, prefix=f"{name}_")
-    context = _context(code, name, symbols, self_test)
+    context = _context(code, name, symbols, self_test, parts)
     context["declarations"] = render("c/api.j2", context)
     files = {
         f"{name}.h": render("c/model.h.j2", context),
         f"{name}.c": render("c/model.c.j2", context),
+        **({f"{name}.hpp": render("c/model.hpp.j2", context)} if "cpp" in parts else {}),
     }
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
     if asked := extra.points(program):
@@ -68,12 +75,16 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
 
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
-    "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
-    "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
+    "labels label_name self_test quantise predict_q "
     "decision_function_q exp2 tanh power root cosine dot kernel "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
-    "distance wide_distance needs_double_constants".split()
-)
+    "distance wide_distance needs_double_constants get model fill".split()
+) | {
+    f"{any_}{function}{sparse}"
+    for any_ in ("", "any_")
+    for function in "predict decision_function predict_proba score_samples".split()
+    for sparse in ("", "_batch", "_sparse", "_sparse_batch")
+}
 ASKING = frozenset(
     "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
 )  # of a caller's kernel
@@ -93,19 +104,23 @@ def sizes(code: Code) -> dict[str, int]:
     return known
 
 
-def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
+def _context(
+    code: Code, name: str, symbols: Names, self_test: SelfTest, parts: frozenset[str]
+) -> dict[str, Any]:
     program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
     types = infer_types(program)
-    file = CFile(program, types, name, symbols, style, code.units, code.folded)
+    file = CFile(program, types, name, symbols, style, code.units, code.folded, parts)
     tables, nodes = _tables(file, profile == "host"), file.nodes.values()
     around = extra.tiled(file)
     asked = extra.points(program)
     quantised = extra.quantised_functions(file)
-    api = _api(file, around, quantised)
+    sparse = None if asked or "sparse" not in parts else extra.sparse_rows(file, around)
+    api = _api(file, sparse, quantised)
     labels = _labels(program.labels)
+    struct = model_struct(program, types, name, labels) if "model" in parts else None
     bodies_of = extra.functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
-    by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
+    by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
     called = helpers(file)
     return {
         "name": name,
@@ -115,6 +130,12 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": c_real(program.number or "f64"),
+        "row_type": row_type(program),
+        "abi_version": ABI_VERSION,
+        "model_version": MODEL_VERSION,
+        "sparse": sparse,
+        "results": results(program, types, name),
+        "has_model": struct,
         "constants": _constants(program, asked),
         "points": _points(program, asked) if asked else None,
         "labels": labels,
@@ -122,7 +143,9 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "tables": tables,
         "has_bulk": has_bulk,
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
-        "has_long_strings": has_bulk or bool(labels and labels["long"]),
+        "has_long_strings": has_bulk
+        or bool(labels and labels["long"])
+        or bool(struct and struct["longest"] > MAX_STRING),
         "helpers": called,
         "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
         "vectors": [
@@ -195,14 +218,14 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(file: CFile, around: extra.Tiled | None, quantised: list[extra.Both]) -> list[Function]:
+def _api(file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Both]) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
     self_test = file.style.self_test(api.pop())
     if extra.points(file.program):
         api += extra.kernel_functions(file.program, file.types, file.name)
-    if around:
-        api += extra.sparse_functions(around, file.name)
+    if sparse:
+        api += [function for one in sparse.functions for function in (one.single, one.batch)]
     return [*api, *(function for function, _ in quantised), self_test]
 
 

@@ -46,6 +46,7 @@ class CFile:
     style: Style = field(default_factory=lambda: Style(""))
     units: Mapping[str, float] = field(default_factory=dict)  # by node: what its row is multiplied by
     folded: frozenset[str] = frozenset()  # tables that have gone into others
+    parts: frozenset[str] = frozenset()  # of the interface
 
     @classmethod
     def of(cls, program: Program) -> CFile:

@@ -21,7 +21,7 @@ const char *const iris_labels[3] = {
 
 const char *iris_label_name(int index)
 {
-    return index >= 0 && index < 3 ? iris_labels[index] : "";
+    return index >= 0 && index < IRIS_N_CLASSES ? iris_labels[index] : "";
 }
 
 static const float iris_sums_shift[4] = {
@@ -188,7 +188,7 @@ static int iris_label(const float pairs[3])
     return (int)best;
 }
 
-int iris_predict(const float x[4])
+int iris_predict(const float x[IRIS_N_FEATURES])
 {
     float sums_z[4];
     float sums[3];
@@ -197,7 +197,7 @@ int iris_predict(const float x[4])
     return iris_label(sums);
 }
 
-void iris_decision_function(const float x[4], float scores[3])
+void iris_decision_function(const float x[IRIS_N_FEATURES], float scores[IRIS_N_SCORES])
 {
     float sums_z[4];
     float sums[3];
@@ -209,13 +209,67 @@ void iris_decision_function(const float x[4], float scores[3])
 void iris_predict_batch(const float *x, size_t rows, int32_t *indices)
 {
     for (size_t i = 0; i < rows; i++)
-        indices[i] = iris_predict(x + i * 4);
+        indices[i] = iris_predict(x + i * IRIS_N_FEATURES);
 }
 
 void iris_decision_function_batch(const float *x, size_t rows, float *scores)
 {
     for (size_t i = 0; i < rows; i++)
-        iris_decision_function(x + i * 4, scores + i * 3);
+        iris_decision_function(x + i * IRIS_N_FEATURES, scores + i * IRIS_N_SCORES);
+}
+
+/* A row with its zeros, from its n non-zero features; indices out of range are ignored. */
+static void iris_fill(const int32_t *indices, const float *values, size_t n, float *x)
+{
+    for (size_t j = 0; j < IRIS_N_FEATURES; j++)
+        x[j] = 0;
+    for (size_t e = 0; e < n; e++)
+        if (indices[e] >= 0 && indices[e] < IRIS_N_FEATURES)
+            x[indices[e]] = values[e];
+}
+
+int iris_predict_sparse(const int32_t *indices, const float *values, size_t n)
+{
+    float x[IRIS_N_FEATURES];
+    iris_fill(indices, values, n, x);
+    return iris_predict(x);
+}
+
+void iris_predict_sparse_batch(
+    const size_t *starts, const int32_t *indices, const float *values, size_t rows, int32_t *labels)
+{
+    float x[96 * IRIS_N_FEATURES];
+    for (size_t at = 0; at < rows; at += 96) {
+        const size_t count = rows - at < 96 ? rows - at : 96;
+        for (size_t i = 0; i < count; i++) {
+            const size_t first = starts[at + i];
+            iris_fill(
+                indices + first, values + first, starts[at + i + 1] - first, x + i * IRIS_N_FEATURES);
+        }
+        iris_predict_batch(x, count, labels + at);
+    }
+}
+
+void iris_decision_function_sparse(const int32_t *indices, const float *values, size_t n, float scores[IRIS_N_SCORES])
+{
+    float x[IRIS_N_FEATURES];
+    iris_fill(indices, values, n, x);
+    iris_decision_function(x, scores);
+}
+
+void iris_decision_function_sparse_batch(
+    const size_t *starts, const int32_t *indices, const float *values, size_t rows, float *scores)
+{
+    float x[96 * IRIS_N_FEATURES];
+    for (size_t at = 0; at < rows; at += 96) {
+        const size_t count = rows - at < 96 ? rows - at : 96;
+        for (size_t i = 0; i < count; i++) {
+            const size_t first = starts[at + i];
+            iris_fill(
+                indices + first, values + first, starts[at + i + 1] - first, x + i * IRIS_N_FEATURES);
+        }
+        iris_decision_function_batch(x, count, scores + at * IRIS_N_SCORES);
+    }
 }
 
 int iris_self_test(void)
@@ -265,3 +319,65 @@ int iris_self_test(void)
     return failed;
 #endif
 }
+
+static void iris_any_predict(const void *x, size_t rows, void *out)
+{
+    if (rows == 1)
+        *(int32_t *)out = iris_predict((const float *)x);
+    else
+        iris_predict_batch((const float *)x, rows, (int32_t *)out);
+}
+
+static void iris_any_predict_sparse(const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *out)
+{
+    iris_predict_sparse_batch(starts, indices, (const float *)values, rows, (int32_t *)out);
+}
+
+static void iris_any_decision_function(const void *x, size_t rows, void *out)
+{
+    if (rows == 1)
+        iris_decision_function((const float *)x, (float *)out);
+    else
+        iris_decision_function_batch((const float *)x, rows, (float *)out);
+}
+
+static void iris_any_decision_function_sparse(const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *out)
+{
+    iris_decision_function_sparse_batch(starts, indices, (const float *)values, rows, (float *)out);
+}
+
+const iris_model *iris_get(void)
+{
+    static const char *const feature_names[IRIS_N_FEATURES] = {
+        "sepal length (cm)", "sepal width (cm)", "petal length (cm)",
+        "petal width (cm)"
+    };
+    static const iris_model model = {
+        IRIS_ABI_VERSION, (uint32_t)sizeof(iris_model),
+        "iris", IRIS_VERSION, "svmcompile 0.1.0", "scikit-learn SVC",
+        "1111111111111111111111111111111111111111111111111111111111111111",
+        "exact", "EXACT",
+        SVM_CLASSIFIER, SVM_F32, SVM_F32, SVM_TEXT, IRIS_N_FEATURES, IRIS_N_CLASSES, IRIS_N_SCORES,
+        feature_names, iris_labels, iris_label_name,
+        iris_any_predict,
+        iris_any_decision_function,
+        NULL,
+        NULL,
+        iris_any_predict_sparse,
+        iris_any_decision_function_sparse,
+        NULL,
+        NULL,
+        iris_self_test
+    };
+    return &model;
+}
+
+#ifdef IRIS_SHARED
+IRIS_EXPORT const svm_model *svm_model_get(void);
+
+const svm_model *svm_model_get(void)
+{
+    return iris_get();
+}
+#endif
+

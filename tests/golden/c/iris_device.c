@@ -50,7 +50,7 @@ const char *const iris_labels[3] = {
 
 const char *iris_label_name(int index)
 {
-    return index >= 0 && index < 3 ? iris_labels[index] : "";
+    return index >= 0 && index < IRIS_N_CLASSES ? iris_labels[index] : "";
 }
 
 static const IRIS_FLASH float iris_sums_shift[4] IRIS_TABLE = {
@@ -251,7 +251,7 @@ static int iris_label(const float pairs[3])
     return (int)best;
 }
 
-int iris_predict(const float x[4])
+int iris_predict(const float x[IRIS_N_FEATURES])
 {
     float sums_z[4];
     float sums[3];
@@ -260,7 +260,7 @@ int iris_predict(const float x[4])
     return iris_label(sums);
 }
 
-void iris_decision_function(const float x[4], float scores[3])
+void iris_decision_function(const float x[IRIS_N_FEATURES], float scores[IRIS_N_SCORES])
 {
     float sums_z[4];
     float sums[3];
@@ -272,13 +272,13 @@ void iris_decision_function(const float x[4], float scores[3])
 void iris_predict_batch(const float *x, size_t rows, int32_t *indices)
 {
     for (size_t i = 0; i < rows; i++)
-        indices[i] = iris_predict(x + i * 4);
+        indices[i] = iris_predict(x + i * IRIS_N_FEATURES);
 }
 
 void iris_decision_function_batch(const float *x, size_t rows, float *scores)
 {
     for (size_t i = 0; i < rows; i++)
-        iris_decision_function(x + i * 4, scores + i * 3);
+        iris_decision_function(x + i * IRIS_N_FEATURES, scores + i * IRIS_N_SCORES);
 }
 
 int iris_self_test(void)
