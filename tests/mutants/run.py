@@ -35,7 +35,7 @@ from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs,
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST = 8  # jobs that a mutant is tried on
+MOST = 6  # jobs that a mutant is tried on
 
 
 @cache
