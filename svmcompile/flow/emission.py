@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -173,12 +173,10 @@ def emit_targets(
     codes: dict[str, Code] = {}
     c: dict[str, str] = {}
     name, number = request.name, request.number
-    test = SelfTest.of(program, number) if {*request.targets} - {"onnx"} else None
+    test = SelfTest.of(program, number) if {*request.targets} - {*EMITTERS} else None
     for target in dict.fromkeys(request.targets):
-        if target == "onnx":
-            from svmcompile.targets.onnx.model import emit as emit_onnx
-
-            files |= emit_onnx(program, name, number, request.onnx)
+        if target in EMITTERS:
+            files |= EMITTERS[target](program, request)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"
@@ -197,6 +195,32 @@ def emit_targets(
             files |= {**headers, **dict([_library(program, request, c)])}
     told = codes.get("c") or codes.get("wasm")
     return Emitted(files, c, told, test, told.meaning if told else lower(program, number))
+
+
+def _emit_onnx(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.onnx.model import emit
+
+    return emit(program, request.name, request.number, request.onnx)
+
+
+def _emit_sql(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.sql.model import emit
+
+    return emit(program, request.name)
+
+
+def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.blob.model import emit
+
+    return emit(lower(program, request.number, storage="dense"), request.name)
+
+
+# What is not written in C, and needs neither a self-test nor a compiler.
+EMITTERS: dict[str, Callable[[Program, Request], Mapping[str, str | bytes]]] = {
+    "onnx": _emit_onnx,
+    "blob": _emit_blob,
+    "sql": _emit_sql,
+}
 
 
 def _library(program: Program, request: Request, c: Mapping[str, str]) -> tuple[str, bytes]:
@@ -235,13 +259,16 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
     from svmcompile.targets.kits import TRITON, WHEEL, check_kit
+    from svmcompile.targets.packages import PACKAGES
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
-    if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
+    needed = {TRITON: "onnx"} | {one: package.target for one, package in PACKAGES.items()}
+    if {*kits} - {*needed} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit needs C; add target c")
-    if TRITON in kits and "onnx" not in request.targets:
-        raise OptionError("kit triton needs the ONNX graph; add target onnx")
+    for one in kits:
+        if needed.get(one, request.targets[0]) not in request.targets:
+            raise OptionError(f"kit {one} is made of target {needed[one]}; add target {needed[one]}")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -255,6 +282,7 @@ def emit_kits(
     """The files of each kit around the C or the graph that was emitted."""
     from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
     from svmcompile.targets.onnx.triton import emit_triton
+    from svmcompile.targets.packages import PACKAGES, emit_package
     from svmcompile.targets.wheel import emit_wheel
 
     found: Files = {}
@@ -266,9 +294,13 @@ def emit_kits(
         elif kit == TRITON:
             graph: Any = emitted.files[f"{request.name}.onnx"]
             found |= emit_triton(request.name, graph)
+        elif kit in PACKAGES:
+            found |= emit_package(kit, program, request.name, request.number, emitted.files)
         else:
             assert emitted.test
-            found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)
+            found |= emit_kit(
+                kit, program, request.name, request.number, request.profile, emitted.c, emitted.test
+            )
     return found
 
 

@@ -95,23 +95,46 @@ def test_examples_run(kit: str, kind: str, kits: Path, tmp_path: Path) -> None:
     check_output(shell(tmp_path / "run"), kind)
 
 
-def sketch(folder: Path, target: Path) -> Path:
+def sketch(folder: Path, target: Path, name: str = "Classify") -> Path:
     """The sketch as the Arduino builder makes C++ of it."""
-    text = (folder / "examples" / "Classify" / "Classify.ino").read_text()
+    text = (folder / "examples" / name / f"{name}.ino").read_text()
     target.write_text(f"#include <Arduino.h>\n{text}\nint main() {{ setup(); loop(); return 0; }}\n")
     return target
 
 
-@KINDS
-def test_the_sketch_runs(kind: str, kits: Path, tmp_path: Path) -> None:
+def built(folder: Path, kind: str, tmp_path: Path, name: str) -> Path:
+    """The program of a sketch on this machine."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("a sketch is C++, and no C++ compiler is installed")
-    folder = kits / "arduino" / kind
     shell(*find_compiler(), "-c", folder / "src" / f"{kind}.c", "-o", tmp_path / "model.o")
-    code = [sketch(folder, tmp_path / "sketch.cpp"), tmp_path / "model.o"]
+    code = [sketch(folder, tmp_path / "sketch.cpp", name), tmp_path / "model.o"]
     shell(compiler, "-std=gnu++11", "-I", ARDUINO, "-I", folder / "src", *code, "-o", tmp_path / "run")
-    check_output(shell(tmp_path / "run"), kind)
+    return tmp_path / "run"
+
+
+@KINDS
+def test_the_sketch_runs(kind: str, kits: Path, tmp_path: Path) -> None:
+    check_output(shell(built(kits / "arduino" / kind, kind, tmp_path, "Classify")), kind)
+
+
+@pytest.mark.parametrize("kind", ["text", "value", "fixed"])
+def test_the_zip_holds_the_library_whose_sketch_takes_rows(kind: str, kits: Path, tmp_path: Path) -> None:
+    shutil.unpack_archive(kits / "arduino" / f"{kind}.zip", tmp_path)
+    program = built(tmp_path / kind, kind, tmp_path, "FromSerial")
+    rows = X[[3, 70, 140]]
+    lines = [",".join(map(repr, row.tolist())) for row in rows]
+    told = subprocess.run(
+        [program], input="\n".join([*lines, "1 2", "", lines[0].replace(",", "  ")]) + "\n",
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert told[3] == "2 numbers; a row has 4" and len(told) == 5
+    assert told[4] == told[0]
+    found = model(kind).predict(rows)
+    if kind == "value":
+        np.testing.assert_allclose([float(line) for line in told[:3]], found, atol=1e-3)
+    else:
+        assert told[:3] == [str(label) for label in found]
 
 
 @pytest.mark.parametrize("kind", ["text", "value", "fixed"])

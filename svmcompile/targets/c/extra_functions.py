@@ -207,7 +207,8 @@ def quantised_functions(file: CFile) -> list[Both]:
         found.append((quantise, Body(declaration, [f"{file.nodes[node.out].function}(x, q)"])))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
-            predict = Function(f"Like {name}_predict, for a row from {name}_quantise.", declaration)
+            row_text = f"a row from {name}_quantise: numbers within +-{types[node.out].limit}"
+            predict = Function(f"Like {name}_predict, for {row_text}.", declaration)
             found.append((predict, api.body(program, types, file.symbols, label, declaration, start=start)))
         if scores and node in api.needed(program, scores[0], set()):
             found.append(_scores_function(file, scores, row, start))

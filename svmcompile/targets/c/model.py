@@ -25,6 +25,7 @@ from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_inst
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.steady import check_steady, is_steady
 from svmcompile.targets.c.strict import strict
 from svmcompile.targets.c.table_comments import table_comments
 from svmcompile.targets.templating import Names, check_name, comment, render
@@ -34,6 +35,8 @@ INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MOST_STACK = 4 << 20  # half of what a main thread usually has
+# Helper functions that round by adding a constant, where any row takes the same instructions and elsewhere.
+STEADY_ROUNDING = {False: {"fade", "raise"}, True: {"fade", "raise", "exp2"}}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -57,6 +60,8 @@ def emit(
             f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
+    if is_steady(program):
+        check_steady(code)
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
@@ -82,8 +87,8 @@ def emit(
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels label_name self_test quantise predict_q "
-    "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
+    "decision_function_q exp2 tanh power root cosine dot kernel pick "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_pick wide_dot wide_dot_i8 wide_dot_f16 "
     "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
 ) | {
     f"{any_}{function}{sparse}"
@@ -113,7 +118,8 @@ def sizes(code: Code) -> dict[str, int]:
 def _context(
     code: Code, name: str, symbols: Names, self_test: SelfTest, parts: frozenset[str]
 ) -> dict[str, Any]:
-    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+    program, profile = code.program, code.profile
+    style = Style(name, profile == "device", is_steady(program))
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded, parts)
     tables, nodes = _tables(file, profile == "host"), file.nodes.values()
@@ -153,7 +159,9 @@ def _context(
         or bool(labels and labels["long"])
         or bool(struct and struct["longest"] > MAX_STRING),
         "helpers": called,
-        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
+        "steady": style.steady,
+        "rounds_by_adding": profile == "host"
+        or any(STEADY_ROUNDING[style.steady] & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called
