@@ -44,7 +44,6 @@ def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[st
         "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
         "sparse": skips_zeros(node, program),
         "row": "picks, z, filled" if skips_zeros(node, program) else "z",
-        "sparse_rows": takes_sparse(node, program),
     }
 
 
@@ -258,7 +257,7 @@ class KernelValues(Shaped[V]):
 class Prepare(CNode[ir.Prepare]):
     """A row is scaled for the sum that reads it."""
 
-    picks = True
+    picks = keeps_time = True
 
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
@@ -276,6 +275,10 @@ class PackedSum(KernelValues[ir.PackedSum]):
 
     parts = ("kernel", "block")
     stores = ("vectors",)
+
+    @property
+    def keeps_time(self) -> bool:  # type: ignore[override]
+        return self.node.shape not in ("tanh", "given")
 
     @property
     def columns(self) -> int:
@@ -314,7 +317,7 @@ class TiledSum(Shaped[ir.TiledSum]):
 
     @property
     def takes_sparse_rows(self) -> bool:
-        return takes_sparse(self.node, self.program)
+        return takes_sparse(self.node, self.program) and "sparse" in self.file.parts
 
     def fields(self) -> dict[str, Any]:
         node, program, number = self.node, self.program, self.number
@@ -327,6 +330,7 @@ class TiledSum(Shaped[ir.TiledSum]):
             "numbers": NUMBERS[number],
             "input_width": program.n_features,
             **tiled_layout(node, program, number),
+            "sparse_rows": self.takes_sparse_rows,
         }
 
     def bodies(self) -> list[Body]:
@@ -343,7 +347,12 @@ class TiledSum(Shaped[ir.TiledSum]):
         tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
         packed = max(size * width, self._picks())
         per_row = packed + size + self.gathered() + (DOUBLE + size) * self.out_width
-        return rows * per_row + (rows * SIZE if self.takes_sparse_rows else 0) + size * width + tile
+        return (
+            rows * per_row
+            + (rows * SIZE if takes_sparse(self.node, self.program) else 0)
+            + size * width
+            + tile
+        )
 
     def _picks(self) -> int:
         """Bytes of one row's non-zero features, where they are looked for."""
@@ -364,7 +373,11 @@ class SparseSum(Shaped[ir.SparseSum]):
 
     parts = ("ends",)
     stores = ("marks", "ranks", "starts", "indices", "values")
-    in_vectors = in_batches = by_feature = takes_sparse_rows = True
+    in_vectors = in_batches = by_feature = True
+
+    @property
+    def takes_sparse_rows(self) -> bool:
+        return "sparse" in self.file.parts
 
     @property
     def template(self) -> str:
