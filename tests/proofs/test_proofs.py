@@ -78,7 +78,7 @@ PLANTED = {
     "a product in 8 bits": ("rbf", "2 * dot", "(int8_t)dot", "m_sums_kernel: conversion"),
     "another factor": ("rbf", "2 * dot", "3 * dot", "m_sums_kernel"),
     "no lower end": ("rbf", "t < 0 ? 0 : t", "t", "m_sums_kernel: argument of the curve"),
-    "a wrong end of the curve": ("rbf", "if (cell >= ", "if (cell > ", "m_sums_curve_of: index"),
+    "a wrong end of the curve": ("rbf", "if (place >= ", "if (place > ", "m_sums_curve_of: index"),
     "a wrong slope": ("rbf", "return left - (", "return right - (", "m_sums_curve_of: is straight"),
     "a pair of others": ("rbf", "x[1] * v[1]", "x[1] * v[2]", "m_dot_i8_i8: is the dot product"),
     "beyond the row": ("rbf", "x[3] * v[3]", "x[4] * v[3]", None),

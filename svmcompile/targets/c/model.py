@@ -61,7 +61,7 @@ def emit(
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
     if is_steady(program):
-        check_steady(code)
+        check_steady(program, code.profile, CFile.of(program).nodes.values())
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)

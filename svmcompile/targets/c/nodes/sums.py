@@ -257,7 +257,7 @@ class KernelValues(Shaped[V]):
 class Prepare(CNode[ir.Prepare]):
     """A row is scaled for the sum that reads it."""
 
-    picks = True
+    picks = keeps_time = True
 
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
@@ -275,6 +275,10 @@ class PackedSum(KernelValues[ir.PackedSum]):
 
     parts = ("kernel", "block")
     stores = ("vectors",)
+
+    @property
+    def keeps_time(self) -> bool:  # type: ignore[override]
+        return self.node.shape not in ("tanh", "given")
 
     @property
     def columns(self) -> int:
