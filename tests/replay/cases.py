@@ -174,7 +174,10 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "three-ties", Case(iris, rbf(break_ties=True), emissions=SHORT)
     kits = DEVICE | {"kit": ("arduino", "platformio", "cmake", "zephyr", "esp-idf")}
     packages = BLOB | {"kit": ("java", "rust")}
-    yield "ten-ovr", Case(digits, rbf(gamma=0.1), emissions=(*WITH_WHOLE, kits, {"target": "wasm"}, packages))
+    yield (
+        "ten-ovr",
+        Case(digits, rbf(gamma=0.1), emissions=(*WITH_WHOLE, kits, {"target": "wasm"}, packages)),
+    )
     yield "ten-ovo", Case(digits, rbf(gamma=0.1, decision_function_shape="ovo"), emissions=ALL_C)
     given = tuple(one | {"given": "u8"} for one in (Q15, Q7))
     yield "ten-u8", Case(whole_digits, rbf(gamma=0.0004), emissions=given)
