@@ -59,7 +59,7 @@ coverage: $(VENV)/.dev
 
 # Does a changed operator, number or line of a template give wrong answers that tests see? A random sample.
 mutants: $(VENV)/.dev
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -W ignore -m tests.mutants.run --minutes $(MINUTES) \
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/targets $(BIN)/python -W ignore -m tests.mutants.run --minutes $(MINUTES) \
 		$(if $(SEED),--seed $(SEED))
 
 golden: $(VENV)/.dev

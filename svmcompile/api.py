@@ -6,6 +6,7 @@ number type and profile, lowers it once for each C file, and reports on what cam
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,7 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
     platform: str | None = None,
+    api: str | Iterable[str] = (),
     **onnx: Unpack[OnnxKeywords],
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
@@ -145,6 +147,8 @@ def emit(
     of that system, under KIT/NAME/. Kit wheel is a Python package for pip and the `platform`, without need
     of a compiler; java and rust are packages of target blob, npm of wasm, triton (a server) of onnx.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
+    Every model of a kind and profile has the same C functions. `api` adds parts (sparse, model, cpp), or
+    leaves them out (no-sparse): docs/c.md.
     The rest is for target onnx (docs/onnx.md): opset, onnx_form, onnx_names, onnx_outputs, onnx_input,
     onnx_batch, zipmap, model_version, doc_string.
     """
@@ -154,7 +158,7 @@ def emit(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
         soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
-        onnx=onnx,
+        onnx=onnx, api=api,
     )  # fmt: skip
 
 
@@ -250,6 +254,24 @@ def verify(
     elif program.origin.source not in TRAINED or y is None:
         raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y, run)
+
+
+def prove(folder: Any, *, name: str | None = None) -> Any:
+    """Prove the functions of a folder in whole numbers (q15, q7) for all inputs; returns a `ProofReport`.
+
+    Each computes what the program means and never overflows. The report is also written to the folder as
+    NAME.proof.json. Nothing of the folder is run. Needs the extra `prove`.
+    """
+    from svmcompile.files import write_file
+    from svmcompile.flow.seal import check_seal, read_plain
+    from svmcompile.proofs.report import prove_functions
+
+    folder = Path(folder)
+    stem, program = find_program(folder, name)
+    check_seal(folder, stem)
+    report = prove_functions(program, read_plain(folder / f"{stem}.c").decode(), stem)
+    write_file(folder / f"{stem}.proof.json", json.dumps(report.as_dict(), indent=2, sort_keys=True) + "\n")
+    return report
 
 
 def check_certificate(

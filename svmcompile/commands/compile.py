@@ -91,7 +91,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
         watch, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
-        held_out=held, platform=options.platform, **options.onnx,
+        held_out=held, platform=options.platform, api=options.api or (), **options.onnx,
     )  # fmt: skip
     if device:
         cost = device_cost(files, name, device, rows_for(program, X))

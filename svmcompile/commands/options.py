@@ -11,6 +11,7 @@ from typer import Argument, Option
 from svmcompile.commands.data_options import DataOptions
 from svmcompile.commands.flags import (
     FORMATS,
+    AnyData,
     Cluster,
     DataFile,
     DataFiles,
@@ -174,6 +175,10 @@ class CompileOptions(WishOptions, OnnxFlags):
     tables: Annotated[
         str | None, Option(help="support vectors in C: dense, sparse  [default: the faster], or f16")
     ] = None
+    api: Annotated[
+        list[str] | None,
+        Option(help="add a part to the C interface: sparse, model, cpp; or leave it out: no-sparse, ..."),
+    ] = None
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
     most_probable: Annotated[
@@ -262,7 +267,7 @@ class VerifyOptions(DataOptions):
     """
 
     folder: Folder
-    data: DataFile
+    data: AnyData = None
     model: Annotated[
         Path | None, Option(help="the original model; none for programs that `train` made")
     ] = None
@@ -277,6 +282,10 @@ class VerifyOptions(DataOptions):
     certificate: Annotated[
         bool,
         Option("--certificate", help="check the certificates of `certified` in high precision instead"),
+    ] = False
+    prove: Annotated[
+        bool,
+        Option("--prove", help="prove the functions in whole numbers (q15, q7) instead; needs no data"),
     ] = False
     no_run: NoRun = False
     key: Key = None

@@ -25,6 +25,7 @@ from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
+from svmcompile.targets.c.parts import read_parts
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.options import USUAL, OnnxOptions, read_options
 from svmcompile.targets.report import describe
@@ -49,12 +50,13 @@ class Request:
     soft_double: bool = False
     platform: str | None = None
     onnx: OnnxOptions = USUAL
+    api: tuple[str, ...] = ()  # parts of the C interface to add or leave out
 
     @classmethod
     def of(
         cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
         tables: str | None, soft_double: bool, platform: str | None = None,
-        onnx: Mapping[str, Any] | None = None,
+        onnx: Mapping[str, Any] | None = None, api: str | Iterable[str] = (),
     ) -> Request:  # fmt: skip
         """From what users write; an error where there is no such thing."""
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -68,7 +70,11 @@ class Request:
         if platform is not None:
             platform = find_name(platform, PLATFORMS, "platform")
         written = read_options(onnx or {}, targets)
-        return cls(name, targets, number, profile, tables, soft_double, platform, written)
+        parts = (api,) if isinstance(api, str) else tuple(api)
+        read_parts(parts, profile)
+        if parts and not {"c", "shared"} & {*targets}:
+            raise OptionError("api names parts of C; add --target c (target='c')")
+        return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +93,15 @@ def emit_files(
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
     ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
-    platform: str | None = None, onnx: Mapping[str, Any] | None = None,
+    platform: str | None = None, onnx: Mapping[str, Any] | None = None, api: str | Iterable[str] = (),
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
-    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform, onnx)
+    request = Request.of(
+        program, target, name, precision, profile, tables, soft_double, platform, onnx, api
+    )
     kits = checked_kits(kit, request)
+    if "cmake" in kits:
+        request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
     emitted = emit_targets(ready, request, X, watch)
     files = emitted.files
@@ -172,13 +182,17 @@ def emit_targets(
         kind = "wasm" if target == "wasm" else "c"
         if kind not in codes:
             codes[kind] = lower_for(kind, program, request, watch)
-        made = c if c and kind == "c" else emit_c(codes[kind], name, test, request.soft_double)
+        parts = read_parts(request.api, codes[kind].profile) if kind == "c" else frozenset()
+        made = c if c and kind == "c" else emit_c(codes[kind], name, test, request.soft_double, parts)
         if target == "wasm":
             files |= _build_page(codes[kind], name, made, X)
             continue
         c = made
-        header = f"{name}.h"
-        files |= made if target == "c" else {header: c[header], **dict([_library(program, request, c)])}
+        if target == "c":
+            files |= made
+        else:
+            headers = {file: text for file, text in c.items() if not file.endswith(".c")}
+            files |= {**headers, **dict([_library(program, request, c)])}
     told = codes.get("c") or codes.get("wasm")
     return Emitted(files, c, told, test, told.meaning if told else lower(program, number))
 

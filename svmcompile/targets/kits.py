@@ -19,6 +19,7 @@ from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
+from svmcompile.targets.c.interface import MODEL_VERSION
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
@@ -28,7 +29,6 @@ from svmcompile.targets.wheel import check_package_name, pack
 
 WHEEL = "wheel"  # a file of its own, made in `wheel`
 PROFILE = "device"  # of C for devices
-VERSION = "1.0.0"  # of the model as a package; registries want one
 MOST_ROWS, MOST_NUMBERS = 4, 512  # of an example: 2 KB of floats
 SPECIAL = (0.0, -0.0, 1e-42, 1.0, -1.0, 255.0, 1e6, -1e6, 1e18, -1e18, 3e38, -3e38)
 FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.MULTILINE)
@@ -87,10 +87,14 @@ def emit_kit(
     """The files of a kit by their path, KIT/NAME/..., around NAME.h and NAME.c among `files`."""
     layout = KITS[kit]
     header, source = str(files[f"{name}.h"]), str(files[f"{name}.c"])
+    headers = [file for file in (f"{name}.h", f"{name}.hpp") if file in files]
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     context |= {"made": _made_rows(program, context["number"], header, test, profile)}
+    context["headers"] = " ".join(f"include/{file}" for file in (*headers, "svmcompile_model.h"))
     found = render_folder(f"kits/{kit}", context)
-    found |= {f"{layout.header}/{name}.h": header, f"{layout.source}/{name}.c": source}
+    found |= {f"{layout.header}/{file}": str(files[file]) for file in headers}
+    found[f"{layout.source}/{name}.c"] = source
+    found |= {file: str(text) for file, text in files.items() if file.endswith(".misra.md")}
     placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
     if layout.zipped:
         inside = {f"{name}/{path}": text.encode() for path, text in found.items()}
@@ -108,7 +112,8 @@ def _context(
         "name": name,
         "NAME": name.upper(),
         "arduino_name": f"SVM_{name}" if official else name,
-        "version": VERSION,
+        "version": MODEL_VERSION,
+        "short_version": MODEL_VERSION.rpartition(".")[0],
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "number": number,
@@ -117,7 +122,7 @@ def _context(
         "answer": "label" if program.labels else "value",
         "labels": program.labels is not None,
         "rows": _rows(program, number, test),
-        "functions": FUNCTION.findall(header),
+        "functions": [one for one in FUNCTION.findall(header) if one.startswith(name)],
         "constants": CONSTANT.findall(header),
     }
 

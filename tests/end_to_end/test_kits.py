@@ -163,16 +163,32 @@ def test_cmake_builds_tests_and_installs(kits: Path, tmp_path: Path) -> None:
     told = shell(Path(cmake).with_name("ctest"), "--test-dir", build)
     assert "100% tests passed, 0 tests failed out of 2" in told
     shell(cmake, "--install", build)
+    assert "CMAKE_BUILD_TYPE:STRING=Release" in (build / "CMakeCache.txt").read_text()
     app = tmp_path / "app"
     app.mkdir()
-    (app / "main.c").write_text('#include "text.h"\nint main(void) { return text_labels[0] == 0; }\n')
+    (app / "main.cpp").write_text(
+        '#include "text.hpp"\nint main() { return text::label_name(0).empty(); }\n'
+    )
     (app / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.15)\nproject(app C)\nfind_package(text REQUIRED)\n"
-        "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE text::text)\n"
+        "cmake_minimum_required(VERSION 3.15)\nproject(app CXX)\nset(CMAKE_CXX_STANDARD 17)\n"
+        "find_package(text 2.0 QUIET)\nif(text_FOUND)\nmessage(FATAL_ERROR other)\nendif()\n"
+        "find_package(text 1.0 REQUIRED)\nadd_executable(app main.cpp)\nadd_executable(shared main.cpp)\n"
+        "target_link_libraries(app text::text)\ntarget_link_libraries(shared text::shared)\n"
     )
     shell(cmake, "-S", app, "-B", app / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     shell(cmake, "--build", app / "build")
     shell(app / "build" / "app")
+    shell(app / "build" / "shared")
+    if sys.platform == "linux" and shutil.which("readelf"):
+        library = next(prefix.rglob("libtext.so"))
+        assert "soname: [libtext.so.1]" in shell("readelf", "-d", library)
+        assert "svm_model" not in shell(
+            "readelf", "-Ws", "--dyn-syms", library
+        )  # a device has no part model
+    if shutil.which("pkg-config"):
+        pc = next(prefix.rglob("text.pc"))
+        assert shell("pkg-config", "--modversion", pc).strip() == "1.0.0"
+        assert "-ltext" in shell("pkg-config", "--libs", pc)
 
 
 def properties(path: Path) -> dict[str, str]:

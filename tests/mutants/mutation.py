@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from svmcompile.targets.templating import template_folder
 
@@ -59,6 +60,7 @@ def templates() -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in (folder / "c").rglob("*.j2"))
 
 
+@cache
 def read(template: str) -> str:
     return (template_folder() / template).read_text(encoding="utf-8")
 

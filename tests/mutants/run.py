@@ -7,6 +7,8 @@ built under sanitizers; answers are held against the interpreter, and the test t
   refused    when what was emitted is read back
   invalid    if its template or its C is not well formed
   unchanged  if no program has other C
+  elsewhere  if the compiler sees the same here: it is code for other processors
+  slower     if answers are the same by more work, such as exact sums where a bound would do
   equivalent if `equivalent.py` says why nothing can tell it from the original
   survived   else
 """
@@ -20,6 +22,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,28 +31,29 @@ from jinja2 import TemplateError
 
 from svmcompile.errors import EmitError
 from tests.mutants.equivalent import reason
-from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, users
+from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs, users
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST = 8  # jobs that a mutant is tried on
+MOST = 6  # jobs that a mutant is tried on
 
 
 @cache
 def original(job: Job) -> dict[str, str]:
-    """The C without any mutation, which passes; else nothing it says about mutants counts."""
-    files = dict(job.files())
-    try:
-        with TemporaryDirectory() as folder:
-            job.check(files, Path(folder))
-    except Exception as error:
-        raise RuntimeError(f"{job.name} fails without any mutation") from error
-    return files
+    return dict(job.files())
+
+
+@cache
+def passes(job: Job, strictly: bool) -> bool:
+    """Without any mutation; else nothing a job says about mutants counts."""
+    with TemporaryDirectory() as folder:
+        job.check(original(job), Path(folder), strictly)
+    return True
 
 
 def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
     """What became of a mutant, and where or why."""
-    differs = False
+    changed = []
     for job in used_by[:MOST]:
         try:
             with instead({mutant.template: mutant.source()}):
@@ -58,20 +62,41 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             return "refused", str(error)
         except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
             return "invalid", str(error)
-        if files == original(job):
-            continue
-        differs = True
-        try:
-            with TemporaryDirectory() as folder:
-                job.check(files, Path(folder))
-        except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
-            return "killed", f"{job.name}: {type(error).__name__}"
-        except Invalid as error:
-            return "invalid", str(error)
-    if not differs:
+        if files != original(job):
+            changed.append((job, files))
+            if found := verdict(job, files, strictly=False):
+                return found
+    for job, files in changed:
+        if found := verdict(job, files, strictly=True):
+            return found
+    return spared(mutant, changed)
+
+
+def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:
+    try:
+        with TemporaryDirectory() as folder:
+            job.check(files, Path(folder), strictly)
+    except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
+        assert passes(job, strictly)
+        return "killed", f"{job.name}: {type(error).__name__}"
+    except Invalid as error:
+        return "invalid", str(error)
+    return None
+
+
+def spared(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str]:
+    """What a mutant is that no check kills."""
+    if not changed:
         return "unchanged", ""
-    why = reason(mutant)
-    return ("equivalent", why) if why else ("survived", ", ".join(job.name for job in used_by[:MOST]))
+    if why := reason(mutant):
+        return "equivalent", why
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if all(job.seen(files, folder) == job.seen(original(job), folder) for job, files in changed):
+            return "elsewhere", ""
+        if any(job.work(files, folder) > job.work(original(job), folder) for job, files in changed):
+            return "slower", ""
+    return "survived", ", ".join(job.name for job, _ in changed)
 
 
 def main() -> None:
@@ -84,9 +109,8 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", help="of tests/replay/cases.py (default: all)")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    small = [
-        one for one in jobs(asked.cases or CASES, asked.programs) if len(one.emitted.c["model.c"]) < LARGEST
-    ]
+    every = (*jobs(asked.cases or CASES, asked.programs), *small_jobs())
+    small = [one for one in every if len(one.emitted.c["model.c"]) < LARGEST]
     lines = users(small)
     sample = [one for template in templates() if asked.only in template for one in mutants(template)]
     random.Random(asked.seed).shuffle(sample)
@@ -99,8 +123,13 @@ def main() -> None:
         used_by = lines.get((mutant.template, mutant.line), [])
         what, where = fate(mutant, used_by) if used_by else ("in no program", "")
         fates[what] += 1
-        if what in ("survived", "in no program"):
+        if what in ("survived", "slower", "in no program"):
             print(f"{what}: {mutant}\n    {where}", flush=True)
+        print(
+            f"{fates.total()}: " + ", ".join(f"{count} {one}" for one, count in fates.items()),
+            end="\r",
+            file=sys.stderr,
+        )
     tried, killed = fates.total(), fates["killed"] + fates["refused"]
     print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
     meant = killed + fates["survived"] + fates["in no program"]
