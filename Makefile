@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MINUTES ?= 30
 
-.PHONY: demo test attack flags faults fuzz replay race measure-house agreement cross golden api-page options-page docs clean
+.PHONY: demo test attack flags faults fuzz node replay race measure-house agreement cross coverage mutants golden api-page options-page docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/svmcompile demo
@@ -53,6 +53,15 @@ agreement: $(VENV)/.dev
 cross: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest tests/crossing --whole -n auto
 
+# Does the test that C ships take every branch, or is the reason known?
+coverage: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.coverage.run
+
+# Does a changed operator, number or line of a template give wrong answers that tests see? A random sample.
+mutants: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/targets $(BIN)/python -W ignore -m tests.mutants.run --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
+
 golden: $(VENV)/.dev
 	$(BIN)/python -m pytest -m golden --update-golden
 
@@ -61,6 +70,10 @@ api-page: $(VENV)/.dev
 
 options-page: $(VENV)/.dev
 	$(BIN)/python -m tests.options_page docs/options.md
+
+# The run times of ONNX for JavaScript, which tests run where they are installed
+node:
+	npm install --prefix out/node --ignore-scripts --no-audit --no-fund onnxruntime-web onnxruntime-node
 
 # The documentation as a site, in out/site; `python -m http.server -d out/site` shows it with its search
 docs: $(VENV)/.dev

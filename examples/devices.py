@@ -6,11 +6,13 @@
 
 The model is scikit-learn's digits 1 against 8, pixels/16, SVC(C=1, gamma=0.03): 103 support vectors,
 64 features, 143 rows held out. Code is built by ziglang at -O2 and run in emulators; the ATmega is
-left out where avr-gcc or simavr is missing. Prints the tables of docs/devices.md.
+left out where avr-gcc or simavr is missing. Prints the tables of docs/devices.md. Set CMSIS_DSP to a
+folder with the sources of ARM's CMSIS-DSP (the sdist of cmsisdsp on PyPI has them) to run its SVM as well.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -74,6 +76,31 @@ HEADERS = {
     "static inline double pow(double x, double n) { (void)n; return x * x; }\n",
     "string.h": "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\n",
 }
+
+
+# CMSIS-DSP as it is built without the headers of a device, and what these ask of a library.
+CMSIS_HEADERS = {
+    "math.h": "float expf(float), sqrtf(float), fabsf(float), floorf(float), sinf(float), cosf(float);\n"
+    "float logf(float), powf(float, float), tanhf(float), atan2f(float, float), roundf(float);\n"
+    "double fabs(double), sqrt(double);\n",
+    "string.h": "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\n"
+    "void *memset(void *, int, size_t);\n",
+}
+CMSIS_CODE = """#define __GNUC_PYTHON__
+{source}
+#include "m.h"
+static const float32_t dual[] = {{ {dual} }}, vectors[] = {{ {vectors} }};
+static const int32_t classes[] = {{ 0, 1 }};
+static const arm_svm_rbf_instance_f32 machine = {{
+    {count}, 64, {intercept}, dual, vectors, classes, {gamma}
+}};
+int32_t m_predict(const float x[64])
+{{
+    int32_t label;
+    arm_svm_rbf_predict_f32(&machine, x, &label);
+    return label;
+}}
+"""
 
 
 @cache
@@ -143,6 +170,31 @@ def m2cgen_line(cpu: Cpu) -> str | None:
     )
 
 
+def cmsis_line(cpu: Cpu) -> str | None:
+    """CMSIS-DSP's SVM in the same emulator, at -O2 as ours; None where its sources are not named."""
+    folder = os.environ.get("CMSIS_DSP")
+    if folder is None or cpu.family != "arm":
+        return None
+    model, rows = trained()[0], rows_for(cpu)
+    code = CMSIS_CODE.format(
+        source=Path(folder, "Source", "SVMFunctions", "arm_svm_rbf_predict_f32.c").read_text("utf-8-sig"),
+        dual=_floats(model.dual_coef_),
+        vectors=_floats(model.support_vectors_),
+        count=len(model.support_vectors_),
+        intercept=_floats(model.intercept_),
+        gamma=_floats(model.gamma),
+    )
+    files = {"m.c": code, "m.h": "int32_t m_predict(const float x[64]);\n", **CMSIS_HEADERS}
+    flags = ["-I.", *(f"-I{Path(folder, part).resolve()}" for part in ("Include", "PrivateInclude"))]
+    found = measure(cpu, "m", files, rows, flags=flags)
+    agreeing = int((model.classes_[found.values[:, 0]] == model.predict(rows)).sum())
+    return line("CMSIS-DSP, arm_svm_rbf_predict_f32", found, agreeing, None)
+
+
+def _floats(values: Any) -> str:
+    return ", ".join(f"{value!r}f" for value in np.ravel(values).astype(float).tolist())
+
+
 def m2cgen_code(model: SVC) -> str:
     """Its C, made in a process of its own: it recurses once per term."""
     import pickle
@@ -169,9 +221,9 @@ def table(cpu: Cpu, titles: list[str]) -> None:
             print(form_line(form, cpu), flush=True)
     if titles:
         return
-    measured = m2cgen_line(cpu)
-    if measured:
-        print(measured, flush=True)
+    for rival in (m2cgen_line, cmsis_line):
+        if measured := rival(cpu):
+            print(measured, flush=True)
     if cpu.name == FULL:
         for title, flash, ram, count, labels in PUBLISHED:
             print(f"| *published:* {title} | {flash} | {ram} | {count} | | {labels} | |")

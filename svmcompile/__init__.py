@@ -29,7 +29,7 @@ __all__ = [  # noqa: F405
     "CheckError", "Claim", "Compiled", "DTSVMClassifier", "EmitError", "OptionError", "Program",
     "ReadError", "SvmCompileError", "ToolchainError", "UnsupportedError", "VerifyError", "__version__",
     "build", "check_certificate", "compile", "device_cost", "emit", "explore",
-    "load", "quantise", "train", "verify", "write",
+    "load", "prove", "quantise", "train", "verify", "write",
 ]  # fmt: skip
 
 HOMES = {"Compiled": "estimator", "DTSVMClassifier": "estimator", "device_cost": "device.cost"}

@@ -6,9 +6,10 @@ number type and profile, lowers it once for each C file, and reports on what cam
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
@@ -26,6 +27,11 @@ from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program
 from svmcompile.progress import steps
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from svmcompile.targets.onnx.options import OnnxKeywords
 
 
 def compile(  # the name users know; the builtin is not needed here
@@ -120,12 +126,13 @@ def emit(
     soft_double: bool = False,
     held_out: Data | None = None,
     platform: str | None = None,
-    **onnx: Any,
+    api: str | Iterable[str] = (),
+    **onnx: Unpack[OnnxKeywords],
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
     Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
-    loads without a compiler), "onnx" and "wasm".
+    loads without a compiler), "onnx", "wasm", "blob" and "sql".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
     C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
@@ -137,9 +144,11 @@ def emit(
     its accuracy by labels `y`, or both on the rows `held_out`; `figures` are added to it. `X` are
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
-    of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
-    `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
+    of that system, under KIT/NAME/. Kit wheel is a Python package for pip and the `platform`, without need
+    of a compiler; java and rust are packages of target blob, npm of wasm, triton (a server) of onnx.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
+    Every model of a kind and profile has the same C functions. `api` adds parts (sparse, model, cpp), or
+    leaves them out (no-sparse): docs/c.md.
     The rest is for target onnx (docs/onnx.md): opset, onnx_form, onnx_names, onnx_outputs, onnx_input,
     onnx_batch, zipmap, model_version, doc_string.
     """
@@ -149,7 +158,7 @@ def emit(
         program, target, name, chosen["precision"], chosen["profile"], chosen["tables"], figures, watch, X,
         kit, y=y, model=None if model is None else open_model(model), ranges=ranges, given=given,
         soft_double=soft_double or chosen["soft_double"], held_out=held_out, platform=platform,
-        onnx=onnx,
+        onnx=onnx, api=api,
     )  # fmt: skip
 
 
@@ -245,6 +254,24 @@ def verify(
     elif program.origin.source not in TRAINED or y is None:
         raise OptionError(needs_original(program, stem))
     return compare_forms(Path(folder), stem, program, opened, X, y, run)
+
+
+def prove(folder: Any, *, name: str | None = None) -> Any:
+    """Prove the functions of a folder in whole numbers (q15, q7) for all inputs; returns a `ProofReport`.
+
+    Each computes what the program means and never overflows. The report is also written to the folder as
+    NAME.proof.json. Nothing of the folder is run. Needs the extra `prove`.
+    """
+    from svmcompile.files import write_file
+    from svmcompile.flow.seal import check_seal, read_plain
+    from svmcompile.proofs.report import prove_functions
+
+    folder = Path(folder)
+    stem, program = find_program(folder, name)
+    check_seal(folder, stem)
+    report = prove_functions(program, read_plain(folder / f"{stem}.c").decode(), stem)
+    write_file(folder / f"{stem}.proof.json", json.dumps(report.as_dict(), indent=2, sort_keys=True) + "\n")
+    return report
 
 
 def check_certificate(

@@ -18,6 +18,7 @@ import typer
 
 import svmcompile as sc
 from svmcompile.cli import app
+from svmcompile.proofs.report import ProofReport
 from svmcompile.runtime.c import CModel
 from svmcompile.runtime.onnx import OnnxModel
 from svmcompile.runtime.scikit import Given
@@ -40,12 +41,13 @@ FUNCTIONS = (
     "write",
     "load",
     "verify",
+    "prove",
     "check_certificate",
     "device_cost",
 )
 CLASSES = ("Program", "Claim", "Compiled", "DTSVMClassifier")
 LOADED = {"C": CModel, "WebAssembly": WasmModel, "ONNX": OnnxModel}
-REPORTS = (Report, Comparison, CertificateReport)
+REPORTS = (Report, Comparison, CertificateReport, ProofReport)
 MEMBERS = (FunctionType, Given, classmethod, property)
 WIDTH = 100
 

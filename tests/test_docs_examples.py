@@ -1,8 +1,8 @@
 """The code blocks and commands of README and docs are run, in order, each page in a fresh folder.
 
 Blocks of `python` and `sh` are run, those of `c` saved, and built with warnings as errors. A block of
-`output` is what the block before it prints. Sketches are `text`, `py` or `js`: not run, but the options of
-every command are parsed.
+`output` is what the block before it prints. Sketches are `text`, `py`, `js` or `cpp`: not run, but the
+options of every command are parsed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^```.*$", re.MULTILINE)
 SAVED = re.compile(r"[Ss]ave (?:this|it) as `(\w+\.c)`")
 COMMAND = re.compile(r"^(?: {4})?(svmcompile [a-z].* -.*?|svmcompile \w+)(?: +#.*)?$", re.MULTILINE)
-SKETCHES = {"text", "py", "js"}
+SKETCHES = {"text", "py", "js", "cpp"}
 SLOW = ("pip install", 'method="auto"')  # of blocks
 SLOW_COMMANDS = ("--cluster", "--cpu", "--target wasm", "certified", "h1-tree")
 pytestmark = [

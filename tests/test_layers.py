@@ -25,7 +25,7 @@ FLOORS = (
     {"ir"},
     {"model"},
     {"read", "accelerate", "optimise", "lower", "targets", "verification"},
-    {"runtime", "bench", "device", "convert"},
+    {"runtime", "bench", "device", "convert", "proofs"},
     {"flow"},
     {"choose"},
     {"api", "cluster"},

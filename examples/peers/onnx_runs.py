@@ -4,13 +4,19 @@
     python examples/peers/onnx_runs.py out/runs             runs them, prints a table
 
 The second step needs numpy and the run time alone: onnxruntime, openvino, tract, or onnx for its reference.
+onnxruntime-web and -node run in node, where NODE_PATH, or out/node/node_modules, has them (`make node`).
 A cell tells whether it gives the program's labels on all rows, and scikit-learn's probabilities to 1e-5.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +105,42 @@ def in_reference(path: Path, rows: Any) -> Outputs:
     return dict(zip(evaluator.output_names, evaluator.run(None, {"X": rows}), strict=True))
 
 
+def node_modules() -> Path:
+    return Path(os.environ.get("NODE_PATH") or Path(__file__).parents[2] / "out" / "node" / "node_modules")
+
+
+def in_node(module: str, path: Path, rows: Any) -> Outputs:
+    """A package of npm, in a process of node; labels come back as numbers or text."""
+    request = {"module": module, "path": str(path.resolve()), "wide": rows.dtype == np.float64}
+    request |= {"rows": rows.ravel().tolist(), "shape": rows.shape}
+    done = subprocess.run(
+        ["node", str(Path(__file__).with_name("onnx_run.cjs"))],
+        input=json.dumps(request), capture_output=True, text=True, check=True,
+        env={**os.environ, "NODE_PATH": str(node_modules())},
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    return {name: np.array(one["data"]).reshape(one["shape"]) for name, one in found.items()}
+
+
+def version_of(module: str) -> str | None:
+    """The version of a run time that is installed."""
+    if module.startswith("onnxruntime-"):
+        package = node_modules() / module / "package.json"
+        if shutil.which("node") is None or not package.is_file():
+            return None
+        return str(json.loads(package.read_text())["version"])
+    try:
+        return str(__import__(module).__version__)
+    except ImportError:
+        return None
+    except AttributeError:
+        return str(__import__(module).version())
+
+
 RUNTIMES: dict[str, Callable[[Path, Any], Outputs]] = {
     "onnxruntime": in_onnxruntime,
+    "onnxruntime-web": partial(in_node, "onnxruntime-web"),
+    "onnxruntime-node": partial(in_node, "onnxruntime-node"),
     "openvino": in_openvino,
     "tract": in_tract,
     "onnx": in_reference,
@@ -135,12 +175,8 @@ def main(arguments: list[str]) -> None:
         kept = dict(stored)
     lines = []
     for module, run in RUNTIMES.items():
-        try:
-            version = __import__(module).__version__
-        except ImportError:
+        if (version := version_of(module)) is None:
             continue
-        except AttributeError:
-            version = __import__(module).version()
         cells = [
             verdict(run, folder / f"{title}.onnx", name, kept, "f64" in title)
             for title, (name, _) in GRAPHS.items()

@@ -193,7 +193,7 @@ def _figures(
         figures |= _quick_times(runner, task.choose.X)
     if not device:
         return figures
-    cost = device_cost(files, NAME, device.cpu, task.choose.X, device.picojoules)
+    cost = device_cost(files, NAME, device, task.choose.X)
     figures |= {
         "flash_bytes": cost["flash_bytes"],
         "ram_bytes": cost["ram_bytes"] + cost["stack_bytes"],
@@ -203,8 +203,8 @@ def _figures(
     }
     if "energy_nj" in cost:
         figures["energy_nj"] = cost["energy_nj"]["mean"]
-    if task.wishes.clock_mhz:  # an instruction a cycle, where cycles are not counted
-        figures["time_us"] = cost["mean"] / task.wishes.clock_mhz
+    if "time_us" in cost:
+        figures["time_us"] = cost["time_us"]["mean"]
     return figures
 
 

@@ -16,7 +16,6 @@ NUMBERS = ("f32", "f64", "q15", "q7")
 MINIMISE = ("time", "batch-time", "instructions", "bytes", "energy")
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 LONG_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-HERTZ = {"hz": 1e-6, "khz": 1e-3, "mhz": 1.0, "ghz": 1e3}  # in MHz
 QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*([a-zA-Z]*)\s*")
 
 
@@ -50,7 +49,6 @@ class Wishes:
     limits: Limits = field(default_factory=Limits)
     minimise: str = "time"
     device: DeviceOptions | None = None
-    clock_mhz: float | None = None
     confidence: float = 0.95
     tolerance: float | None = None  # regressors: values this close count as the same
     budget_seconds: float = 120.0
@@ -70,6 +68,11 @@ class Wishes:
         if self.minimise == "instructions" or (self.device and self.minimise == "time"):
             return "instructions"
         return {"time": "time_us", "batch-time": "batch_time_us"}[self.minimise]
+
+    @property
+    def clock_mhz(self) -> float | None:
+        """The clock of the device."""
+        return self.device.clock_mhz if self.device else None
 
     @property
     def needs_times(self) -> bool:
@@ -100,7 +103,6 @@ def read_wishes(given: Mapping[str, Any]) -> Wishes:
         limits=_limits(asked),
         minimise=find_name(asked.get("minimise", "time"), MINIMISE, "--minimise"),
         device=device,
-        clock_mhz=_quantity(asked, "clock", HERTZ, "MHz") if "clock" in asked else None,
         confidence=_share(asked, "confidence", 0.95),
         tolerance=_positive(asked, "tolerance") if "tolerance" in asked else None,
         budget_seconds=_quantity(asked, "budget", LONG_SECONDS, "s") if "budget" in asked else 120.0,
@@ -141,7 +143,7 @@ def _device(asked: Mapping[str, Any]) -> DeviceOptions | None:
         return None if name not in asked else str(asked[name])
 
     energy = None if "energy" not in asked else _positive(asked, "energy")
-    return DeviceOptions.of(text("cpu"), text("flash"), text("ram"), energy, "device")
+    return DeviceOptions.of(text("cpu"), text("flash"), text("ram"), energy, "device", text("clock"))
 
 
 def _check(wishes: Wishes) -> Wishes:
@@ -150,8 +152,6 @@ def _check(wishes: Wishes) -> Wishes:
     if device is None:
         if wishes.minimise in ("instructions", "energy"):
             raise OptionError(f"--minimise {wishes.minimise} needs --cpu")
-        if wishes.clock_mhz is not None:
-            raise OptionError("--clock needs --cpu")
     else:
         if wishes.minimise == "batch-time" or limits.batch_latency_us is not None:
             raise OptionError(

@@ -48,7 +48,7 @@ def checked(options: CompileOptions) -> CompileOptions:
     profile = profile_of(options)
     for kit in options.kit or ():
         check_kit(kit, profile, options.name or name_from(options.model.stem))
-    DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
+    device_of(options)
     if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
     if not holds_program(b"", str(options.model)):  # such a file says itself that it takes no options
@@ -59,6 +59,12 @@ def checked(options: CompileOptions) -> CompileOptions:
 def profile_of(options: CompileOptions) -> str:
     """The profile asked for, or what processor and kits want."""
     return options.profile or ("device" if options.cpu else default_profile(options.kit or ()))
+
+
+def device_of(options: CompileOptions) -> DeviceOptions | None:
+    """The device the code is for, if one is named."""
+    profile = profile_of(options)
+    return DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile, options.clock)
 
 
 def _named(options: CompileOptions) -> CompileOptions:

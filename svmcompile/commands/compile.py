@@ -13,14 +13,14 @@ import numpy as np
 from svmcompile import api
 from svmcompile.accelerate.registry import fits_rows, method, tuned
 from svmcompile.choose.wishes import read_seconds
-from svmcompile.commands.checked import checked, profile_of
+from svmcompile.commands.checked import checked, device_of, profile_of
 from svmcompile.commands.data_options import reading
 from svmcompile.commands.device_fit import Asked, refuse
 from svmcompile.commands.helping import settings
 from svmcompile.commands.limit import limited
 from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data, read_data
-from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls, with_cost
+from svmcompile.device.cost import device_cost, rows_for, shortfalls, with_cost
 from svmcompile.errors import OptionError
 from svmcompile.files import write_files
 from svmcompile.flow.emission import Files
@@ -73,7 +73,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
     """The files, the name in theirs, and the seconds that the method took."""
     options, figures = _resolve(options, model)
     profile, chosen = profile_of(options), settings(options.set_)
-    device = DeviceOptions.of(options.cpu, options.flash, options.ram, options.energy, profile)
+    device = device_of(options)
     if options.number in FIXED and model.svm and method(options.method).bends_probabilities:
         chosen = {"probabilities": "none", **chosen}  # whole numbers have none
     data, held = _read(options, model, chosen)
@@ -91,10 +91,10 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         program, tuple(options.target or ["c"]), name, options.number, profile, options.tables, figures,
         watch, X=X, y=y, model=model if model.svm else None, kit=tuple(options.kit or ()),
         ranges=_ranges(options.ranges, program), given=options.given, soft_double=options.soft_double,
-        held_out=held, platform=options.platform, **options.onnx,
+        held_out=held, platform=options.platform, api=options.api or (), **options.onnx,
     )  # fmt: skip
     if device:
-        cost = device_cost(files, name, device.cpu, rows_for(program, X), device.picojoules)
+        cost = device_cost(files, name, device, rows_for(program, X))
         if shortfalls(cost, device):
             raise refuse(Asked(model, program, data, held, options, name), cost, device)
         files = with_cost(files, name, cost)

@@ -113,7 +113,7 @@ def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] 
             program, "c", asked.name, change.precision, "device", X=X, model=model,
             soft_double=asked.options.soft_double, held_out=asked.held,
         )  # fmt: skip
-        cost = device_cost(files, asked.name, wanted.cpu, rows_for(program, X), wanted.picojoules)
+        cost = device_cost(files, asked.name, wanted, rows_for(program, X))
     except SvmCompileError:
         return None
     report = json.loads(files[f"{asked.name}.json"])

@@ -16,6 +16,7 @@ Model = Annotated[
 ]
 Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]
+AnyData = Annotated[Path | None, Option("--data", help=FORMATS)]
 DataFiles = Annotated[Path, Option("--data", help=f"{FORMATS}, or a folder of such files")]
 Name = Annotated[str | None, Option(help="which model, if the folder has several")]
 Method = Annotated[str, Option(help="see `svmcompile methods`", autocompletion=METHODS)]

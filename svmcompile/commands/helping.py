@@ -13,13 +13,13 @@ PANELS = {
     "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
     "Output": (
         "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
-        "ranges", "given", "soft_double", "dump_ir", "checkpoint", "sign",
+        "api", "ranges", "given", "soft_double", "dump_ir", "checkpoint", "sign",
     ),
     "ONNX": (
         "opset", "onnx_form", "onnx_names", "onnx_outputs", "onnx_input", "onnx_batch", "zipmap",
         "model_version", "doc_string",
     ),
-    "Device": ("cpu", "flash", "ram", "clock", "energy"),
+    "Device": ("cpu", "list_cpus", "flash", "ram", "clock", "energy"),
     "Limits for --method auto and explore": (
         "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes",
     ),
@@ -32,7 +32,7 @@ PANELS = {
 # What auto and explore are asked for, as they name it; from cpu on, compile takes these for any method.
 WISHES = (
     "same_labels", "agreement", "accuracy_loss", "latency", "batch_latency", "max_bytes", "methods",
-    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "clock", "cpu", "flash", "ram",
+    "minimise", "budget", "confidence", "tolerance", "seed", "jobs", "cpu", "flash", "ram", "clock",
     "energy",
 )  # fmt: skip
 PANEL = {name for names in PANELS.values() for name in names}
@@ -48,6 +48,25 @@ def complete(where: str, *more: str) -> Callable[[str], list[str]]:
         return [one for one in (*more, *known) if one.startswith(incomplete)]
 
     return names
+
+
+def list_cpus(wanted: bool) -> None:
+    """Print the processors with their boards, and leave."""
+    if not wanted:
+        return
+    from typer import Exit
+
+    from svmcompile.commands.tables import console, titled
+    from svmcompile.device.boards import CORES
+    from svmcompile.device.cost import CPUS, can_measure
+
+    table = titled("Processors for --cpu", "processor", "floats", "cost", "boards and chips")
+    for cpu in CPUS.values():
+        cost = f"{cpu.unit}, {'measured' if can_measure(cpu) else 'predicted'}"
+        floats = "in hardware" if cpu.hard_float or cpu.family == "wasm" else "in software"
+        table.add_row(cpu.name, floats, cost, ", ".join(CORES.get(cpu.name, ())))
+    console.print(table)
+    raise Exit
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from svmcompile.commands.data_options import DataOptions
 from svmcompile.commands.flags import (
     FORMATS,
+    AnyData,
     Cluster,
     DataFile,
     DataFiles,
@@ -25,7 +26,7 @@ from svmcompile.commands.flags import (
     Sign,
     TrustPickle,
 )
-from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS
+from svmcompile.commands.helping import CPUS, KITS, METHODS, PRECISIONS, PROFILES, TARGETS, list_cpus
 from svmcompile.commands.onnx_options import OnnxFlags
 
 
@@ -71,9 +72,6 @@ class WishOptions(DataOptions):
         int, Option(help="auto: seed of the split into fitting, choosing and reporting rows")
     ] = 0
     jobs: Annotated[int, Option(help="auto: number of processes  [default: one per core]")] = 0
-    clock: Annotated[str | None, Option(help="auto with --cpu: clock of the processor, such as 48MHz")] = (
-        None
-    )
     cpu: Annotated[
         str | None,
         Option(
@@ -87,6 +85,10 @@ class WishOptions(DataOptions):
     ram: Annotated[str | None, Option(help="with --cpu: available RAM, for memory and stack together")] = (
         None
     )
+    clock: Annotated[str | None, Option(help="with --cpu: its clock, such as 64M; gives times")] = None
+    list_cpus: Annotated[
+        bool, Option("--list-cpus", help="list processors and boards", callback=list_cpus, is_eager=True)
+    ] = False
     energy: Annotated[
         float | None,
         Option("--energy-per-instruction", help="with --cpu: energy in picojoules (AVR: per cycle)"),
@@ -120,12 +122,15 @@ class CompileOptions(WishOptions, OnnxFlags):
     data: Annotated[Path | None, Option(help=f"representative rows: {FORMATS}")] = None
     target: Annotated[
         list[str] | None,
-        Option(help="c, shared, onnx or wasm (repeatable)  [default: c]", autocompletion=TARGETS),
+        Option(
+            help="c, shared, onnx, wasm, blob or sql (repeatable)  [default: c]", autocompletion=TARGETS
+        ),
     ] = None
     kit: Annotated[
         list[str] | None,
         Option(
-            help="package C for arduino, platformio, cmake, zephyr, esp-idf or as wheel; ONNX for triton",
+            help="package C for arduino, platformio, cmake, zephyr, esp-idf or as wheel; ONNX for triton; "
+            "a blob for java or rust; wasm for npm",
             autocompletion=KITS,
         ),
     ] = None
@@ -169,6 +174,10 @@ class CompileOptions(WishOptions, OnnxFlags):
     ] = None
     tables: Annotated[
         str | None, Option(help="support vectors in C: dense, sparse  [default: the faster], or f16")
+    ] = None
+    api: Annotated[
+        list[str] | None,
+        Option(help="add a part to the C interface: sparse, model, cpp; or leave it out: no-sparse, ..."),
     ] = None
     name: Annotated[str | None, Option(help="prefix of files and C names  [default: from MODEL]")] = None
     features: Features = None
@@ -258,7 +267,7 @@ class VerifyOptions(DataOptions):
     """
 
     folder: Folder
-    data: DataFile
+    data: AnyData = None
     model: Annotated[
         Path | None, Option(help="the original model; none for programs that `train` made")
     ] = None
@@ -273,6 +282,10 @@ class VerifyOptions(DataOptions):
     certificate: Annotated[
         bool,
         Option("--certificate", help="check the certificates of `certified` in high precision instead"),
+    ] = False
+    prove: Annotated[
+        bool,
+        Option("--prove", help="prove the functions in whole numbers (q15, q7) instead; needs no data"),
     ] = False
     no_run: NoRun = False
     key: Key = None
@@ -291,7 +304,10 @@ class PredictOptions(DataOptions):
     name: Name = None
     target: Annotated[
         str | None,
-        Option(help="shared, c, onnx or wasm  [default: the first that exists]", autocompletion=TARGETS),
+        Option(
+            help="shared, c, onnx, wasm, blob or sql  [default: the first that exists]",
+            autocompletion=TARGETS,
+        ),
     ] = None
     scores: Annotated[
         bool, Option("--scores", help="write decision values as well, in columns named by class")

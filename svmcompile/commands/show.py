@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from svmcompile.choose.words import duration
 from svmcompile.commands import options as given
 from svmcompile.commands.methods import text as default_text
 from svmcompile.commands.show_runs import bench as bench
@@ -71,6 +72,11 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
     table.add_row("memory, stack", f"{cost['ram_bytes']:,} B, {cost['stack_bytes']:,} B")
     worst = "" if cost["worst"] is None else f", at most {cost['worst']:,}"
     table.add_row(f"{cost['unit']} per prediction", f"{cost['mean']:,.0f}{worst}")
+    if "cycles" in cost:
+        cycles = cost["cycles"]
+        table.add_row("cycles, estimated", f"{cycles['mean']:,.0f}, at most {cycles['worst']:,.0f}")
+    if "time_us" in cost:
+        table.add_row(f"time at {cost['clock_mhz']:g} MHz", duration(cost["time_us"]["mean"]))
     if "energy_nj" in cost:
         table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
 

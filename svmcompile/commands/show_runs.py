@@ -13,8 +13,8 @@ from svmcompile.commands.tables import Report, console, figure, narrow, print_no
 
 def verify(report: Report, options: given.VerifyOptions) -> None:
     """Every form beside the original. Near ties: rows whose label rounding alone may change."""
-    if options.certificate:
-        _certificates(report)
+    if options.certificate or options.prove:
+        (_proofs if options.prove else _certificates)(report)
         return
     approximate = report["claim"] == "APPROXIMATE"
     key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
@@ -82,6 +82,22 @@ def _certificates(report: Report) -> None:
     console.print(table)
     if report["not_confirmed"]:
         console.print(f"not confirmed: rows {', '.join(map(str, report['not_confirmed']))}")
+
+
+def _proofs(report: Report) -> None:
+    """Functions, the inputs they are proven for, and the claims that make up the proofs."""
+    title = f"{report['name']}.c, by {', '.join(report['tools'])}"
+    table = titled(title, "function", "for", "claims decided by", "proven")
+    for one in report["functions"]:
+        claims = ", ".join(f"{way} {count:,}" for way, count in sorted(one["claims"].items()))
+        table.add_row(escape(one["name"]), one["inputs"], claims, "yes" if one["proven"] else "no")
+    console.print(table)
+    for one in report["functions"]:
+        for text in (*one["failures"][:3], *filter(None, [one["left_out"]])):
+            console.print(
+                f"not proven: {one['name']}: {text.removeprefix(one['name'] + ': ')}", markup=False
+            )
+    console.print(f"written to {report['name']}.proof.json")
 
 
 def predict(report: Report, options: given.PredictOptions) -> None:

@@ -22,7 +22,12 @@ LEAST_ROWS = 200
 
 
 def run(options: VerifyOptions) -> dict[str, Any]:
-    """The comparison on a data file, or the check of certificates in the precision of the C code."""
+    """The comparison on a data file, the check of certificates in the precision of the C, or proofs."""
+    if options.prove:
+        proven: dict[str, Any] = api.prove(options.folder, name=options.name).as_dict()
+        return proven
+    if options.data is None:
+        raise OptionError("verify compares rows: give some with --data FILE")
     key = None if options.key is None else read_key(options.key)
     stem, program = find_program(options.folder, options.name, key)
     sealed = check_seal(options.folder, stem, key=key)

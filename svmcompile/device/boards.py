@@ -13,23 +13,20 @@ CORES: dict[str, tuple[str, ...]] = {
     ),
     "cortex-m7": ("stm32f7", "stm32h7", "imxrt1062", "teensy4", "same70"),
     "cortex-m33": ("rp2350", "pico2", "nrf53", "nrf91", "stm32u5", "stm32l5", "stm32h5"),
+    "cortex-m23": ("saml10", "saml11"),
+    "cortex-m55": ("stm32n6", "alif-e3"),
+    "cortex-m85": ("ra8m1",),
+    "esp32": ("esp32-s3",),
+    "esp8266": ("esp32-s2",),
     "rv32imac": ("rv32imc", "esp32-c2", "esp32-c3", "esp32-c6", "esp32-h2", "gd32vf103", "fe310"),
     "rv32imafc": ("esp32-p4",),
     "atmega328p": ("uno", "uno-r3", "arduino-uno", "nano", "pro-mini"),
 }  # fmt: skip
 ALIASES = {name: core for core, names in CORES.items() for name in names}
-XTENSA = (
-    "has an Xtensa core, which has no emulator here; the closest is esp32-c3, whose instruction counts "
-    "differ; --kit esp-idf writes code for it anyway"
-)
 # What has no core here, or more than one, and what to write instead.
 OTHERS = {
-    **dict.fromkeys(("esp32", "esp32-s2", "esp32-s3", "esp8266"), XTENSA),
     "nano33": "is a family: nano33ble (cortex-m4f) or nano33iot (cortex-m0+)",
     "microbit": "is a family: microbit-v1 (cortex-m0) or microbit-v2 (cortex-m4f)",
     "stm32": "is a family: write its member, such as stm32f4 (cortex-m4f)",
     "mega": "has an ATmega2560, which is not emulated; the nearest is atmega328p",
-    "cortex-m23": "is not emulated; the nearest is cortex-m0+, without its division in hardware",
-    "cortex-m55": "is not emulated; the nearest is cortex-m33, without its vector instructions",
-    "cortex-m85": "is not emulated; the nearest is cortex-m7, without its vector instructions",
 }

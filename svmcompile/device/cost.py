@@ -24,10 +24,12 @@ from svmcompile.ir.program import Program
 Files = Mapping[str, str | bytes]
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:I?B)?", re.IGNORECASE)
 FACTORS = {"": 1, "K": 1024, "M": 1024 * 1024}
+CLOCK = re.compile(r"(\d+(?:\.\d*)?)\s*([KMG]?(?:HZ)?)")
+MEGAHERTZ = {"": 1.0, "HZ": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "KHZ": 1e-3, "MHZ": 1.0, "GHZ": 1e3}
 # So many rows are run: enough to see how the work varies, few enough to take seconds.
 ROWS, ROWS_WITHOUT_FPU = 64, 8
 EMULATORS = {"arm": "unicorn", "riscv": "unicorn", "wasm": "wasmtime"}
-Family = Literal["arm", "riscv", "wasm", "avr"]
+Family = Literal["arm", "riscv", "wasm", "avr", "xtensa"]
 AVR = ("-mmcu=atmega328p",)
 FIGURES = ("flash_bytes", "ram_bytes", "stack_bytes", "mean", "worst", "rows", "measured")
 DOUBLE = 3.0  # times as much as a float in software
@@ -41,21 +43,29 @@ class DeviceOptions:
     flash: int | None = None
     ram: int | None = None
     picojoules: float | None = None  # of one instruction, or cycle
+    clock_mhz: float | None = None
 
     @classmethod
     def of(
-        cls, cpu: str | None, flash: str | None, ram: str | None, picojoules: float | None, profile: str
+        cls,
+        cpu: str | None,
+        flash: str | None,
+        ram: str | None,
+        picojoules: float | None,
+        profile: str,
+        clock: str | None = None,
     ) -> DeviceOptions | None:
         """From text; None where nothing is asked about a device."""
         if cpu is None:
-            if flash or ram or picojoules is not None:
-                raise OptionError("--flash, --ram and --energy-per-instruction need --cpu")
+            if flash or ram or clock or picojoules is not None:
+                raise OptionError("--flash, --ram, --clock and --energy-per-instruction need --cpu")
             return None
         if profile == "host":
             raise OptionError("--cpu is for code of the profiles device and portable; add --profile device")
         if picojoules is not None and not (math.isfinite(picojoules) and picojoules > 0):
             raise OptionError(f"--energy-per-instruction {picojoules} is not a number of picojoules")
-        return cls(find_cpu(cpu), read_size(flash, "--flash"), read_size(ram, "--ram"), picojoules)
+        sizes = read_size(flash, "--flash"), read_size(ram, "--ram")
+        return cls(find_cpu(cpu), *sizes, picojoules, read_clock(clock))
 
 
 def read_size(text: str | None, option: str) -> int | None:
@@ -68,10 +78,31 @@ def read_size(text: str | None, option: str) -> int | None:
     return int(float(found[1]) * FACTORS[found[2].upper()])
 
 
+def read_clock(text: str | float | None) -> float | None:
+    """MHz: of 64M, 48MHz, 16000000Hz, or a number of MHz."""
+    if text is None:
+        return None
+    found = CLOCK.fullmatch(str(text).strip().upper())
+    if not found or not 0 < (value := float(found[1]) * MEGAHERTZ[found[2]]) < 1e6:
+        raise OptionError(f"--clock {text!r} is not a frequency; write for example 64M, 48MHz or 16000kHz")
+    return value
+
+
 def device_cost(
-    files: Files, name: str, cpu: str | Cpu, rows: Any, picojoules: float | None = None
+    files: Files,
+    name: str,
+    cpu: str | Cpu | DeviceOptions,
+    rows: Any,
+    picojoules: float | None = None,
+    clock: str | float | None = None,
 ) -> dict[str, Any]:
-    """Count the cost of NAME_predict in emitted files on a processor, for representative `rows`."""
+    """Count the cost of NAME_predict in emitted files on a processor, for representative `rows`.
+
+    `cycles` are estimated for Cortex-M, and counted for AVR. With a `clock`, such as "64M" (a number is in
+    MHz), the result has the time of a prediction; an instruction takes a cycle where cycles are unknown.
+    """
+    if isinstance(cpu, DeviceOptions):
+        picojoules, clock, cpu = cpu.picojoules, cpu.clock_mhz, cpu.cpu
     cpu = cpu if isinstance(cpu, Cpu) else find_cpu(cpu)
     if f"{name}.c" not in files:
         raise OptionError("only C has a cost on a device; add target c")
@@ -82,6 +113,10 @@ def device_cost(
     if picojoules is not None:
         known = {key: cost[key] for key in ("mean", "worst") if cost[key] is not None}
         cost["energy_nj"] = {key: count * picojoules / 1000 for key, count in known.items()}
+    if (megahertz := read_clock(clock)) is not None:
+        cycles = cost.get("cycles", {key: cost[key] for key in ("mean", "worst")})
+        cost["time_us"] = {key: count and count / megahertz for key, count in cycles.items()}
+        cost["clock_mhz"] = megahertz
     return cost
 
 
@@ -91,7 +126,8 @@ def can_measure(cpu: Cpu) -> bool:
         from svmcompile.device.avr import missing_tools
 
         return not missing_tools() and _has("elftools")
-    return _has("ziglang") and _has(EMULATORS[cpu.family]) and _has("elftools")
+    emulator = EMULATORS.get(cpu.family) if cpu.emulated else None
+    return emulator is not None and all(map(_has, ("ziglang", "elftools", "capstone", emulator)))
 
 
 def _has(module: str) -> bool:
@@ -105,7 +141,10 @@ def _measured(files: Files, name: str, cpu: Cpu, rows: Any, precision: str) -> d
     most = ROWS if in_hardware else ROWS_WITHOUT_FPU
     found = measure(cpu, name, files, some_of(np.asarray(rows), most))
     figures = found.flash, found.ram, found.stack, found.mean, found.worst, len(found.counts), True
-    return dict(zip(FIGURES, figures, strict=True))
+    cost: dict[str, Any] = dict(zip(FIGURES, figures, strict=True))
+    if found.cycles is not None:
+        cost["cycles"] = {"mean": float(found.cycles.mean()), "worst": float(found.cycles.max())}
+    return cost
 
 
 def _predicted(cpu: Cpu, report: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,11 +208,17 @@ class Cpu:
     model: str = ""  # of the emulator
     hard_float: bool = False  # floats are computed, and returned, in registers of their own
     unit: str = "instructions"  # what is counted
+    emulated: bool = True  # else figures are predicted
 
 
 def _arm(name: str, core: str, model: str, rates: Rates, hard_float: bool = False) -> Cpu:
     target = ("-target", f"thumb-freestanding-{'eabihf' if hard_float else 'eabi'}", f"-mcpu={core}")
     return Cpu(name, "arm", target, rates, f"UC_CPU_ARM_CORTEX_{model}", hard_float)
+
+
+def _unseen(name: str, family: Family, rates: Rates, hard_float: bool = False) -> Cpu:
+    """A processor without an emulator, with the figures of a near relation."""
+    return Cpu(name, family, (), rates, hard_float=hard_float, emulated=False)
 
 
 def _riscv(name: str, features: str, rates: Rates, *more: str, hard_float: bool = False) -> Cpu:
@@ -209,5 +254,10 @@ CPUS: dict[str, Cpu] = {
         _riscv("rv32imafc", "+m+a+c+f", Rates(1.8, 4.2, 700), "-mabi=ilp32f", hard_float=True),
         Cpu("wasm32", "wasm", ("-target", "wasm32-freestanding"), Rates(7.5, 9.0, 900)),
         Cpu("atmega328p", "avr", AVR, Rates(130.0, 17.0, 2000), "atmega328p", unit="cycles"),
+        _unseen("cortex-m23", "arm", Rates(80.0, 4.8, 2000)),
+        _unseen("cortex-m55", "arm", Rates(2.4, 1.5, 700), hard_float=True),
+        _unseen("cortex-m85", "arm", Rates(1.9, 1.5, 700), hard_float=True),
+        _unseen("esp32", "xtensa", Rates(2.4, 4.2, 900), hard_float=True),
+        _unseen("esp8266", "xtensa", Rates(60.0, 4.2, 2700)),
     )
 }

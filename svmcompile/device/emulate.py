@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from svmcompile.device.build import RAM, TEXT, Image, require
 from svmcompile.device.cost import Cpu
+from svmcompile.device.cycles import TIMINGS, CycleCounter
 from svmcompile.errors import ReadError, ToolchainError
 
 PAGE = 0x1000
 STACK_BYTES = 0x10000
 EXIT = 0x1000  # where a function returns to
 PAINT = 0xA5
-ROW_FUNCTION = r"^(\w+) {name}_(\w+)\(const (\w+) x\[(\d+)\](?:, (\w+) \w+\[(\d+)\])?\);$"
+ROW_FUNCTION = r"^(?:\w+ )?(\w+) {name}_(\w+)\(const (\w+) x\[(\w+)\](?:, (\w+) \w+\[(\w+)\])?\);$"
+CONSTANT = re.compile(r"^ {4}(\w+) = (\d+)", re.MULTILINE)
 TYPES = {
     "float": "<f4", "double": "<f8",
     "int8_t": "<i1", "uint8_t": "<u1", "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "int": "<i4",
@@ -38,6 +40,7 @@ class Call:
     values: NDArray[Any]
     instructions: int
     stack: int  # bytes, below the caller's
+    cycles: float | None = None  # an estimate, where there is one
 
 
 class Core:
@@ -50,6 +53,7 @@ class Core:
         self._cpu, self._image, self._unicorn = cpu, image, unicorn
         self._count = 0
         self._lengths: dict[tuple[int, int], int] = {}
+        self._cycles = CycleCounter(TIMINGS[cpu.name]) if cpu.name in TIMINGS else None
         self._machine = self._arm() if cpu.family == "arm" else self._riscv()
         self._load()
         # Hooks must be there before the first run, which translates the code without them.
@@ -100,6 +104,8 @@ class Core:
         if key not in self._lengths:
             self._lengths[key] = self._instructions(bytes(machine.mem_read(address, size)))
         self._count += self._lengths[key]
+        if self._cycles:
+            self._cycles.add(machine, address, size)
 
     def _instructions(self, code: bytes) -> int:
         """How many instructions some code has: both families have long and short ones."""
@@ -123,12 +129,15 @@ class Core:
         write(self._registers["SP"], self._stack_end)
         write(self._registers["LR"], EXIT | self._thumb)
         self._count = 0
+        if self._cycles:
+            self._cycles.reset()
         try:
             self._machine.emu_start(start | self._thumb, EXIT, count=0)
         except self._unicorn.UcError as error:
             raise ToolchainError(f"{function.symbol} fails on {self._cpu.name}: {error}") from None
         used = bytes(self._machine.mem_read(bottom, STACK_BYTES))
-        return Call(self._result(function), self._count, STACK_BYTES - _unused(used))
+        cycles = self._cycles.total if self._cycles else None
+        return Call(self._result(function), self._count, STACK_BYTES - _unused(used), cycles)
 
     @property
     def _thumb(self) -> int:
@@ -180,11 +189,16 @@ class RowFunction:
 def row_functions(name: str, header: str) -> dict[str, RowFunction]:
     """The functions of NAME.h that take one row, by their name without the prefix."""
     found = {}
+    sizes = {"": 1, **{key: int(value) for key, value in CONSTANT.findall(header)}}
+
+    def size(text: str) -> int:
+        return int(text) if text.isdigit() else sizes[text]
+
     pattern = re.compile(ROW_FUNCTION.format(name=re.escape(name)), re.MULTILINE)
     for returned, function, row, features, filled, width in pattern.findall(header):
         result = ("", TYPES[filled]) if filled else (TYPES[returned], "")
         symbol = f"{name}_{function}"
-        found[function] = RowFunction(symbol, TYPES[row], int(features), *result, int(width or 1))
+        found[function] = RowFunction(symbol, TYPES[row], size(features), *result, size(width))
     if "predict" not in found:
         raise ReadError(f"{name}.h declares no {name}_predict of one row; compile the model again")
     return found

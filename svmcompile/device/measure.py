@@ -27,6 +27,7 @@ class Measured:
     counts: NDArray[np.int64]  # per row: instructions, or cycles
     unit: str
     values: NDArray[Any]  # [rows, results]
+    cycles: NDArray[np.float64] | None = None  # per row, an estimate; None where there is none
 
     @property
     def mean(self) -> float:
@@ -67,4 +68,6 @@ def measure(
     stack = max((call.stack for call in calls), default=0)
     counts = np.array([call.instructions for call in calls], dtype=np.int64)
     values = np.array([call.values for call in calls]).reshape(len(calls), -1)
-    return Measured(cpu.name, function, flash, ram, stack, counts, cpu.unit, values)
+    estimated = [call.cycles for call in calls if call.cycles is not None]
+    cycles = np.array(estimated) if estimated else None
+    return Measured(cpu.name, function, flash, ram, stack, counts, cpu.unit, values, cycles)

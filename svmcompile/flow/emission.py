@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
+from svmcompile.targets.c.parts import read_parts
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.options import USUAL, OnnxOptions, read_options
 from svmcompile.targets.report import describe
@@ -49,12 +50,13 @@ class Request:
     soft_double: bool = False
     platform: str | None = None
     onnx: OnnxOptions = USUAL
+    api: tuple[str, ...] = ()  # parts of the C interface to add or leave out
 
     @classmethod
     def of(
         cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
         tables: str | None, soft_double: bool, platform: str | None = None,
-        onnx: Mapping[str, Any] | None = None,
+        onnx: Mapping[str, Any] | None = None, api: str | Iterable[str] = (),
     ) -> Request:  # fmt: skip
         """From what users write; an error where there is no such thing."""
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -68,7 +70,11 @@ class Request:
         if platform is not None:
             platform = find_name(platform, PLATFORMS, "platform")
         written = read_options(onnx or {}, targets)
-        return cls(name, targets, number, profile, tables, soft_double, platform, written)
+        parts = (api,) if isinstance(api, str) else tuple(api)
+        read_parts(parts, profile)
+        if parts and not {"c", "shared"} & {*targets}:
+            raise OptionError("api names parts of C; add --target c (target='c')")
+        return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +93,15 @@ def emit_files(
     tables: str | None = None, figures: Mapping[str, Any] | None = None, watch: Watcher | None = None,
     X: Any = None, kit: str | Iterable[str] = (), *, y: Any = None, model: Opened | None = None,
     ranges: Any = None, given: str | None = None, soft_double: bool = False, held_out: Data | None = None,
-    platform: str | None = None, onnx: Mapping[str, Any] | None = None,
+    platform: str | None = None, onnx: Mapping[str, Any] | None = None, api: str | Iterable[str] = (),
 ) -> Files:  # fmt: skip
     """The files of a program, its report and the program itself, as `api.emit` describes them."""
-    request = Request.of(program, target, name, precision, profile, tables, soft_double, platform, onnx)
+    request = Request.of(
+        program, target, name, precision, profile, tables, soft_double, platform, onnx, api
+    )
     kits = checked_kits(kit, request)
+    if "cmake" in kits:
+        request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
     emitted = emit_targets(ready, request, X, watch)
     files = emitted.files
@@ -163,26 +173,54 @@ def emit_targets(
     codes: dict[str, Code] = {}
     c: dict[str, str] = {}
     name, number = request.name, request.number
-    test = SelfTest.of(program, number) if {*request.targets} - {"onnx"} else None
+    test = SelfTest.of(program, number) if {*request.targets} - {*EMITTERS} else None
     for target in dict.fromkeys(request.targets):
-        if target == "onnx":
-            from svmcompile.targets.onnx.model import emit as emit_onnx
-
-            files |= emit_onnx(program, name, number, request.onnx)
+        if target in EMITTERS:
+            files |= EMITTERS[target](program, request)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"
         if kind not in codes:
             codes[kind] = lower_for(kind, program, request, watch)
-        made = c if c and kind == "c" else emit_c(codes[kind], name, test, request.soft_double)
+        parts = read_parts(request.api, codes[kind].profile) if kind == "c" else frozenset()
+        made = c if c and kind == "c" else emit_c(codes[kind], name, test, request.soft_double, parts)
         if target == "wasm":
             files |= _build_page(codes[kind], name, made, X)
             continue
         c = made
-        header = f"{name}.h"
-        files |= made if target == "c" else {header: c[header], **dict([_library(program, request, c)])}
+        if target == "c":
+            files |= made
+        else:
+            headers = {file: text for file, text in c.items() if not file.endswith(".c")}
+            files |= {**headers, **dict([_library(program, request, c)])}
     told = codes.get("c") or codes.get("wasm")
     return Emitted(files, c, told, test, told.meaning if told else lower(program, number))
+
+
+def _emit_onnx(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.onnx.model import emit
+
+    return emit(program, request.name, request.number, request.onnx)
+
+
+def _emit_sql(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.sql.model import emit
+
+    return emit(program, request.name)
+
+
+def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
+    from svmcompile.targets.blob.model import emit
+
+    return emit(lower(program, request.number, storage="dense"), request.name)
+
+
+# What is not written in C, and needs neither a self-test nor a compiler.
+EMITTERS: dict[str, Callable[[Program, Request], Mapping[str, str | bytes]]] = {
+    "onnx": _emit_onnx,
+    "blob": _emit_blob,
+    "sql": _emit_sql,
+}
 
 
 def _library(program: Program, request: Request, c: Mapping[str, str]) -> tuple[str, bytes]:
@@ -221,13 +259,16 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
     from svmcompile.targets.kits import TRITON, WHEEL, check_kit
+    from svmcompile.targets.packages import PACKAGES
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
-    if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
+    needed = {TRITON: "onnx"} | {one: package.target for one, package in PACKAGES.items()}
+    if {*kits} - {*needed} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit needs C; add target c")
-    if TRITON in kits and "onnx" not in request.targets:
-        raise OptionError("kit triton needs the ONNX graph; add target onnx")
+    for one in kits:
+        if needed.get(one, request.targets[0]) not in request.targets:
+            raise OptionError(f"kit {one} is made of target {needed[one]}; add target {needed[one]}")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -241,6 +282,7 @@ def emit_kits(
     """The files of each kit around the C or the graph that was emitted."""
     from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
     from svmcompile.targets.onnx.triton import emit_triton
+    from svmcompile.targets.packages import PACKAGES, emit_package
     from svmcompile.targets.wheel import emit_wheel
 
     found: Files = {}
@@ -252,9 +294,13 @@ def emit_kits(
         elif kit == TRITON:
             graph: Any = emitted.files[f"{request.name}.onnx"]
             found |= emit_triton(request.name, graph)
+        elif kit in PACKAGES:
+            found |= emit_package(kit, program, request.name, request.number, emitted.files)
         else:
             assert emitted.test
-            found |= emit_kit(kit, program, request.name, request.number, emitted.c, emitted.test)
+            found |= emit_kit(
+                kit, program, request.name, request.number, request.profile, emitted.c, emitted.test
+            )
     return found
 
 

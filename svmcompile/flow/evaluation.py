@@ -25,7 +25,8 @@ from svmcompile.runtime.libraries import SUFFIX
 from svmcompile.statistics import CONFIDENCE, interval
 from svmcompile.verification.differential import Backend, Report, compare
 
-TARGETS = ("shared", "c", "onnx", "wasm")  # which `load` takes first
+TARGETS = ("shared", "c", "onnx", "wasm", "blob", "sql")  # which `load` takes first
+SUFFIXES = {"shared": SUFFIX, "blob": "bin"}  # of files that are not called after their target
 LABELS = "the labels of the data"
 TRAINED = ("DTSVM", "labelled rows")  # sources of programs that have no original
 
@@ -138,7 +139,7 @@ def targets_in(folder: Path, stem: str) -> list[str]:
 
 def _file(folder: Path, stem: str, target: str) -> Path:
     """The file that tells that a target is there."""
-    return folder / f"{stem}.{SUFFIX if target == 'shared' else target}"
+    return folder / f"{stem}.{SUFFIXES.get(target, target)}"
 
 
 def load_target(folder: Path, stem: str, program: Program, target: str, n_jobs: int = 1) -> Any:

@@ -64,6 +64,14 @@ class Form:
             from svmcompile.runtime.wasm import WasmModel
 
             found = WasmModel(self.name, files[f"{self.name}.wasm"], labels, names)
+        elif self.target == "blob":
+            from svmcompile.runtime.blob import BlobModel
+
+            found = BlobModel(self.name, files[f"{self.name}.bin"], labels, names)
+        elif self.target == "sql":
+            from svmcompile.runtime.sql import SqlModel
+
+            found = SqlModel(self.name, _text(files[f"{self.name}.sql"]), self.program)
         else:
             found = self._c_model(files, n_jobs)
         found.form, found.may_miss = self, features_filled_in(self.program)
@@ -90,6 +98,10 @@ class Form:
         """What tells libraries of this form from those of others."""
         told = (self.program.digest, self.precision, self.profile, self.tables, __version__)
         return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _text(content: str | bytes) -> str:
+    return content if isinstance(content, str) else content.decode(errors="replace")
 
 
 def revive(

@@ -22,7 +22,7 @@ from svmcompile.runtime.toolchain import build_library
 DECLARATIONS = re.compile(
     r"/\* svmcompile: declarations begin \*/\n(.*)/\* svmcompile: declarations end \*/", re.DOTALL
 )
-
+EXPORT = re.compile(r"^\w+_EXPORT ", re.MULTILINE)
 WHOLE_ROWS = {"_predict_batch(const uint8_t *x": "uint8", "_predict_batch(const int16_t *x": "int16"}
 
 
@@ -31,7 +31,9 @@ def _declarations(name: str, header: str) -> str:
     found = DECLARATIONS.search(header)
     if not found:
         raise ReadError(f"{name}.h holds no svmcompile declarations; compile the model again")
-    return found.group(1)
+    if f" {name.upper()}_N_FEATURES " not in found.group(1):
+        raise ReadError(f"{name}.h declares no {name.upper()}_N_FEATURES; compile the model again")
+    return EXPORT.sub("", found.group(1))
 
 
 def _interface(name: str, declarations: str) -> Any:
@@ -195,10 +197,7 @@ class CModel(BatchModel):
             )
 
     def _constant(self, name: str, *default: int) -> int:
-        try:
-            value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
-        except AttributeError as error:
-            raise ReadError(f"{self.name}.h declares no {error}; compile the model again") from None
+        value: int = getattr(self._library, f"{self.name.upper()}_{name}", *default)
         return value
 
     def _function(self, name: str) -> Any:

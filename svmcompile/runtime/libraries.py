@@ -56,14 +56,15 @@ def identity(name: str) -> str:
 
 def build_shared(name: str, files: Mapping[str, str], digest: str, platform: Platform) -> bytes:
     """The library of NAME.c and NAME.h, which carries the program's digest and its self-test."""
-    told = f'{identity(name)}\nconst char {name}_program_sha256[65] = "{digest}";\n'
+    told = f'#include "{name}.h"\n{name.upper()}_EXPORT {identity(name)}\n'
+    told += f'const char {name}_program_sha256[65] = "{digest}";\n'
     sources = {f"{name}.c": files[f"{name}.c"], f"{name}_identity.c": told}
     command: tuple[str, ...] = (*find_compiler(), *FLAGS) if not platform.triple else _cross(platform)
     tools: tuple[str, ...] = ()
     if platform.triple:
         tools = (version("ziglang"),)
         sources["svmcompile_cpu.c"] = render("library/cpu.c", {})
-    options = (f"-D{name.upper()}_SELF_TEST", *sources)
+    options = (f"-D{name.upper()}_SELF_TEST", f"-D{name.upper()}_SHARED", *sources)
     contents = {**sources, f"{name}.h": files[f"{name}.h"]}
     return build(name, platform.suffix, (*command, *options), contents, tools).read_bytes()
 

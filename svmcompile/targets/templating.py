@@ -10,6 +10,7 @@ from typing import Any
 from svmcompile.errors import EmitError, OptionError
 
 MAX_NAME = 48
+MAX_LINE = 120
 VALID = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 KEYWORDS = frozenset(
     """
@@ -44,7 +45,7 @@ def template_folder() -> Path:
 def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(template_folder()),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -52,12 +53,29 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    found.filters["folded"] = folded
+    return found
+
+
+def folded(declaration: str) -> str:
+    """A declaration whose parameters have a line of their own where one line is too short for all."""
+    return declaration.replace("(", "(\n    ", 1) if len(declaration) >= MAX_LINE else declaration
 
 
 def render(template: str, context: dict[str, Any]) -> str:
     """The text of a template."""
     text: str = _environment().get_template(template).render(context)
     return text
+
+
+def render_folder(folder: str, context: dict[str, Any]) -> dict[str, str]:
+    """The text of every template below a folder, by its path without `.j2`; NAME there is the model's."""
+    start = template_folder() / folder
+    paths = sorted(path.relative_to(start).as_posix() for path in start.rglob("*.j2"))
+    return {
+        path.removesuffix(".j2").replace("NAME", str(context["name"])): render(f"{folder}/{path}", context)
+        for path in paths
+    }
 
 
 def check_name(name: str) -> str:

@@ -112,11 +112,16 @@ def _facts(program: Program, number: Number, name: str, library: str) -> dict[st
 
 
 def _zip(files: Mapping[str, bytes], record: str) -> bytes:
-    """The archive, with the record of its own files; equal files give equal bytes."""
+    """The archive, with the record of its own files."""
     lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
+    return pack({**files, record: "".join([*lines, f"{record},,\n"]).encode()})
+
+
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """A zip archive; equal files give equal bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, data in {**files, record: "".join([*lines, f"{record},,\n"]).encode()}.items():
+        for path, data in files.items():
             entry = zipfile.ZipInfo(path, OLDEST_DATE)
             entry.external_attr = 0o644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED

@@ -62,36 +62,39 @@ def answers(
     files: Any, program: Program, profile: str, rows: Any, folder: Path, flags: Sequence[str] = ()
 ) -> dict[str, Any]:
     """What the C says of the rows, by output: one by one, and all at once."""
-    found = results(program, infer_types(program), "model")
+    write_driver(files, program, folder)
+    style = [flag for flag in SANITIZE if profile != "host" or flag != "-std=c99"]
+    warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
+    code = ("-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver")
+    done = attempt(sanitizing_compiler(), folder, *style, *warnings, *flags, *code)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return run_driver(program, rows, folder)
+
+
+def write_driver(files: Any, program: Program, folder: Path) -> None:
+    """The code, and a main function that reads rows and writes answers."""
     calls = ""
-    for result in found:
+    for result in results(program, infer_types(program), "model"):
         single = f"model_{result.function}(one{'' if result.alone else ', single'})"
         calls += CALL.format(
             kind=result.kind, width=result.width, function=result.function,
             many="int32_t" if result.kind == "int" else result.kind,
             statement=f"*single = {single}" if result.alone else single,
         )  # fmt: skip
-    row = row_type(program)
     for name in ("model.h", "model.c"):
         (folder / name).write_text(files[name])
-    (folder / "driver.c").write_text(DRIVER % {"row": row, "calls": calls})
-    _build(folder, profile, flags)
-    given = np.ascontiguousarray(rows, dtype=TYPES[row])
-    done = subprocess.run([folder / "driver", str(len(rows))], input=given.tobytes(), capture_output=True)
+    (folder / "driver.c").write_text(DRIVER % {"row": row_type(program), "calls": calls})
+
+
+def run_driver(program: Program, rows: Any, folder: Path, seconds: float | None = None) -> dict[str, Any]:
+    """What the driver says of the rows."""
+    given = np.ascontiguousarray(rows, dtype=TYPES[row_type(program)])
+    command = [folder / "driver", str(len(rows))]
+    done = subprocess.run(command, input=given.tobytes(), capture_output=True, timeout=seconds)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode(errors="replace")
     failed, _, content = done.stdout.partition(b"\n")
     assert failed == b"0", f"{failed.decode()} rows of the self-test fail"
-    return _parsed(content, found, len(rows), program)
-
-
-def _build(folder: Path, profile: str, flags: Sequence[str]) -> None:
-    style = [flag for flag in SANITIZE if profile != "host" or flag != "-std=c99"]
-    warnings = [flag for flag in WARNINGS if profile != "host" or flag != "-pedantic"]
-    command = sanitizing_compiler()
-    done = attempt(
-        command, folder, *style, *warnings, "-DMODEL_SELF_TEST", "driver.c", "model.c", "-o", "driver"
-    )
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    return _parsed(content, results(program, infer_types(program), "model"), len(rows), program)
 
 
 def _parsed(content: bytes, found: Any, rows: int, program: Program) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def check_example(files: dict[str, Any], kit: str, folder: Path) -> None:
     for path, content in files.items():
         if path.startswith(f"{kit}/"):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(content, encoding="utf-8")
+            (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert (home / "src" / "model.c").read_text() == files["model.c"]
     compiler, code = find_compiler(), [str(home / "src" / "model.c")]
     if kit == "arduino":

@@ -40,6 +40,8 @@ program: sc.Program = sc.compile("model.skops", method="certified")
 sc.write(sc.emit(program, name="model"), "out")
 wrong: int = sc.compile("model.skops")  # type: ignore[assignment]
 sc.load("out", nmae="model")  # type: ignore[call-arg]
+sc.emit(program, nmae="model")  # type: ignore[call-arg]
+sc.emit(program, target="onnx", opset="17")  # type: ignore[arg-type]
 reveal_type(sc.train([[0.0]], [1]))
 reveal_type(program.claim)
 reveal_type(sc.DTSVMClassifier().fit)

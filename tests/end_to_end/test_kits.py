@@ -95,23 +95,46 @@ def test_examples_run(kit: str, kind: str, kits: Path, tmp_path: Path) -> None:
     check_output(shell(tmp_path / "run"), kind)
 
 
-def sketch(folder: Path, target: Path) -> Path:
+def sketch(folder: Path, target: Path, name: str = "Classify") -> Path:
     """The sketch as the Arduino builder makes C++ of it."""
-    text = (folder / "examples" / "Classify" / "Classify.ino").read_text()
+    text = (folder / "examples" / name / f"{name}.ino").read_text()
     target.write_text(f"#include <Arduino.h>\n{text}\nint main() {{ setup(); loop(); return 0; }}\n")
     return target
 
 
-@KINDS
-def test_the_sketch_runs(kind: str, kits: Path, tmp_path: Path) -> None:
+def built(folder: Path, kind: str, tmp_path: Path, name: str) -> Path:
+    """The program of a sketch on this machine."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("a sketch is C++, and no C++ compiler is installed")
-    folder = kits / "arduino" / kind
     shell(*find_compiler(), "-c", folder / "src" / f"{kind}.c", "-o", tmp_path / "model.o")
-    code = [sketch(folder, tmp_path / "sketch.cpp"), tmp_path / "model.o"]
+    code = [sketch(folder, tmp_path / "sketch.cpp", name), tmp_path / "model.o"]
     shell(compiler, "-std=gnu++11", "-I", ARDUINO, "-I", folder / "src", *code, "-o", tmp_path / "run")
-    check_output(shell(tmp_path / "run"), kind)
+    return tmp_path / "run"
+
+
+@KINDS
+def test_the_sketch_runs(kind: str, kits: Path, tmp_path: Path) -> None:
+    check_output(shell(built(kits / "arduino" / kind, kind, tmp_path, "Classify")), kind)
+
+
+@pytest.mark.parametrize("kind", ["text", "value", "fixed"])
+def test_the_zip_holds_the_library_whose_sketch_takes_rows(kind: str, kits: Path, tmp_path: Path) -> None:
+    shutil.unpack_archive(kits / "arduino" / f"{kind}.zip", tmp_path)
+    program = built(tmp_path / kind, kind, tmp_path, "FromSerial")
+    rows = X[[3, 70, 140]]
+    lines = [",".join(map(repr, row.tolist())) for row in rows]
+    told = subprocess.run(
+        [program], input="\n".join([*lines, "1 2", "", lines[0].replace(",", "  ")]) + "\n",
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert told[3] == "2 numbers; a row has 4" and len(told) == 5
+    assert told[4] == told[0]
+    found = model(kind).predict(rows)
+    if kind == "value":
+        np.testing.assert_allclose([float(line) for line in told[:3]], found, atol=1e-3)
+    else:
+        assert told[:3] == [str(label) for label in found]
 
 
 @pytest.mark.parametrize("kind", ["text", "value", "fixed"])
@@ -140,16 +163,32 @@ def test_cmake_builds_tests_and_installs(kits: Path, tmp_path: Path) -> None:
     told = shell(Path(cmake).with_name("ctest"), "--test-dir", build)
     assert "100% tests passed, 0 tests failed out of 2" in told
     shell(cmake, "--install", build)
+    assert "CMAKE_BUILD_TYPE:STRING=Release" in (build / "CMakeCache.txt").read_text()
     app = tmp_path / "app"
     app.mkdir()
-    (app / "main.c").write_text('#include "text.h"\nint main(void) { return text_labels[0] == 0; }\n')
+    (app / "main.cpp").write_text(
+        '#include "text.hpp"\nint main() { return text::label_name(0).empty(); }\n'
+    )
     (app / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.15)\nproject(app C)\nfind_package(text REQUIRED)\n"
-        "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE text::text)\n"
+        "cmake_minimum_required(VERSION 3.15)\nproject(app CXX)\nset(CMAKE_CXX_STANDARD 17)\n"
+        "find_package(text 2.0 QUIET)\nif(text_FOUND)\nmessage(FATAL_ERROR other)\nendif()\n"
+        "find_package(text 1.0 REQUIRED)\nadd_executable(app main.cpp)\nadd_executable(shared main.cpp)\n"
+        "target_link_libraries(app text::text)\ntarget_link_libraries(shared text::shared)\n"
     )
     shell(cmake, "-S", app, "-B", app / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     shell(cmake, "--build", app / "build")
     shell(app / "build" / "app")
+    shell(app / "build" / "shared")
+    if sys.platform == "linux" and shutil.which("readelf"):
+        library = next(prefix.rglob("libtext.so"))
+        assert "soname: [libtext.so.1]" in shell("readelf", "-d", library)
+        assert "svm_model" not in shell(
+            "readelf", "-Ws", "--dyn-syms", library
+        )  # a device has no part model
+    if shutil.which("pkg-config"):
+        pc = next(prefix.rglob("text.pc"))
+        assert shell("pkg-config", "--modversion", pc).strip() == "1.0.0"
+        assert "-ltext" in shell("pkg-config", "--libs", pc)
 
 
 def properties(path: Path) -> dict[str, str]:

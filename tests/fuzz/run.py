@@ -1,7 +1,8 @@
 """Mutation of files guided by coverage: `make fuzz MINUTES=30`. Any error but the project's own is a find.
 
-A file that reaches a new line pair of svmcompile is kept and mutated further. So is what takes more than
-SECONDS of processor time, or asks for more than MEGABYTES: both are finds as well. Finds are stored in
+A file that reaches a new line pair of svmcompile is kept and mutated further. Tracing lines costs more than
+reading: one file in TRACED is traced, and each that fails by a way through the code that is new. More than
+SECONDS of processor time, or MEGABYTES of memory, are finds as well. Finds are stored in
 tests/fuzz/corpus, where the tests read them again for ever.
 """
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from svmcompile.errors import SvmCompileError
 from tests.fuzz.targets import TARGETS, Target, packed, swapped_json, unpacked
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -29,6 +31,7 @@ PACKAGE = str(Path(__file__).resolve().parents[2] / "svmcompile")
 SECONDS = 5.0
 MEGABYTES = 2048
 LONGEST = 1 << 16
+TRACED = 8
 
 
 class Slow(BaseException):
@@ -43,12 +46,13 @@ class Fuzz:
     seed: int = 0
     executions: int = 0
     edges: set[int] = field(default_factory=set)
+    ways: set[int] = field(default_factory=set)
     kept: list[bytes] = field(default_factory=list)
     finds: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
-        self.choose = self.random.randrange
+        draw = random.Random(self.seed).random
+        self.choose = lambda count: int(draw() * count)
         self.trace = Trace()
 
     def begin(self) -> None:
@@ -57,11 +61,20 @@ class Fuzz:
             self.once(content)
 
     def step(self) -> None:
-        self.once(mutated(self.choose, self.kept, self.target.words))
+        content = mutated(self.choose, self.kept, self.target.words)
+        if self.choose(TRACED) == 0 or self.is_new(content):
+            self.once(content)
+
+    def is_new(self, content: bytes) -> bool:
+        """Whether it fails by a way that no other file took."""
+        self.executions += 1
+        fault, way = outcome(self.target, content)
+        return bool(fault) or way not in self.ways
 
     def once(self, content: bytes) -> None:
         self.executions += 1
-        fault = failure(self.target, content, self.trace)
+        fault, way = outcome(self.target, content, self.trace)
+        self.ways.add(way)
         if fault:
             self.finds.setdefault(fault, content)
         new = self.trace.edges - self.edges
@@ -88,10 +101,13 @@ class Trace:
         return self.line
 
 
-def failure(target: Target, content: bytes, trace: Trace | None = None) -> str:
+def failure(target: Target, content: bytes) -> str:
     """What went wrong, as a name for the find; empty for a model or an error of the project."""
-    from svmcompile.errors import SvmCompileError
+    return outcome(target, content)[0]
 
+
+def outcome(target: Target, content: bytes, trace: Trace | None = None) -> tuple[str, int]:
+    """What went wrong, and a number for the lines that an error came through; 0 without one."""
     if trace:
         trace.edges, trace.last = set(), 0
     try:
@@ -101,17 +117,21 @@ def failure(target: Target, content: bytes, trace: Trace | None = None) -> str:
                 target.run(content)
             finally:
                 sys.settrace(None)
-    except SvmCompileError as error:
-        return "memory" if "fit into memory" in str(error) else ""
     except Slow:
-        return "slow"
+        return "slow", 0
     except Exception as error:
-        place = error.__traceback__
-        while place and place.tb_next:
+        lines, place = [], error.__traceback__
+        while place:
+            lines.append((place.tb_frame.f_code.co_filename, place.tb_lineno))
             place = place.tb_next
-        at = f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-        return f"{type(error).__name__} at {at}"
-    return ""
+        return _fault(error, *lines[-1]), hash(tuple(lines))
+    return "", 0
+
+
+def _fault(error: Exception, file: str, line: int) -> str:
+    if isinstance(error, SvmCompileError):
+        return "memory" if "fit into memory" in str(error) else ""
+    return f"{type(error).__name__} at {Path(file).name}:{line}"
 
 
 @contextmanager
@@ -133,7 +153,7 @@ def limited() -> Iterator[None]:
 def mutated(choose: Any, kept: list[bytes], words: tuple[bytes, ...]) -> bytes:
     """A file that was kept, changed a little; inside its members if it is a zip file."""
     content = kept[choose(len(kept))]
-    members = unpacked(content) if choose(4) else None
+    members = unpacked(content) if choose(4) else {}
     if members:
         name = list(members)[choose(len(members))]
         members[name] = mutated(choose, [members[name]], words)

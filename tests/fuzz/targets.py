@@ -9,13 +9,14 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 Run = Callable[[bytes], object]
+MEMORY = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def _data(suffix: str, content: bytes) -> object:
     """Data files are read by their path."""
     from svmcompile.data import read_data
 
-    path = Path(tempfile.gettempdir()) / f"svmcompile-fuzz-{os.getpid()}{suffix}"
+    path = MEMORY / f"svmcompile-fuzz-{os.getpid()}{suffix}"
     path.write_bytes(content)
     try:
         return read_data(path, label="y" if suffix in (".csv", ".parquet") else None)
@@ -159,13 +160,18 @@ TARGETS = [
 ]
 
 
-def unpacked(content: bytes) -> dict[str, bytes] | None:
-    """The members of a zip file, those of zip files within it too, or None."""
+def unpacked(content: bytes) -> dict[str, bytes]:
+    """The members of a zip file; none of another."""
+    return dict(_members(content)) if b"PK\5\6" in content else {}
+
+
+@lru_cache(1000)
+def _members(content: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
     except Exception:
-        return None
+        return {}
 
 
 def packed(members: dict[str, bytes]) -> bytes:

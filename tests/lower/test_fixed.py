@@ -165,7 +165,7 @@ def test_the_command_takes_ranges_and_rows_of_bytes(tmp_path: Path) -> None:
         assert runner.invoke(app, [*words, *more], catch_exceptions=False).exit_code == 0
         assert json.loads((out / "iris.json").read_text())["fixed_error"] > 0
     assert runner.invoke(app, [*words, "q7", "--input", "u8"], catch_exceptions=False).exit_code == 0
-    assert "int iris_predict(const uint8_t x[4]);" in (out / "iris.h").read_text()
+    assert "int iris_predict(const uint8_t x[IRIS_N_FEATURES]);" in (out / "iris.h").read_text()
     for wrong in (["q7"], ["q7", "--ranges", "a:b"], ["f32", "--ranges", "0:1"], ["f32", "--input", "u8"]):
         with pytest.raises(sc.OptionError):
             runner.invoke(app, [*words, *wrong], catch_exceptions=False)

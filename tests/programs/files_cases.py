@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from svmcompile.files import atomic
 from svmcompile.files.exchange import exchange
 
 OLD = {"m.c": "old c", "m.h": "old h", "m.json": "old json", "m.onnx": b"old onnx"}
@@ -55,3 +59,14 @@ def check_furniture(folder: Path) -> None:
     assert str((folder / "dangling").readlink()) == "nowhere"
     assert (folder / "sub" / "deep" / "x").read_text() == "x"
     assert (folder / ".hidden").is_dir()
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """The lock that a process holds on what it made, for as long as it lives."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        assert atomic.lock(handle)
+        yield
+    finally:
+        os.close(handle)

@@ -59,7 +59,7 @@ def test_header_without_declarations(tmp_path: Path) -> None:
 def test_header_with_broken_declarations(tmp_path: Path) -> None:
     written(classifier(), tmp_path)
     path = unseal(tmp_path, "model") / "model.h"
-    path.write_text(path.read_text().replace("enum {", "enum {{", 1))
+    path.write_text(path.read_text().replace("enum {\n", "enum {{\n", 1))
     with pytest.raises(ReadError, match=r"model\.h"):
         sc.load(tmp_path)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -190,6 +191,13 @@ def stack_frames(programs: Mapping[str, Program], folder: Path, profile: str) ->
         frames[Path(file).stem][function] = int(size)
     assert all(frames.values())
     return frames
+
+
+def stated_stack(header: Path) -> int:
+    """Bytes of the arrays on the stack, as a header states them."""
+    told = re.search(r"at most (\d+) bytes per call(?:, (\d+) more for sparse rows)?", header.read_text())
+    assert told
+    return int(told[1]) + int(told[2] or 0)
 
 
 def attempt(command: Command, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -18,14 +18,13 @@ from c_build import (
     run,
     sanitizing_compiler,
     stack_frames,
+    stated_stack,
 )  # fmt: skip
 from programs.leaves import FEATURES, RECIPES, leaf_program, leaf_rows
 
 import svmcompile as sc
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
-from svmcompile.lower import lower
-from svmcompile.targets.c.node import scratch_bytes
 
 pytestmark = pytest.mark.compile
 
@@ -128,7 +127,7 @@ def test_no_warnings(compiler: str, number: str, profile: str, tmp_path: Any) ->
 @pytest.mark.parametrize("profile", ["portable", "host"])
 def test_scratch_is_what_the_compiler_finds(profile: Any, tmp_path: Path) -> None:
     for name, frames in stack_frames(FEW_NAMED, tmp_path, profile).items():
-        stated = scratch_bytes(lower(FEW_NAMED[name], "f32", profile))
+        stated = stated_stack(tmp_path / f"{name}.h")
         assert max(frames.values()) <= stated + SPILLS, name
         assert stated <= sum(frames.values()), name
 

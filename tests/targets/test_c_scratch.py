@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bounded_cases import sums, value_program, votes
-from c_build import stack_frames
+from c_build import stack_frames, stated_stack
 from c_cases import CASES, program_of
 from programs.jets import jets_program
 from programs.routes import RECIPES, tree_program
@@ -33,7 +33,7 @@ def test_the_deepest_stack(profile: Any, tmp_path: Path) -> None:
     programs |= {"jets": optimise(jets_program(random_sum(20, 30, 0.05)))}
     programs = {case.replace(" ", "_"): program for case, program in programs.items()}
     for case, frames in stack_frames(programs, tmp_path, profile).items():
-        stated = scratch_bytes(lower(programs[case], "f32", profile))
+        stated = stated_stack(tmp_path / f"{case}.h")
         assert max(frames.values()) <= stated + SPILLS, (case, stated, frames)
         assert stated <= sum(frames.values()), (case, stated, frames)
 

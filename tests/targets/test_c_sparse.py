@@ -68,9 +68,9 @@ def test_dense_and_sparse_rows_give_the_interpreters_values(
             assert same[stable[:count]].all()
 
 
-def test_what_is_not_sparse_has_no_such_functions(tmp_path: Path) -> None:
+def test_sparse_rows_of_dense_models_get_their_zeros_back(tmp_path: Path) -> None:
     fast = loaded(model("rbf", density=0.9), tmp_path, "f32")
-    assert "_sparse" not in (tmp_path / "model.h").read_text()
+    assert "model_fill(indices, values, n, x)" in (tmp_path / "model.c").read_text()
     rows = sparse_rows(20, 0.1)
     np.testing.assert_allclose(fast.decision_function(rows), fast.decision_function(rows.toarray()))
 

@@ -24,7 +24,7 @@ from svmcompile.model.front import clip, scale
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.model import emit
-from svmcompile.targets.onnx.options import OnnxOptions
+from svmcompile.targets.onnx.options import OnnxKeywords, OnnxOptions, texts
 
 HOSTILE = ("; DROP", '"]}\\', "newline\n\ttab", "ünï\u2028✓", "</script>", "%s{0}")
 LABELS: dict[str, tuple[Any, ...]] = {
@@ -252,3 +252,7 @@ def test_load_says_what_is_wrong(tmp_path: Path) -> None:
         load_onnx(b"not a model", None, 5)
     with pytest.raises(UnsupportedError, match="predict"):
         load_onnx(content(PROGRAMS["regression"]), None, 5).decision_function(np.zeros((1, 5)))
+
+
+def test_type_checkers_know_every_option() -> None:
+    assert list(OnnxKeywords.__annotations__) == list(texts())

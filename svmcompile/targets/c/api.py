@@ -59,24 +59,29 @@ def row_parameters(program: Program, name: str) -> str:
 
 def public_functions(program: Program, types: Types, name: str) -> list[Function]:
     """Everything the header declares, in the order of the header."""
-    rows, row = f"const {row_type(program)} *x, size_t rows", item("x", program.n_features)
+    rows, row = f"const {row_type(program)} *x, size_t rows", item("x", size(name, "features"))
     found = []
     for result in results(program, types, name):
-        target = "" if result.alone else f", {item(result.target, result.width)}"
+        target = "" if result.alone else f", {item(result.target, result.size)}"
         function = f"{name}_{result.function}"
         call, batch = f"{function}({row}{target})", f"void {function}_batch({rows}, {result.many})"
         each = f"{result.target}[i] = {call}" if result.alone else call
         found += [
-            Function(result.comment, result.declaration(function, row_array(program))),
+            Function(result.comment, result.declaration(function, row_array(program, name))),
             Function("The same for many rows.", batch, each),
         ]
     text = f"Runs stored rows and returns how many fail; 0 if {name.upper()}_NO_SELF_TEST is defined."
     return [*found, Function(text, f"int {name}_self_test(void)")]
 
 
-def item(array: str, width: int) -> str:
+def size(name: str, of: str) -> str:
+    """The constant of the header that tells how many there are."""
+    return f"{name}_N_{of}".upper()
+
+
+def item(array: str, width: str) -> str:
     """Where row i begins in an array of rows."""
-    return f"{array} + i * {width}" if width > 1 else f"{array} + i"
+    return f"{array} + i * {width}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,12 @@ class Result:
     width: int
     kind: str  # C type
     comment: str
-    alone: bool = False  # one number, which is returned
+    size: str = ""  # the header's constant for the width; none where one number is returned
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one number, which is returned."""
+        return not self.size
 
     @property
     def many(self) -> str:
@@ -103,7 +113,7 @@ class Result:
 
     def declaration(self, function: str, row: str) -> str:
         kind, target = (
-            (self.kind, "") if self.alone else ("void", f", {self.kind} {self.target}[{self.width}]")
+            (self.kind, "") if self.alone else ("void", f", {self.kind} {self.target}[{self.size}]")
         )
         return f"{kind} {function}({row}{target})"
 
@@ -114,21 +124,24 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
     main = program.output("label") or program.output("value")
     assert main is not None
     if program.labels is None:
-        return [Result(main, "predict", "values", 1, real, f"The value {row}.", alone=True)]
+        return [Result(main, "predict", "values", 1, real, f"The value {row}.")]
     comment = f"The index of the label in {name}_labels, {row}."
-    found = [Result(main, "predict", "indices", 1, "int", comment, alone=True)]
+    found = [Result(main, "predict", "indices", 1, "int", comment)]
     if scores := program.output("scores"):
         width = types[scores].width
         comment = f"The {width} decision values of one row."
         comment = comment if width > 1 else "The signed decision value of one row."
-        found.append(Result(scores, "decision_function", "scores", width, real, comment))
+        found.append(
+            Result(scores, "decision_function", "scores", width, real, comment, size(name, "scores"))
+        )
     if probabilities := program.output("probabilities"):
         width = types[probabilities].width
         comment = f"The probabilities of the {width} classes for one row."
-        found.append(Result(probabilities, "predict_proba", "probabilities", width, real, comment))
+        many = size(name, "classes")
+        found.append(Result(probabilities, "predict_proba", "probabilities", width, real, comment, many))
     if samples := program.output("samples"):
         comment = "The raw score of one row: its decision value without the offset."
-        found.append(Result(samples, "score_samples", "samples", 1, real, comment, alone=True))
+        found.append(Result(samples, "score_samples", "samples", 1, real, comment))
     return found
 
 
@@ -147,16 +160,16 @@ def c_real(number: Number) -> str:
     return C_TYPES[number]
 
 
-def row_array(program: Program) -> str:
+def row_array(program: Program, name: str) -> str:
     """The parameter of a row as it comes."""
-    return f"const {row_type(program)} x[{program.n_features}]"
+    return f"const {row_type(program)} x[{size(name, 'features')}]"
 
 
 def functions(program: Program, types: Types, name: str, symbols: Names) -> list[Body]:
     """Bodies of the single-row functions."""
     bodies = []
     for result in results(program, types, name):
-        declaration = result.declaration(f"{name}_{result.function}", row_array(program))
+        declaration = result.declaration(f"{name}_{result.function}", row_array(program, name))
         bodies.append(body(program, types, symbols, result.value, declaration, result.written))
     return bodies
 

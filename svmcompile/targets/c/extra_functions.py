@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svmcompile.ir.arithmetic import FIXED
+from svmcompile.errors import EmitError
+from svmcompile.ir.arithmetic import BYTES, FIXED
+from svmcompile.ir.graph import float_number
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.c import api
-from svmcompile.targets.c.api import Body, Function, real_of, row_array
+from svmcompile.targets.c.api import Body, Function, Result, real_of, row_array
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.nodes import CFile, CNode
 from svmcompile.targets.c.nodes.sums import batched_sum
@@ -22,7 +24,9 @@ from svmcompile.targets.templating import Names
 
 SPARSE_ROW = "const int32_t *indices, const {real} *values, size_t n"
 SPARSE_ROWS = "const size_t *starts, const int32_t *indices, const {real} *values, size_t rows"
+OTHER_TARGETS = {"indices": "labels", "values": "results"}  # where a row has indices and values
 MOST_RANGES = 16  # that a file lists
+SPARSE_BYTES, MOST_ROWS, MOST_ROW = 64 << 10, 96, 1 << 20  # of rows that get their zeros back
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,25 @@ class Tiled:
     node: CNode[Any]
     bodies: list[Body]
     goals: list[Goal]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseFunction:
+    """A result of rows given by their non-zero features: of one row, and of many."""
+
+    result: Result
+    single: Function
+    batch: Function
+
+
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """The functions for rows given by their non-zero features, and how these are read."""
+
+    functions: list[SparseFunction]
+    native: bool  # a sum reads them as they are; else rows get their zeros back
+    chunk: int  # rows that do so at once
+    bytes: int  # of such rows
 
 
 def tiled(file: CFile) -> Tiled | None:
@@ -95,25 +118,29 @@ def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     return bodies, goals
 
 
-def sparse_functions(found: Tiled, name: str) -> list[Function]:
-    """What the header declares for rows given by their non-zero features."""
-    if not found.node.takes_sparse_rows:
-        return []
-    functions = []
-    for goal in found.goals:
-        row, rows = (text.format(real=real_of(found.node.program)) for text in (SPARSE_ROW, SPARSE_ROWS))
-        target = f", {goal.target}" if goal.target else ""
-        functions += [
-            Function(
-                f"{name}_{goal.name} for a row given by its n non-zero features, each listed once.",
-                f"{goal.single} {name}_{goal.name}_sparse({row}{target})",
-            ),
-            Function(
-                "The same for many rows, as CSR: row i has entries starts[i] to starts[i + 1] - 1.",
-                f"void {name}_{goal.name}_sparse_batch({rows}, {goal.many})",
-            ),
-        ]
-    return functions
+def sparse_rows(file: CFile, around: Tiled | None) -> SparseRows:
+    """The functions for rows given by their non-zero features, whoever reads them."""
+    program, name = file.program, file.name
+    native = around is not None and around.node.takes_sparse_rows
+    row_bytes = program.n_features * BYTES[program.input.number or float_number(program)]
+    if not native and row_bytes > MOST_ROW:
+        raise EmitError(
+            f"a row of {program.n_features:,} features that is given without its zeros takes {row_bytes:,} "
+            f"bytes of the stack, and {MOST_ROW:,} are the most; leave these functions out with "
+            "--api no-sparse (api='no-sparse')"
+        )
+    row, rows = (text.format(real=api.row_type(program)) for text in (SPARSE_ROW, SPARSE_ROWS))
+    found = []
+    for result in api.results(program, file.types, name):
+        function = f"{name}_{result.function}"
+        many = replace(result, target=OTHER_TARGETS.get(result.target, result.target))
+        one = f"{function} for a row given by its n non-zero features, each listed once."
+        each = "The same for many rows, as CSR: row i has entries starts[i] to starts[i + 1] - 1."
+        single = Function(one, result.declaration(f"{function}_sparse", row))
+        batch = Function(each, f"void {function}_sparse_batch({rows}, {many.many})")
+        found.append(SparseFunction(many, single, batch))
+    chunk = max(1, min(MOST_ROWS, SPARSE_BYTES // row_bytes))
+    return SparseRows(found, native, chunk, 0 if native else chunk * row_bytes)
 
 
 def points(program: Program) -> list[int]:
@@ -149,7 +176,7 @@ def functions_with_kernel(program: Program, types: Types, name: str, symbols: Na
         bodies.append(api.body(program, types, symbols, result.value, asking, result.written))
         arguments = ", ".join(filter(None, [f"{name}_row_kernel, x", result.written]))
         call = "return " * result.alone + f"{function}_with({arguments})"
-        bodies.append(Body(result.declaration(function, row_array(program)), [call]))
+        bodies.append(Body(result.declaration(function, row_array(program, name)), [call]))
     return bodies
 
 
@@ -171,7 +198,7 @@ def quantised_functions(file: CFile) -> list[Both]:
     scores = file.nodes[value].whole_score if value in file.nodes else None
     if program.input.number:
         if scores:
-            found.append(_scores_function(file, scores, row_array(program)))
+            found.append(_scores_function(file, scores, row_array(program, name)))
     elif node := quantiser(program):
         d, kind = types[node.out].width, api.c_real(types[node.out].whole or "i8")
         row, start = f"const {kind} x[{d}]", (node.out, "x")
@@ -180,7 +207,8 @@ def quantised_functions(file: CFile) -> list[Both]:
         found.append((quantise, Body(declaration, [f"{file.nodes[node.out].function}(x, q)"])))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
-            predict = Function(f"Like {name}_predict, for a row from {name}_quantise.", declaration)
+            row_text = f"a row from {name}_quantise: numbers within +-{types[node.out].limit}"
+            predict = Function(f"Like {name}_predict, for {row_text}.", declaration)
             found.append((predict, api.body(program, types, file.symbols, label, declaration, start=start)))
         if scores and node in api.needed(program, scores[0], set()):
             found.append(_scores_function(file, scores, row, start))

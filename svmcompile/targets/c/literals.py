@@ -111,13 +111,16 @@ def octets(table: NDArray[Any], step: int = LINE_BYTES) -> str:
     return "\n".join('"' + "".join(map(IN_STRING.__getitem__, line)) + '"' for line in lines)
 
 
+def cosine_terms(number: Number) -> list[float]:
+    """cos(2 pi f) = sum_k (-1)^k (2 pi f)^2k / (2k)! for f up to a quarter, in powers of f^2."""
+    count = COSINE_TERMS[number]
+    return [(-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k in range(count)]
+
+
 def cosine_numbers(number: Number) -> dict[str, Any]:
-    """Literals of the cosine: cos(2 pi f) = sum_k (-1)^k (2 pi f)^2k / (2k)! for f up to a quarter."""
-    terms = [
-        (-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k in range(COSINE_TERMS[number])
-    ]
+    """Literals of the cosine."""
     return {
-        "cosine": [real(term, number) for term in terms],
+        "cosine": [real(term, number) for term in cosine_terms(number)],
         "quarter": real(0.25, number),
         "all_whole": real(2.0**24 if number == "f32" else 2.0**53, number),
         "whole": "int32_t" if number == "f32" else "int64_t",

@@ -15,14 +15,19 @@ from svmcompile.ir.graph import float_number
 from svmcompile.ir.program import Code, Labels, Program
 from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
-from svmcompile.targets.c.api import Function, c_real, functions, public_functions
+from svmcompile.targets.c.api import Function, c_real, functions, public_functions, results, row_type
+from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
+from svmcompile.targets.c.misra import deviation_record
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
-from svmcompile.targets.c.nodes.sums import goes_alone
+from svmcompile.targets.c.parts import read_parts
 from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_instruction_sets
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.steady import check_steady, is_steady
+from svmcompile.targets.c.strict import strict
+from svmcompile.targets.c.table_comments import table_comments
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -30,16 +35,23 @@ INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MOST_STACK = 4 << 20  # half of what a main thread usually has
+# Helper functions that round by adding a constant, where any row takes the same instructions and elsewhere.
+STEADY_ROUNDING = {False: {"fade", "raise"}, True: {"fade", "raise", "exp2"}}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
-def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) -> dict[str, str]:
-    """The two files of a machine program; `self_test` holds rows with their expected results.
+def emit(
+    code: Code, name: str, self_test: SelfTest, soft_double: bool = False,
+    parts: frozenset[str] | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """The files of a machine program; `self_test` holds rows with their expected results.
 
-    Code for a device has no double unless the program is in double, or `soft_double` allows it.
+    Code for a device has no double unless the program is in double, or `soft_double` allows it. `parts` of
+    the interface are those of the profile, unless they are named.
     """
     check_name(name)
     program = code.program
+    parts = read_parts((), code.profile) if parts is None else parts
     assert program.number, "lower the program first"
     if (stack := scratch_bytes(program)) > MOST_STACK:
         widest = max(types.width for types in infer_types(program).values())
@@ -48,17 +60,23 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
             f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
+    if is_steady(program):
+        check_steady(code)
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
         reserved |= OF_DEVICES
     symbols = Names(reserved, prefix=f"{name}_")
-    context = _context(code, name, symbols, self_test)
+    context = _context(code, name, symbols, self_test, parts)
     context["declarations"] = render("c/api.j2", context)
     files = {
         f"{name}.h": render("c/model.h.j2", context),
         f"{name}.c": render("c/model.c.j2", context),
+        **({f"{name}.hpp": render("c/model.hpp.j2", context)} if "cpp" in parts else {}),
     }
+    if code.profile == "device":
+        files[f"{name}.c"] = text = strict(files[f"{name}.c"])
+        files[f"{name}.misra.md"] = deviation_record(name, text)
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
     if asked := extra.points(program):
         tables[f"{name}_vectors"] = np.array(asked, np.int32)
@@ -68,12 +86,16 @@ def emit(code: Code, name: str, self_test: SelfTest, soft_double: bool = False) 
 
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
-    "labels label_name predict decision_function predict_batch decision_function_batch predict_proba "
-    "self_test predict_proba_batch score_samples score_samples_batch quantise predict_q "
-    "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
-    "distance wide_distance needs_double_constants".split()
-)
+    "labels label_name self_test quantise predict_q "
+    "decision_function_q exp2 tanh power root cosine dot kernel pick "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_pick wide_dot wide_dot_i8 wide_dot_f16 "
+    "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
+) | {
+    f"{any_}{function}{sparse}"
+    for any_ in ("", "any_")
+    for function in "predict decision_function predict_proba score_samples".split()
+    for sparse in ("", "_batch", "_sparse", "_sparse_batch")
+}
 ASKING = frozenset(
     "row_kernel vectors predict_with decision_function_with predict_proba_with score_samples_with".split()
 )  # of a caller's kernel
@@ -93,19 +115,24 @@ def sizes(code: Code) -> dict[str, int]:
     return known
 
 
-def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict[str, Any]:
-    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+def _context(
+    code: Code, name: str, symbols: Names, self_test: SelfTest, parts: frozenset[str]
+) -> dict[str, Any]:
+    program, profile = code.program, code.profile
+    style = Style(name, profile == "device", is_steady(program))
     types = infer_types(program)
-    file = CFile(program, types, name, symbols, style, code.units, code.folded)
+    file = CFile(program, types, name, symbols, style, code.units, code.folded, parts)
     tables, nodes = _tables(file, profile == "host"), file.nodes.values()
     around = extra.tiled(file)
     asked = extra.points(program)
     quantised = extra.quantised_functions(file)
-    api = _api(file, around, quantised)
+    sparse = None if asked or "sparse" not in parts else extra.sparse_rows(file, around)
+    api = _api(file, sparse, quantised)
     labels = _labels(program.labels)
+    struct = model_struct(program, types, name, labels) if "model" in parts else None
     bodies_of = extra.functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
-    by_feature = any(node.by_feature for node in nodes) and not goes_alone(program)
+    by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
     called = helpers(file)
     return {
         "name": name,
@@ -115,6 +142,12 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
         "real": c_real(program.number or "f64"),
+        "row_type": row_type(program),
+        "abi_version": ABI_VERSION,
+        "model_version": MODEL_VERSION,
+        "sparse": sparse,
+        "results": results(program, types, name),
+        "has_model": struct,
         "constants": _constants(program, asked),
         "points": _points(program, asked) if asked else None,
         "labels": labels,
@@ -122,9 +155,13 @@ def _context(code: Code, name: str, symbols: Names, self_test: SelfTest) -> dict
         "tables": tables,
         "has_bulk": has_bulk,
         "has_intrinsics": any(node.has_intrinsics for node in nodes),
-        "has_long_strings": has_bulk or bool(labels and labels["long"]),
+        "has_long_strings": has_bulk
+        or bool(labels and labels["long"])
+        or bool(struct and struct["longest"] > MAX_STRING),
         "helpers": called,
-        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
+        "steady": style.steady,
+        "rounds_by_adding": profile == "host"
+        or any(STEADY_ROUNDING[style.steady] & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called
@@ -195,14 +232,14 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(file: CFile, around: extra.Tiled | None, quantised: list[extra.Both]) -> list[Function]:
+def _api(file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Both]) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
     self_test = file.style.self_test(api.pop())
     if extra.points(file.program):
         api += extra.kernel_functions(file.program, file.types, file.name)
-    if around:
-        api += extra.sparse_functions(around, file.name)
+    if sparse:
+        api += [function for one in sparse.functions for function in (one.single, one.batch)]
     return [*api, *(function for function, _ in quantised), self_test]
 
 
@@ -292,6 +329,7 @@ def _held(program: Program, name: str) -> NDArray[Any]:
 
 def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
+    comments = table_comments(program)
     for name in _emitted(program, file.folded):
         table = _held(program, name)
         if not table.size:
@@ -300,6 +338,7 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         tables.append(
             {
                 "name": symbols(f"@{name}", name),
+                "comment": comments[name],
                 "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
                 "count": table.size,
                 "bytes": table.nbytes,

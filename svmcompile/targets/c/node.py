@@ -28,7 +28,7 @@ N = TypeVar("N", bound=Node)
 DOUBLE, INT, SIZE = 8, 4, 8
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
-HELPERS = "sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
+HELPERS = "pick sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
@@ -46,6 +46,7 @@ class CFile:
     style: Style = field(default_factory=lambda: Style(""))
     units: Mapping[str, float] = field(default_factory=dict)  # by node: what its row is multiplied by
     folded: frozenset[str] = frozenset()  # tables that have gone into others
+    parts: frozenset[str] = frozenset()  # of the interface
 
     @classmethod
     def of(cls, program: Program) -> CFile:
@@ -91,6 +92,7 @@ class CNode(Generic[N]):
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
     behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
+    picks: ClassVar[bool] = False  # numbers, where code may not branch
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
@@ -272,6 +274,7 @@ def _helpers(file: CFile, number: Number) -> dict[str, Any]:
     for node in file.nodes.values():
         called |= node.helpers() if node.number == number else set()
         called |= node.helpers_in_double if number == "f64" else set()
+        called |= {"pick"} if file.style.steady and node.number == number and node.picks else set()
     return {
         "prefix": file.prefix(number),
         "real": c_real(number),

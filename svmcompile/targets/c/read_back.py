@@ -70,6 +70,32 @@ def check_tables(
         ) from None
 
 
+def whole_tables(source: str) -> dict[str, NDArray[Any]]:
+    """The tables of whole numbers in a C file, as they stand there."""
+    found = {}
+    for name, table in _definitions(source):
+        kind = TYPES.get(table.type)
+        if kind is not None and kind.kind != "f":
+            if table.bytes:
+                content = "".join(_strings(table.text)).encode("latin-1")
+                found[name] = np.frombuffer(content, kind).astype(np.int64)
+            else:
+                found[name] = np.array([_integer(item.strip()) for item in table.text.split(",")])
+    return found
+
+
+def without_tables(source: str) -> str:
+    """The C with its tables declared only."""
+    parts, at = [], 0
+    for one in DEFINITION.finditer(source):
+        end = source.index(END, one.end()) + len(END)
+        alias = ALIAS.match(source, end) if one["bulk"] else None
+        name, kind = (alias[1], one["of"]) if alias else (one["name"], one["type"])
+        parts += [source[at : one.start()], f"static const {kind} {name}[{one['count'] or one['many']}];"]
+        at = alias.end() if alias else end
+    return "".join(parts) + source[at:]
+
+
 def _need(condition: bool, message: str) -> None:
     if not condition:
         raise ValueError(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from svmcompile.errors import OptionError, find_name, suggestion
 
@@ -75,6 +75,20 @@ class OnnxOptions:
         if isinstance(given, str) and "=" not in given:
             return known | PRESETS[find_name(given, PRESETS, "set of ONNX names (or input=NAME,...)")]
         return known | (dict(map(_pair, given.split(","))) if isinstance(given, str) else dict(given))
+
+
+class OnnxKeywords(TypedDict, total=False):
+    """The fields of `OnnxOptions` as keywords of `emit`, for type checkers. A test compares the two."""
+
+    opset: int | None
+    onnx_form: str | None
+    onnx_names: str | Mapping[str, str] | None
+    onnx_outputs: str | Iterable[str] | None
+    onnx_input: str | None
+    onnx_batch: int | None
+    zipmap: bool | None
+    model_version: int | None
+    doc_string: str | None
 
 
 def _pair(text: str) -> tuple[str, str]:

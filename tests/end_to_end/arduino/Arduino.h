@@ -25,6 +25,12 @@ class Printer {
 public:
     operator bool() const { return true; }
     void begin(unsigned long) {}
+    int available()
+    {
+        const int next = getchar();
+        return next == EOF ? 0 : (ungetc(next, stdin), 1);
+    }
+    int read() { return getchar(); }
     void print(const char *text) { put("%s", text); }
     void print(int value) { put("%d", value); }
     void print(long value) { put("%ld", value); }

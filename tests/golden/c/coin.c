@@ -28,20 +28,23 @@ const int32_t coin_labels[2] = {
 
 const char *coin_label_name(int index)
 {
-    static const char names[2][3] = {
+    static const char names[COIN_N_CLASSES][3] = {
         "-1", "1"
     };
-    return index >= 0 && index < 2 ? names[index] : "";
+    return index >= 0 && index < COIN_N_CLASSES ? names[index] : "";
 }
 
+/* sums: weights of vectors or features, 1 x 3 */
 static const double coin_sums_slopes[3] = {
     0.9375, -2.4375, 2.71875
 };
 
+/* sums: what each sum begins with, 1 */
 static const double coin_sums_bias[1] = {
     1.8779296875
 };
 
+/* sums: what is subtracted from a row, 3 */
 static const double coin_sums_centre[3] = {
     0.0625, 0.0, 0.53125
 };
@@ -87,14 +90,14 @@ static int coin_label(const double score[1])
     return score[0] < 0.0 ? 0 : 1;
 }
 
-int coin_predict(const double x[3])
+int coin_predict(const double x[COIN_N_FEATURES])
 {
     double sums[1];
     coin_sums(x, sums);
     return coin_label(sums);
 }
 
-void coin_decision_function(const double x[3], double scores[1])
+void coin_decision_function(const double x[COIN_N_FEATURES], double scores[COIN_N_SCORES])
 {
     coin_sums(x, scores);
 }
@@ -102,13 +105,68 @@ void coin_decision_function(const double x[3], double scores[1])
 void coin_predict_batch(const double *x, size_t rows, int32_t *indices)
 {
     for (size_t i = 0; i < rows; i++)
-        indices[i] = coin_predict(x + i * 3);
+        indices[i] = coin_predict(x + i * COIN_N_FEATURES);
 }
 
 void coin_decision_function_batch(const double *x, size_t rows, double *scores)
 {
     for (size_t i = 0; i < rows; i++)
-        coin_decision_function(x + i * 3, scores + i);
+        coin_decision_function(x + i * COIN_N_FEATURES, scores + i * COIN_N_SCORES);
+}
+
+/* A row with its zeros, from its n non-zero features; indices out of range are ignored. */
+static void coin_fill(const int32_t *indices, const double *values, size_t n, double *x)
+{
+    for (size_t j = 0; j < COIN_N_FEATURES; j++)
+        x[j] = 0;
+    for (size_t e = 0; e < n; e++)
+        if (indices[e] >= 0 && indices[e] < COIN_N_FEATURES)
+            x[indices[e]] = values[e];
+}
+
+int coin_predict_sparse(const int32_t *indices, const double *values, size_t n)
+{
+    double x[COIN_N_FEATURES];
+    coin_fill(indices, values, n, x);
+    return coin_predict(x);
+}
+
+void coin_predict_sparse_batch(
+    const size_t *starts, const int32_t *indices, const double *values, size_t rows, int32_t *labels)
+{
+    double x[96 * COIN_N_FEATURES];
+    for (size_t at = 0; at < rows; at += 96) {
+        const size_t count = rows - at < 96 ? rows - at : 96;
+        for (size_t i = 0; i < count; i++) {
+            const size_t first = starts[at + i];
+            coin_fill(
+                indices + first, values + first, starts[at + i + 1] - first, x + i * COIN_N_FEATURES);
+        }
+        coin_predict_batch(x, count, labels + at);
+    }
+}
+
+void coin_decision_function_sparse(
+    const int32_t *indices, const double *values, size_t n, double scores[COIN_N_SCORES])
+{
+    double x[COIN_N_FEATURES];
+    coin_fill(indices, values, n, x);
+    coin_decision_function(x, scores);
+}
+
+void coin_decision_function_sparse_batch(
+    const size_t *starts, const int32_t *indices, const double *values, size_t rows, double *scores)
+{
+    double x[96 * COIN_N_FEATURES];
+    for (size_t at = 0; at < rows; at += 96) {
+        const size_t count = rows - at < 96 ? rows - at : 96;
+        for (size_t i = 0; i < count; i++) {
+            const size_t first = starts[at + i];
+            coin_fill(
+                indices + first, values + first, starts[at + i + 1] - first, x + i * COIN_N_FEATURES);
+        }
+        coin_decision_function_batch(x, count, scores + at * COIN_N_SCORES);
+    }
 }
 
 int coin_self_test(void)
@@ -146,7 +204,7 @@ int coin_self_test(void)
     };
     int failed = 0;
     for (size_t i = 0; i < 8; i++) {
-        int wrong = coin_predict(inputs[i]) != labels[i];
+        int wrong = coin_predict(inputs[i]) != labels[i] ? 1 : 0;
         double outputs[1];
         coin_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 1; k++) {
@@ -159,3 +217,61 @@ int coin_self_test(void)
     return failed;
 #endif
 }
+
+static void coin_any_predict(const void *x, size_t rows, void *out)
+{
+    if (rows == 1)
+        *(int32_t *)out = coin_predict((const double *)x);
+    else
+        coin_predict_batch((const double *)x, rows, (int32_t *)out);
+}
+
+static void coin_any_predict_sparse(const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *out)
+{
+    coin_predict_sparse_batch(starts, indices, (const double *)values, rows, (int32_t *)out);
+}
+
+static void coin_any_decision_function(const void *x, size_t rows, void *out)
+{
+    if (rows == 1)
+        coin_decision_function((const double *)x, (double *)out);
+    else
+        coin_decision_function_batch((const double *)x, rows, (double *)out);
+}
+
+static void coin_any_decision_function_sparse(const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *out)
+{
+    coin_decision_function_sparse_batch(starts, indices, (const double *)values, rows, (double *)out);
+}
+
+const coin_model *coin_get(void)
+{
+    static const coin_model model = {
+        COIN_ABI_VERSION, (uint32_t)sizeof(coin_model),
+        "coin", COIN_VERSION, "svmcompile 0.1.0", "LIBSVM c_svc",
+        "2222222222222222222222222222222222222222222222222222222222222222",
+        "exact", "EXACT",
+        SVM_CLASSIFIER, SVM_F64, SVM_F64, SVM_I32, COIN_N_FEATURES, COIN_N_CLASSES, COIN_N_SCORES,
+        NULL, coin_labels, coin_label_name,
+        coin_any_predict,
+        coin_any_decision_function,
+        NULL,
+        NULL,
+        coin_any_predict_sparse,
+        coin_any_decision_function_sparse,
+        NULL,
+        NULL,
+        coin_self_test
+    };
+    return &model;
+}
+
+#ifdef COIN_SHARED
+COIN_EXPORT const svm_model *svm_model_get(void);
+
+const svm_model *svm_model_get(void)
+{
+    return coin_get();
+}
+#endif
+

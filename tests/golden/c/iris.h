@@ -6,7 +6,7 @@
  * If a feature is NaN or infinite, the scores are NaN and the label means nothing:
  * check rows first. Scores beyond the range of float are infinite or NaN.
  * Re-entrant: no allocation, no I/O, no mutable data.
- * Stack: arrays of at most 72 bytes per call.
+ * Stack: arrays of at most 72 bytes per call, 1536 more for sparse rows.
  *
  * Features, in order:
  *   0: sepal length (cm)
@@ -22,6 +22,71 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define IRIS_ABI_VERSION 1
+#define IRIS_VERSION "1.0.0"
+
+/* For shared libraries: define IRIS_SHARED to build one, and IRIS_IMPORT to use one on Windows. */
+#ifndef IRIS_EXPORT
+#if defined(_WIN32) && defined(IRIS_SHARED)
+#define IRIS_EXPORT __declspec(dllexport)
+#elif defined(_WIN32) && defined(IRIS_IMPORT)
+#define IRIS_EXPORT __declspec(dllimport)
+#elif defined(__GNUC__) && defined(IRIS_SHARED)
+#define IRIS_EXPORT __attribute__((visibility("default")))
+#else
+#define IRIS_EXPORT
+#endif
+#endif
+
+#ifndef SVM_MODEL_ABI
+#define SVM_MODEL_ABI 1
+
+enum { SVM_CLASSIFIER = 1, SVM_REGRESSOR = 2 };
+enum { SVM_F32 = 1, SVM_F64 = 2, SVM_U8 = 3, SVM_I16 = 4, SVM_I32 = 5, SVM_I64 = 6, SVM_U64 = 7, SVM_TEXT = 8 };
+
+/** A compiled model of any kind. Check abi_version first: another one has other fields. New fields may follow the last
+ *  one here, so read no field beyond size. Functions that a model does not have are NULL. Rows lie one after the
+ *  other, features of type row_type; results are int32_t indices of labels, or numbers of type real_type. */
+typedef struct svm_model {
+    uint32_t abi_version; /* SVM_MODEL_ABI */
+    uint32_t size;        /* bytes of this struct */
+    const char *name;
+    const char *version;  /* of the model */
+    const char *compiler; /* svmcompile and its version */
+    const char *source;   /* what was compiled */
+    const char *source_sha256;
+    const char *method;
+    const char *claim; /* EXACT, SAME_LABEL or APPROXIMATE */
+    int32_t kind;      /* SVM_CLASSIFIER or SVM_REGRESSOR */
+    int32_t row_type;  /* SVM_F32, ... */
+    int32_t real_type;
+    int32_t label_type; /* SVM_I32, SVM_I64, SVM_U64, SVM_F64 or SVM_TEXT; 0 without labels */
+    int32_t n_features;
+    int32_t n_classes; /* 0 without labels */
+    int32_t n_scores;  /* decision values of a row; 0 if there are none */
+    const char *const *feature_names; /* [n_features], or NULL */
+    const void *labels;               /* [n_classes] of label_type */
+    const char *(*label_name)(int index);
+    void (*predict)(const void *x, size_t rows, void *out);
+    void (*decision_function)(const void *x, size_t rows, void *scores);
+    void (*predict_proba)(const void *x, size_t rows, void *probabilities);
+    void (*score_samples)(const void *x, size_t rows, void *samples);
+    /* Row i has the non-zero features starts[i] to starts[i + 1] - 1, as in CSR. */
+    void (*predict_sparse)(
+        const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *out);
+    void (*decision_function_sparse)(
+        const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *scores);
+    void (*predict_proba_sparse)(
+        const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *probabilities);
+    void (*score_samples_sparse)(
+        const size_t *starts, const int32_t *indices, const void *values, size_t rows, void *samples);
+    int (*self_test)(void); /* runs stored rows, and returns how many fail */
+} svm_model;
+
+/** The symbol of every shared library that svmcompile builds: its model. */
+typedef const svm_model *svm_model_get_function(void);
+#endif /* SVM_MODEL_ABI */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,27 +99,46 @@ enum {
 };
 
 /** The classes, in the original's order. */
-extern const char *const iris_labels[3];
+IRIS_EXPORT extern const char *const iris_labels[IRIS_N_CLASSES];
 
 /** The label at an index as text; "" for an index out of range. */
-const char *iris_label_name(int index);
+IRIS_EXPORT const char *iris_label_name(int index);
 
 /** The index of the label in iris_labels, for one row of 4 features. */
-int iris_predict(const float x[4]);
+IRIS_EXPORT int iris_predict(const float x[IRIS_N_FEATURES]);
 
 /** The same for many rows. */
-void iris_predict_batch(const float *x, size_t rows, int32_t *indices);
+IRIS_EXPORT void iris_predict_batch(const float *x, size_t rows, int32_t *indices);
 
 /** The 3 decision values of one row. */
-void iris_decision_function(const float x[4], float scores[3]);
+IRIS_EXPORT void iris_decision_function(const float x[IRIS_N_FEATURES], float scores[IRIS_N_SCORES]);
 
 /** The same for many rows. */
-void iris_decision_function_batch(const float *x, size_t rows, float *scores);
+IRIS_EXPORT void iris_decision_function_batch(const float *x, size_t rows, float *scores);
+
+/** iris_predict for a row given by its n non-zero features, each listed once. */
+IRIS_EXPORT int iris_predict_sparse(const int32_t *indices, const float *values, size_t n);
+
+/** The same for many rows, as CSR: row i has entries starts[i] to starts[i + 1] - 1. */
+IRIS_EXPORT void iris_predict_sparse_batch(
+    const size_t *starts, const int32_t *indices, const float *values, size_t rows, int32_t *labels);
+
+/** iris_decision_function for a row given by its n non-zero features, each listed once. */
+IRIS_EXPORT void iris_decision_function_sparse(
+    const int32_t *indices, const float *values, size_t n, float scores[IRIS_N_SCORES]);
+
+/** The same for many rows, as CSR: row i has entries starts[i] to starts[i + 1] - 1. */
+IRIS_EXPORT void iris_decision_function_sparse_batch(
+    const size_t *starts, const int32_t *indices, const float *values, size_t rows, float *scores);
 
 /** Runs stored rows and returns how many fail; 0 if IRIS_NO_SELF_TEST is defined. */
-int iris_self_test(void);
+IRIS_EXPORT int iris_self_test(void);
 
 /* svmcompile: declarations end */
+
+/** The model as services see it that load any: check abi_version, then call what is not NULL. */
+typedef svm_model iris_model;
+IRIS_EXPORT const iris_model *iris_get(void);
 
 #ifdef __cplusplus
 }

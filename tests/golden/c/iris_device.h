@@ -23,6 +23,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define IRIS_ABI_VERSION 1
+#define IRIS_VERSION "1.0.0"
+
+/* For shared libraries: define IRIS_SHARED to build one, and IRIS_IMPORT to use one on Windows. */
+#ifndef IRIS_EXPORT
+#if defined(_WIN32) && defined(IRIS_SHARED)
+#define IRIS_EXPORT __declspec(dllexport)
+#elif defined(_WIN32) && defined(IRIS_IMPORT)
+#define IRIS_EXPORT __declspec(dllimport)
+#elif defined(__GNUC__) && defined(IRIS_SHARED)
+#define IRIS_EXPORT __attribute__((visibility("default")))
+#else
+#define IRIS_EXPORT
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -35,25 +51,25 @@ enum {
 };
 
 /** The classes, in the original's order. */
-extern const char *const iris_labels[3];
+IRIS_EXPORT extern const char *const iris_labels[IRIS_N_CLASSES];
 
 /** The label at an index as text; "" for an index out of range. */
-const char *iris_label_name(int index);
+IRIS_EXPORT const char *iris_label_name(int index);
 
 /** The index of the label in iris_labels, for one row of 4 features. */
-int iris_predict(const float x[4]);
+IRIS_EXPORT int iris_predict(const float x[IRIS_N_FEATURES]);
 
 /** The same for many rows. */
-void iris_predict_batch(const float *x, size_t rows, int32_t *indices);
+IRIS_EXPORT void iris_predict_batch(const float *x, size_t rows, int32_t *indices);
 
 /** The 3 decision values of one row. */
-void iris_decision_function(const float x[4], float scores[3]);
+IRIS_EXPORT void iris_decision_function(const float x[IRIS_N_FEATURES], float scores[IRIS_N_SCORES]);
 
 /** The same for many rows. */
-void iris_decision_function_batch(const float *x, size_t rows, float *scores);
+IRIS_EXPORT void iris_decision_function_batch(const float *x, size_t rows, float *scores);
 
 /** Runs stored rows, returns how many fail; -1 unless IRIS_SELF_TEST is defined for iris.c. */
-int iris_self_test(void);
+IRIS_EXPORT int iris_self_test(void);
 
 /* svmcompile: declarations end */
 

@@ -46,6 +46,8 @@ class Guard(CNode[ir.Guard]):
 class OvrScores(CNode[ir.OvrScores]):
     """Scores are added to while pairs are counted."""
 
+    picks = True
+
     def scratch(self) -> int:
         return self.size * self.node.n_classes
 
@@ -59,6 +61,8 @@ class Vote(CNode[ir.Vote]):
 
 class ArgMax(CNode[ir.ArgMax]):
     """NaN counts as the lowest number there is."""
+
+    picks = True
 
     def fields(self) -> dict[str, Any]:
         return {"lowest": LOWEST.get(self.number)}  # whole numbers are never NaN

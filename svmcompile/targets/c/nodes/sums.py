@@ -44,7 +44,6 @@ def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[st
         "segment": SEGMENT if program.tables[node.vectors].shape[1] >= LONG else 0,
         "sparse": skips_zeros(node, program),
         "row": "picks, z, filled" if skips_zeros(node, program) else "z",
-        "sparse_rows": takes_sparse(node, program),
     }
 
 
@@ -226,6 +225,10 @@ class KernelValues(Shaped[V]):
 
     adds_up = True
 
+    @property
+    def picks(self) -> bool:  # type: ignore[override]
+        return self.node.shape in ("exp2", "distance")
+
     def fields(self) -> dict[str, Any]:
         given, unit = self.node.shape == "given", self.file.units.get(self.node.out, 1.0)
         return super().fields() | {
@@ -253,6 +256,8 @@ class KernelValues(Shaped[V]):
 
 class Prepare(CNode[ir.Prepare]):
     """A row is scaled for the sum that reads it."""
+
+    picks = True
 
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
@@ -308,7 +313,7 @@ class TiledSum(Shaped[ir.TiledSum]):
 
     @property
     def takes_sparse_rows(self) -> bool:
-        return takes_sparse(self.node, self.program)
+        return takes_sparse(self.node, self.program) and "sparse" in self.file.parts
 
     def fields(self) -> dict[str, Any]:
         node, program, number = self.node, self.program, self.number
@@ -321,6 +326,7 @@ class TiledSum(Shaped[ir.TiledSum]):
             "numbers": NUMBERS[number],
             "input_width": program.n_features,
             **tiled_layout(node, program, number),
+            "sparse_rows": self.takes_sparse_rows,
         }
 
     def bodies(self) -> list[Body]:
@@ -337,7 +343,12 @@ class TiledSum(Shaped[ir.TiledSum]):
         tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
         packed = max(size * width, self._picks())
         per_row = packed + size + self.gathered() + (DOUBLE + size) * self.out_width
-        return rows * per_row + (rows * SIZE if self.takes_sparse_rows else 0) + size * width + tile
+        return (
+            rows * per_row
+            + (rows * SIZE if takes_sparse(self.node, self.program) else 0)
+            + size * width
+            + tile
+        )
 
     def _picks(self) -> int:
         """Bytes of one row's non-zero features, where they are looked for."""
@@ -358,7 +369,11 @@ class SparseSum(Shaped[ir.SparseSum]):
 
     parts = ("ends",)
     stores = ("marks", "ranks", "starts", "indices", "values")
-    in_vectors = in_batches = by_feature = takes_sparse_rows = True
+    in_vectors = in_batches = by_feature = True
+
+    @property
+    def takes_sparse_rows(self) -> bool:
+        return "sparse" in self.file.parts
 
     @property
     def template(self) -> str:

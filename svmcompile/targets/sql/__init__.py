@@ -1,0 +1,1 @@
+"""SQL: a linear or tree program as one query."""

@@ -1,0 +1,142 @@
+"""Mutation testing of the templates of C: `make mutants MINUTES=30`. A survivor is a hole in the tests.
+
+One operator, number or line of a template is changed. The programs that the line goes into are emitted and
+built under sanitizers; answers are held against the interpreter, and the test they ship runs. A mutant is
+
+  killed     by a wrong answer, a sanitizer, a test that fails, or a run that does not end
+  refused    when what was emitted is read back
+  invalid    if its template or its C is not well formed
+  unchanged  if no program has other C
+  elsewhere  if the compiler sees the same here: it is code for other processors
+  slower     if answers are the same by more work, such as exact sums where a bound would do
+  equivalent if `equivalent.py` says why nothing can tell it from the original
+  survived   else
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jinja2 import TemplateError
+
+from svmcompile.errors import EmitError
+from tests.mutants.equivalent import reason
+from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs, users
+from tests.mutants.mutation import Mutant, mutants, templates
+from tests.replay.cases import CASES
+
+MOST = 6  # jobs that a mutant is tried on
+
+
+@cache
+def original(job: Job) -> dict[str, str]:
+    return dict(job.files())
+
+
+@cache
+def passes(job: Job, strictly: bool) -> bool:
+    """Without any mutation; else nothing a job says about mutants counts."""
+    with TemporaryDirectory() as folder:
+        job.check(original(job), Path(folder), strictly)
+    return True
+
+
+def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
+    """What became of a mutant, and where or why."""
+    changed = []
+    for job in used_by[:MOST]:
+        try:
+            with instead({mutant.template: mutant.source()}):
+                files = dict(job.files())
+        except EmitError as error:
+            return "refused", str(error)
+        except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
+            return "invalid", str(error)
+        if files != original(job):
+            changed.append((job, files))
+            if found := verdict(job, files, strictly=False):
+                return found
+    for job, files in changed:
+        if found := verdict(job, files, strictly=True):
+            return found
+    return spared(mutant, changed)
+
+
+def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:
+    try:
+        with TemporaryDirectory() as folder:
+            job.check(files, Path(folder), strictly)
+    except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
+        assert passes(job, strictly)
+        return "killed", f"{job.name}: {type(error).__name__}"
+    except Invalid as error:
+        return "invalid", str(error)
+    return None
+
+
+def spared(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str]:
+    """What a mutant is that no check kills."""
+    if not changed:
+        return "unchanged", ""
+    if why := reason(mutant):
+        return "equivalent", why
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if all(job.seen(files, folder) == job.seen(original(job), folder) for job, files in changed):
+            return "elsewhere", ""
+        if any(job.work(files, folder) > job.work(original(job), folder) for job, files in changed):
+            return "slower", ""
+    return "survived", ", ".join(job.name for job, _ in changed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=23)
+    parser.add_argument("--only", default="", help="templates whose name contains this")
+    parser.add_argument("--skip", type=int, default=0, help="mutants of the sample that were tried before")
+    parser.add_argument("--programs", type=Path, help="a folder that keeps compiled programs")
+    parser.add_argument("cases", nargs="*", help="of tests/replay/cases.py (default: all)")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    every = (*jobs(asked.cases or CASES, asked.programs), *small_jobs())
+    small = [one for one in every if len(one.emitted.c["model.c"]) < LARGEST]
+    lines = users(small)
+    sample = [one for template in templates() if asked.only in template for one in mutants(template)]
+    random.Random(asked.seed).shuffle(sample)
+    print(f"{len(sample):,} mutants, {len(small)} emissions", flush=True)
+    fates: Counter[str] = Counter()
+    end = time.monotonic() + 60 * asked.minutes
+    for mutant in sample[asked.skip :]:
+        if time.monotonic() > end:
+            break
+        used_by = lines.get((mutant.template, mutant.line), [])
+        what, where = fate(mutant, used_by) if used_by else ("in no program", "")
+        fates[what] += 1
+        if what in ("survived", "slower", "in no program"):
+            print(f"{what}: {mutant}\n    {where}", flush=True)
+        print(
+            f"{fates.total()}: " + ", ".join(f"{count} {one}" for one, count in fates.items()),
+            end="\r",
+            file=sys.stderr,
+        )
+    tried, killed = fates.total(), fates["killed"] + fates["refused"]
+    print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
+    meant = killed + fates["survived"] + fates["in no program"]
+    share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
+    print(f"{tried} mutants of seed {asked.seed}: {share}")
+    sys.exit(1 if fates["survived"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""A few mutants of `make mutants`: wrong code is killed, and the templates are as before."""
+
+from __future__ import annotations
+
+import pytest
+from targets.c_cases import normal_rows, program_of
+
+from tests.mutants.jobs import Job, instead, job, users
+from tests.mutants.mutation import Mutant, mutants, read, templates
+from tests.mutants.run import fate
+
+
+@pytest.fixture(scope="module")
+def small() -> Job:
+    return job("rbf_two", program_of("rbf_two"), normal_rows(60, "f64"), "portable")
+
+
+def mutant_of(template: str, old: str, new: str) -> Mutant:
+    found = [one for one in mutants(template) if old in one.old and new in one.new]
+    assert found, f"no mutant makes {old!r} into {new!r}"
+    return found[0]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("template", "old", "new", "what"),
+    [
+        (
+            "c/functions.j2",
+            "for (size_t i = 0; i < rows; i++)",
+            "i <= rows",
+            "killed",
+        ),  # a sanitizer sees it
+        ("c/math.j2", "p = p * f + {{ coefficient }};", "p = p * f - {{ coefficient }};", "killed"),
+        ("c/math.j2", "even += a[j] * b[j];", "even -= a[j] * b[j];", "unchanged"),  # of other profiles
+        ("c/self_test.j2", "int failed = 0;", "int failed = 1;", "killed"),
+    ],
+)
+def test_fates(small: Job, template: str, old: str, new: str, what: str) -> None:
+    before = small.files()
+    assert fate(mutant_of(template, old, new), [small])[0] == what
+    assert small.files() == before
+
+
+def test_lines_are_traced_to_programs(small: Job) -> None:
+    found = users([small])
+    line = read("c/math.j2").splitlines().index("    p = {{ e.coefficients[-1] }};")
+    assert found["c/math.j2", line] == [small]
+    assert {template for template, _ in found} < set(templates())
+
+
+def test_mutants_change_code_alone() -> None:
+    for one in mutants("c/portable/sums.j2"):
+        assert one.old != one.new and not one.old.lstrip().startswith(("#", "{%", "{#", "/*"))
+    with instead({"c/api.j2": "other"}):
+        pass
+    assert len({one for template in templates() for one in mutants(template)}) > 5000

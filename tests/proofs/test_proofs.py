@@ -1,0 +1,142 @@
+"""Functions in whole numbers are proven for every kernel, and what is planted in them is found."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+from typer.testing import CliRunner
+
+import svmcompile as sc
+from svmcompile.cli import app
+from svmcompile.proofs.report import prove_functions
+
+pytest.importorskip("bitwuzla")
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::5], Y[::5]
+MODELS = {
+    "rbf": SVC(gamma=0.3),
+    "poly": SVC(kernel="poly", degree=3, coef0=1.0),
+    "square": SVC(kernel="poly", degree=2),
+    "linear": SVC(kernel="linear"),
+    "sigmoid": SVC(kernel="sigmoid", gamma=0.05),
+    "rest": OneVsRestClassifier(SVC()),
+    "svr": SVR(),
+    "linear-rest": LinearSVC(),
+}
+
+
+@cache
+def emitted(kind: str, classes: int, number: str, given: str = "", profile: str = "portable"):
+    rows, labels = X[classes > Y], Y[classes > Y]
+    rows = np.round(rows * 10) if given else rows
+    model = make_pipeline(StandardScaler(), MODELS[kind]).fit(rows, labels)
+    program = sc.quantise(sc.compile(model), number, rows, given=given or None)
+    return program, sc.emit(program, name="m", precision=number, profile=profile)
+
+
+def failures(report) -> list[str]:
+    return [one for function in report.functions for one in function.failures]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("rbf", 2, "q7"), ("rbf", 3, "q7", "u8", "device"), ("rbf", 2, "q15"), ("poly", 3, "q15"),
+        ("poly", 2, "q7"), ("square", 3, "q7"), ("square", 2, "q15"), ("linear", 3, "q15", "i16"),
+        ("linear", 2, "q7"), ("sigmoid", 2, "q7"), ("rest", 3, "q7"), ("svr", 3, "q7"),
+        ("linear-rest", 3, "q15", "", "device"),
+    ],
+)  # fmt: skip
+def test_every_function_is_proven(case):
+    program, files = emitted(*case)
+    report = prove_functions(program, files["m.c"], "m")
+    assert report.ok and all(one.proven for one in report.functions), failures(report)
+    names = {one.name for one in report.functions}
+    assert {f"m_{node.out}" for node in program.body if node.is_whole or node.quantises} <= names
+    assert sum(one.claims.get("solver", 0) for one in report.functions) > 10
+    assert report.tools[0].startswith("bitwuzla ")
+
+
+def test_ten_classes_vote():
+    rows, labels = make_blobs(60, 3, centers=10, random_state=0)
+    program = sc.quantise(sc.compile(SVC(kernel="linear").fit(rows, labels)), "q15", rows)
+    report = prove_functions(program, sc.emit(program, name="m", precision="q15")["m.c"], "m")
+    assert all(one.proven for one in report.functions), failures(report)
+
+
+PLANTED = {
+    "a product in 32 bits": ("poly", "((int64_t)power * u)", "(power * u)", "m_sums_kernel: overflow"),
+    "a sum in 32 bits": ("poly", "int64_t sums[", "int32_t sums[", "m_sums: overflow"),
+    "a product in 8 bits": ("rbf", "2 * dot", "(int8_t)dot", "m_sums_kernel: conversion"),
+    "another factor": ("rbf", "2 * dot", "3 * dot", "m_sums_kernel"),
+    "no lower end": ("rbf", "t < 0 ? 0 : t", "t", "m_sums_kernel: argument of the curve"),
+    "a wrong end of the curve": ("rbf", "if (cell >= ", "if (cell > ", "m_sums_curve_of: index"),
+    "a wrong slope": ("rbf", "return left - (", "return right - (", "m_sums_curve_of: is straight"),
+    "a pair of others": ("rbf", "x[1] * v[1]", "x[1] * v[2]", "m_dot_i8_i8: is the dot product"),
+    "beyond the row": ("rbf", "x[3] * v[3]", "x[4] * v[3]", None),
+    "a shift too far": ("poly", ">> 15)", ">> 64)", "m_sums_kernel: shift"),
+    "ties": ("rbf", "pairs[p] > 0", "pairs[p] >= 0", "m_label"),
+    "the last class": ("rbf", "votes[c] > votes[best]", "votes[c] >= votes[best]", "m_label: class"),
+    "a wider range": ("rbf", "t < 127.0f ? t : 127.0f", "t", "m_x_q: a number may be beyond 127"),
+    "another bias": ("rbf", "m_sums_bias[p]", "m_sums_bias[0]", "m_sums: number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_what_is_planted_is_found(plant):
+    kind, good, bad, found = PLANTED[plant]
+    program, files = emitted(kind, 3, "q7")
+    assert good in files["m.c"]
+    report = prove_functions(program, files["m.c"].replace(good, bad), "m")
+    if found is None:  # not run at all
+        assert any("element 4 of 4" in one.left_out for one in report.functions)
+    else:
+        assert not report.ok
+        assert any(one.startswith(found) for one in failures(report)), failures(report)
+
+
+def test_a_changed_table_is_found():
+    program, files = emitted("rbf", 3, "q7")
+    first = int(program.tables["sums_weights"].flat[0])
+    head, tail = files["m.c"].split("m_sums_weights[", 1)
+    text = f"{head}m_sums_weights[{tail.replace(f'{first},', f'{first + 1},', 1)}"
+    assert any("is that of the program" in one for one in failures(prove_functions(program, text, "m")))
+
+
+def test_the_command(tmp_path):
+    _, files = emitted("linear", 2, "q7")
+    sc.write(files, tmp_path)
+    done = CliRunner().invoke(app, ["verify", str(tmp_path), "--prove"])
+    assert done.exit_code == 0, done.output
+    assert "m_predict_q" in done.output and "bitwuzla" in done.output
+    told = json.loads((tmp_path / "m.proof.json").read_text())
+    assert told["ok"] and all(one["proven"] for one in told["functions"])
+    report = json.loads((tmp_path / "m.json").read_text())
+    assert told["sha256"] == report["digests"]["m.c"]
+    assert "m.proof.json" in files["m.h"]
+
+
+def test_floats_are_refused(tmp_path):
+    sc.write(sc.emit(sc.compile(SVC().fit(X, Y)), name="m"), tmp_path)
+    with pytest.raises(sc.UnsupportedError, match="proofs are for whole numbers"):
+        sc.prove(tmp_path)
+
+
+def test_a_failure_ends_with_1(tmp_path):
+    _, files = emitted("linear", 2, "q7")
+    sc.write(files, tmp_path)
+    source, report = tmp_path / "m.c", tmp_path / "m.json"
+    source.write_text(files["m.c"].replace("x[1] * v[1]", "x[1] * v[0]"))
+    report.write_text(
+        json.dumps({k: v for k, v in json.loads(report.read_text()).items() if k != "digests"})
+    )
+    done = CliRunner().invoke(app, ["verify", str(tmp_path), "--prove"])
+    assert done.exit_code == 1 and "is the dot product" in done.output
