@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,12 +15,15 @@ from typing import Any
 import numpy as np
 from jinja2 import FunctionLoader
 from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
-from targets.c_cases import normal_rows
+from targets.c_cases import FEATURES, RBF, normal_rows
 from targets.c_cases import program_of as small_program
 
+from svmcompile.data import Data
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
+from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.targets import templating
 from svmcompile.targets.c import model as emitter
 from svmcompile.targets.c.api import row_type
@@ -27,10 +31,10 @@ from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
-from tests.replay.cases import CASES, Case, iris, program_of, rbf, three_digits
+from tests.replay.cases import CASES, Case, program_of, rbf, zeros
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
-ENOUGH = 3  # emissions that each line is in
+ENOUGH = 2  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
 
@@ -171,13 +175,32 @@ def small_jobs() -> Iterator[Job]:
     for name, program in programs().items():
         for profile in ("portable", "host"):
             yield job(f"picked-{name}", program, fitted(FORMS[name][0])[0], profile)
-    for data in (iris, three_digits):
-        program = program_of(Case(data, rbf(gamma=0.1), "anytime", {"force": True}))
+    rows = normal_rows(200, "f64")
+    for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
+        program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
         for profile in ("portable", "host"):
-            yield job(f"anytime-{data.__name__}", program, data()[0], profile)
+            yield job(f"{method}-circles-{classes}", program, rows, profile)
+    program = program_of(Case(zeros, rbf(gamma=0.3), "anytime", {"force": True}))
+    yield job("anytime-zeros", program, zeros()[0], "host")
     for name in ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled"):
         for profile in ("portable", "host", "device"):
-            yield job(name, small_program(name), normal_rows(200, "f64"), profile)
+            yield job(name, small_program(name), rows, profile)
+
+
+def in_circles(classes: int) -> SVM:
+    """Random weights: of three classes, each may beat the next one."""
+    random, each = np.random.default_rng(classes), 8
+    return SVM(
+        RBF,
+        random.normal(size=(each * classes, FEATURES)),
+        4 * random.normal(size=(classes - 1, each * classes)),
+        random.normal(size=classes * (classes - 1) // 2),
+        LabelRule.VOTE,
+        Source("test", "0" * 64),
+        Labels(tuple(range(classes)), "<i8"),
+        (each,) * classes,
+        one_vs_rest_scores=True,
+    ).check("test")
 
 
 def job(
