@@ -6,7 +6,11 @@ import re
 
 from tests.mutants.mutation import Mutant
 
-REASONS: dict[str, str] = {}
+# Searched in `template:line: old  ->  new`.
+REASONS: dict[str, str] = {
+    r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "an array with one place more",
+    r"->  out\[0\] = exact\[0\] > 1 \?": "a number between 0 and 1 stands for itself, and has the same sign",
+}
 
 
 def reason(mutant: Mutant) -> str:
