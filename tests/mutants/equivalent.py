@@ -8,8 +8,8 @@ from tests.mutants.mutation import Mutant
 
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
-    r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "an array with one place more",
-    r"->  out\[0\] = exact\[0\] > 1 \?": "a number between 0 and 1 stands for itself, and has the same sign",
+    r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "one place more",
+    r"->  out\[0\] = exact\[0\] > 1 \?": "numbers up to 1 stand for themselves, with the same sign",
 }
 
 
