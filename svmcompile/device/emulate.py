@@ -23,7 +23,7 @@ PAGE = 0x1000
 STACK_BYTES = 0x10000
 EXIT = 0x1000  # where a function returns to
 PAINT = 0xA5
-ROW_FUNCTION = r"^(?:\w+ )?(\w+) {name}_(\w+)\(const (\w+) x\[(\w+)\](?:, (\w+) \w+\[(\w+)\])?\);$"
+ROW_FUNCTION = r"^(?:\w+ )?(\w+) {name}_(\w+)\(\s*const (\w+) x\[(\w+)\](?:, (\w+) \w+\[(\w+)\])?\);$"
 CONSTANT = re.compile(r"^ {4}(\w+) = (\d+)", re.MULTILINE)
 TYPES = {
     "float": "<f4", "double": "<f8",

@@ -25,7 +25,8 @@ SAMPLE = """static void m_f(const float *x, size_t n, int k)
         if (x[i] > 0.0f && k < 2) /* why */
             p += i * 2 + 1;
     for (size_t b = p + 1; b < 3; b++, p++)
-        k += x[p] < 0.0f ? 1 : b == M_N_SCORES;
+        for (int c = 0; c < 2; c++)
+            k += x[p] < 0.0f ? 1 : b == M_N_SCORES;
 }
 """
 WRITTEN = """static void m_f(const float *x, size_t n, int k)
@@ -37,7 +38,9 @@ WRITTEN = """static void m_f(const float *x, size_t n, int k)
         }
     }
     for (size_t b = p + 1u; b < 3u; b++) {
-        k += (x[p] < 0.0f) ? 1 : (b == (size_t)M_N_SCORES);
+        for (int c = 0; c < 2; c++) {
+            k += (x[p] < 0.0f) ? 1 : (b == (size_t)M_N_SCORES);
+        }
         p++;
     }
 }

@@ -288,14 +288,15 @@ def _labels(labels: Labels | None) -> dict[str, Any] | None:
         items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
     else:
         raise EmitError("the labels do not fit any integer type of C")
-    names = [] if labels.kind == "str" else [str(value) for value in values]
+    names = [str(value) for value in values]
     return {
         "type": c_type,
         "count": len(items),
         "text": literals.wrap(items),
         "long": any(len(item) > MAX_STRING for item in items),
         "names": literals.wrap([literals.string(text) for text in names], " " * 8),
-        "longest": max(map(len, names), default=0),
+        "longest": max(len(text.encode()) for text in names),
+        "are_text": labels.kind == "str",
     }
 
 

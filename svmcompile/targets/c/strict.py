@@ -37,8 +37,8 @@ LEVELS = {
 }
 ASSIGNMENT, CONDITIONAL, UNARY = 1, 2, 13
 ASSIGNS = frozenset("= += -= *= /= %= &= |= ^= <<= >>=".split())
-ORDER = ("u", ")", "{", "", "}", "(", "(size_t)")  # of what is added at one place
-MOVED = ORDER.index("")  # a statement
+ENDS = 3  # a statement, or a block: in the order in which they are added
+ORDER = {"u": 0, ")": 1, "{": 2, "}": ENDS, "(": 4, "(size_t)": 5}  # of what is added at one place
 Kind = str  # "u": unsigned, of 32 bits or more; "n": constants alone; "": anything else
 
 
@@ -127,8 +127,7 @@ class _Function:
         return self.at - 1
 
     def add(self, place: int, text: str) -> None:
-        order = ORDER.index(text.strip()) if text.strip() in ORDER else MOVED
-        self.added.append((place, order, text, place))
+        self.added.append((place, ORDER.get(text.strip(), ENDS), text, place))
 
     def skip_group(self) -> None:
         """All up to the bracket that closes the one here."""

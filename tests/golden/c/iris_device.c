@@ -48,10 +48,25 @@ const char *const iris_labels[3] = {
     "setosa", "versicolor", "virginica"
 };
 
+#ifdef __AVR__
+/* The text stays in flash. The copy is valid until the next call. */
+const char *iris_label_name(int index)
+{
+    static const IRIS_FLASH char names[IRIS_N_CLASSES][11] = {
+        "setosa", "versicolor", "virginica"
+    };
+    static char text[11];
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] = ((index >= 0) && (index < IRIS_N_CLASSES)) ? names[index][i] : '\0';
+    }
+    return text;
+}
+#else
 const char *iris_label_name(int index)
 {
     return ((index >= 0) && (index < IRIS_N_CLASSES)) ? iris_labels[index] : "";
 }
+#endif
 
 /* sums_z: what is subtracted from each feature, 4 */
 static const IRIS_FLASH float iris_sums_shift[4] IRIS_TABLE = {
