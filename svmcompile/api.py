@@ -131,15 +131,12 @@ def emit(
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
-    Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
-    loads without a compiler), "onnx", "wasm", "blob" and "sql".
+    Targets are "c", "shared" (a library for this machine or `platform`), "onnx", "wasm", "blob" and "sql".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
-    C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
-    where a claim needs it.
-    C stores support vectors by feature, without their zeros, where that pays (never for devices);
-    `tables="dense"` or `"sparse"` overrides this. `tables="f16"` keeps support vectors in half
-    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    C99, "device" is for microcontrollers, with no double unless `soft_double` allows it. C stores support
+    vectors by feature, without zeros, where that pays; `tables="dense"` or `"sparse"` overrides this.
+    `tables="f16"` keeps them in half precision, for host code in f32: the claim is then APPROXIMATE.
     If you give the original `model`, the report states the agreement of the emitted code on rows `X` and
     its accuracy by labels `y`, or both on the rows `held_out`; `figures` are added to it. `X` are
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
