@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 import svmcompile as sc
 from svmcompile.cli import app
+from svmcompile.ir import nodes as ir
 from svmcompile.proofs.report import prove_functions
+from svmcompile.targets.c import literals
 
 pytest.importorskip("bitwuzla")
 X, Y = load_iris(return_X_y=True)
@@ -70,6 +72,28 @@ def test_ten_classes_vote():
     program = sc.quantise(sc.compile(SVC(kernel="linear").fit(rows, labels)), "q15", rows)
     report = prove_functions(program, sc.emit(program, name="m", precision="q15")["m.c"], "m")
     assert all(one.proven for one in report.functions), failures(report)
+
+
+def test_large_tables_are_strings(monkeypatch):
+    monkeypatch.setattr(literals, "MAX_DECIMAL_BYTES", 64)
+    program = sc.quantise(sc.compile(make_pipeline(StandardScaler(), SVC()).fit(X, Y)), "q7", X)
+    text = sc.emit(program, name="m", precision="q7")["m.c"]
+    assert "unsigned char bytes[" in text
+    assert all(one.proven for one in prove_functions(program, text, "m").functions)
+
+
+def test_leaves_of_a_tree():
+    """What walks the tree is told as not proven; the functions of its leaves are, for each leaf."""
+    model = SVC(kernel="rbf").fit(X, Y)
+    program = sc.quantise(sc.compile(model, method="metric-tree", X=X), "q15", X)
+    assert any(isinstance(node, ir.FixedLeaves) for node in program.body)
+    text = sc.emit(program, name="m", precision="q15")["m.c"]
+    report = prove_functions(program, text, "m")
+    by_name = {one.name: one for one in report.functions}
+    leaves = next(node for node in program.body if isinstance(node, ir.FixedLeaves))
+    assert report.ok and by_name[f"m_{leaves.out}"].proven, by_name
+    wrong = text.replace("const int shift = ", "const int shift = 1 + ")
+    assert wrong != text and not prove_functions(program, wrong, "m").ok
 
 
 PLANTED = {
