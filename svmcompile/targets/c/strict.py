@@ -10,20 +10,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from svmcompile.targets.c.tokens import NotUnderstood, Tokens
+
 MAX_LINE = 120
 FUNCTION = re.compile(
     r"^(?P<head>[A-Za-z_][^\n;={}]*(?:\n {4}[^\n;={}]*)*\))\n\{\n.*?^\}$", re.MULTILINE | re.DOTALL
 )
-TOKEN = re.compile(
-    r"(?P<skip>\s+|/\*.*?\*/|(?<=\n)[ \t]*#(?:[^\n\\]|\\.|\\\n)*)|(?P<text>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
-    r"|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<mark><<=|>>=|->|\+\+|--|<<|>>|[<>=!+\-*/%&|^]=|&&|\|\||.)",
-    re.DOTALL,
-)
 UNSIGNED = frozenset({"size_t", "uint32_t", "uint64_t", "unsigned"})
-TYPES = re.compile(
-    r"(?:u?int\d+_t|size_t|int|char|float|double|void|const|static|unsigned|signed|long|short|\w+_FLASH)$"
-)
 RETURNS = re.compile(r"^(?:static )?(?:inline )?(?:const )?(\w+) \*?(\w+)\(", re.MULTILINE)
 TABLE = re.compile(r"^static const (?:\w+_FLASH )?(\w+) (\w+)\[", re.MULTILINE)
 MEMBER = re.compile(r"\b(size_t|uint32_t|uint64_t) (bits|whole);")
@@ -43,16 +36,6 @@ Kind = str  # "u": unsigned, of 32 bits or more; "n": constants alone; "": anyth
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of text that is not space, comment or preprocessor line."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """An expression: its tokens, how tightly it binds, its kind, and the constants that make it."""
 
@@ -63,10 +46,6 @@ class Part:
     constants: tuple[int, ...] = ()
 
 
-class NotUnderstood(Exception):
-    """The text is not the C that templates write."""
-
-
 def strict(source: str) -> str:
     """The file with every function as the rules want it."""
     known = {name: kind for kind, name in (*RETURNS.findall(source), *TABLE.findall(source))}
@@ -75,7 +54,7 @@ def strict(source: str) -> str:
 
     def rewritten(found: re.Match[str]) -> str:
         try:
-            return _Function(found[0], known, types).text()
+            return _Function(found[0], types, known=dict(known)).text()
         except NotUnderstood:
             return found[0]
 
@@ -83,19 +62,11 @@ def strict(source: str) -> str:
 
 
 @dataclass
-class _Function:
-    source: str
-    known: dict[str, str]
-    types: frozenset[str]
-    at: int = 0
+class _Function(Tokens):
+    known: dict[str, str] = field(default_factory=dict)
     added: list[tuple[int, int, str, int]] = field(
         default_factory=list
     )  # place, order, text, what it replaces
-
-    def __post_init__(self) -> None:
-        found = [one for one in TOKEN.finditer(self.source) if one.lastgroup != "skip"]
-        self.tokens = [Token(one.lastgroup or "", one[0], one.start(), one.end()) for one in found]
-        self.known = dict(self.known)
 
     def text(self) -> str:
         """The function with what was added, in lines that are not too long."""
@@ -113,34 +84,8 @@ class _Function:
                 last = upto
         return "".join([*pieces, self.source[last:end]])
 
-    # Tokens
-
-    @property
-    def now(self) -> str:
-        return self.tokens[self.at].text if self.at < len(self.tokens) else ""
-
-    def take(self, *wanted: str) -> int:
-        """The place of the next token, one of those wanted."""
-        if self.at >= len(self.tokens) or (wanted and self.now not in wanted):
-            raise NotUnderstood(self.now)
-        self.at += 1
-        return self.at - 1
-
     def add(self, place: int, text: str) -> None:
         self.added.append((place, ORDER.get(text.strip(), ENDS), text, place))
-
-    def skip_group(self) -> None:
-        """All up to the bracket that closes the one here."""
-        depth = 0
-        while True:
-            text = self.tokens[self.take()].text
-            depth += (text in "([{") - (text in ")]}")
-            if not depth:
-                return
-
-    def is_type(self, at: int) -> bool:
-        one = self.tokens[at] if at < len(self.tokens) else Token("", "", 0, 0)
-        return one.kind == "name" and (one.text in self.types or TYPES.match(one.text) is not None)
 
     # Statements
 
