@@ -84,4 +84,4 @@ def test_the_code_is_the_same(method: str, precision: str, tmp_path: Path, monke
     assert built[0] == built[1]  # in another order where a step has moved
     known = frozenset(NAMED.findall(text))
     for found in FUNCTION.finditer(text):
-        module._Function(found[0], {}, known).text()  # is understood
+        module._Function(found[0], known).text()  # is understood
