@@ -252,3 +252,9 @@ def test_small_libsvm_file_cannot_fill_the_memory(tmp_path: Path) -> None:
     path = text_file(tmp_path, "a.libsvm", f"1 {MAX_FEATURES}:1\n" * 1000)
     with pytest.raises(ReadError, match="GB in memory"):
         read_data(path)
+
+
+def test_libsvm_row_too_wide_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.libsvm", "1 1:0.5 3:2\n-1 303387340:1\n")
+    with pytest.raises(ReadError, match=r"would take 2\.4 GB"):
+        next(iter(iter_data(path)))

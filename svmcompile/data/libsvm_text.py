@@ -21,6 +21,7 @@ from svmcompile.data.table import (
     MAX_FEATURES,
     Part,
     Wanted,
+    check_growth,
     check_label_length,
     open_bytes,
     reading,
@@ -56,6 +57,7 @@ def libsvm_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
             width = width or ends[1] + 1 - base
             if width <= 0:
                 raise ReadError(f"{path}: holds no features: expected lines like `1 1:0.5 3:2`")
+            check_growth(path, 8 * width)  # of a single row
         lines = _lines(path, base, wanted.width)
         step = rows_per_chunk(chunk_rows, width)
         while part := _dense(islice(lines, step), base, width):

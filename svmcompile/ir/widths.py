@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array
-from svmcompile.ir.kernel import Kernel, chunks, squared_distances
+from svmcompile.ir.kernel import Kernel, chunks
 
 F32, U64 = ARITHMETIC["f32"], ARITHMETIC["f64"].u
 ADDING = (BLOCK + 8) * F32.u  # of each product of a weight and a kernel value, in blocks
@@ -24,8 +24,7 @@ SAFE = 1.02  # products of errors, and the rounding of the test itself
 TINY = 1e-36  # what numbers below float32's normal range may lose, generously
 FARTHEST = 18.0  # in units of the exponent; beyond, kernel values are below 2^-149
 STEP = 1 / 64
-MOST_VECTORS = 4096  # whose distances from each other are looked at
-SHORTER = 1 - 1e-6  # than a distance in double can be
+MOST_PRODUCTS = 1e11  # of features, for distances between vectors: seconds
 
 
 def rbf_width(
@@ -71,16 +70,20 @@ def _errors(kernel: Kernel, vectors: Array, chain: Array, relative: float, const
 def _largest_sum(kernel: Kernel, vectors: Array, errors: Array, weights: Array) -> float:
     """Of weighted errors over all rows.
 
-    No vector is nearer to a row than half its distance from the one that is nearest to it.
+    No vector is nearer to a row than half its distance from the one that is nearest to it. Distances are
+    made of products in float32, less what those may be off by.
     """
     plain = float((weights @ errors[:, 0]).max(initial=0.0))
-    if len(vectors) > MOST_VECTORS or not math.isfinite(plain):
+    n, d = vectors.shape
+    if n * n * d > MOST_PRODUCTS or not math.isfinite(plain):
         return plain
-    worst, own = 0.0, np.arange(len(vectors))
-    for part in chunks(len(vectors), len(vectors)):
-        apart = _unit(kernel) * np.sqrt(squared_distances(vectors[part], vectors)) / 2
-        place = np.minimum(apart * SHORTER / STEP, errors.shape[1] - 1).astype(np.intp)
-        worst = max(worst, float((weights @ errors[own, place].T).max()))
+    scaled = _unit(kernel) * vectors
+    norms, short = np.square(scaled).sum(axis=1), scaled.astype(np.float32)
+    kept, worst, own = 1 - 2.1 * (d + 8) * F32.u, 0.0, np.arange(n)
+    for part in chunks(n, n):
+        squares = kept * (norms[part, None] + norms) - 2 * (short[part] @ short.T)
+        place = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / (2 * STEP), errors.shape[1] - 1)
+        worst = max(worst, float((errors[own, place.astype(np.intp)] @ weights.T).max()))
     return min(plain, worst)
 
 

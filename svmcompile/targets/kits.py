@@ -164,7 +164,7 @@ def _made_rows(
         "rounds": max(8, min(200, 50_000 // d)),
         "low": low,
         "high": high,
-        "special": ", ".join(special + ["INFINITY", "-INFINITY", "NAN"] * floats),
+        "special": wrap(special + ["INFINITY", "-INFINITY", "NAN"] * floats),
         "step": c_real(number) if floats else "int",
         "tolerance": real(min(max(100 * test.tolerances.max(initial=0.0), least), 1e30), number),
         "same_labels": profile != "host",  # whose many rows may round otherwise

@@ -6,7 +6,11 @@ import re
 
 from tests.mutants.mutation import Mutant
 
-REASONS: dict[str, str] = {}
+# Searched in `template:line: old  ->  new`.
+REASONS: dict[str, str] = {
+    r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "one place more",
+    r"->  out\[0\] = exact\[0\] > 1 \?": "numbers up to 1 stand for themselves, with the same sign",
+}
 
 
 def reason(mutant: Mutant) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,12 +15,15 @@ from typing import Any
 import numpy as np
 from jinja2 import FunctionLoader
 from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
-from targets.c_cases import normal_rows
+from targets.c_cases import FEATURES, RBF, normal_rows
 from targets.c_cases import program_of as small_program
 
+from svmcompile.data import Data
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
+from svmcompile.flow.program import compile_svm
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
+from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.targets import templating
 from svmcompile.targets.c import model as emitter
 from svmcompile.targets.c.api import row_type
@@ -27,10 +31,10 @@ from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
-from tests.replay.cases import CASES, Case, iris, program_of, rbf, three_digits
+from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
-ENOUGH = 3  # emissions that each line is in
+ENOUGH = 2  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
 
@@ -165,19 +169,59 @@ def jobs(names: Iterable[str], kept: Path | None = None) -> Iterator[Job]:
 
 
 def small_jobs() -> Iterator[Job]:
-    """Small programs with nodes that the replay has in large ones alone."""
-    from targets.test_c_picked import FORMS, fitted, programs
+    """Small programs of other tests, with nodes that the replay has in large programs, or not at all."""
+    for name, (program, rows) in small_programs().items():
+        for profile in ("portable", "host"):
+            yield job(name, program, rows, profile)
 
-    for name, program in programs().items():
-        for profile in ("portable", "host"):
-            yield job(f"picked-{name}", program, fitted(FORMS[name][0])[0], profile)
-    for data in (iris, three_digits):
-        program = program_of(Case(data, rbf(gamma=0.1), "anytime", {"force": True}))
-        for profile in ("portable", "host"):
-            yield job(f"anytime-{data.__name__}", program, data()[0], profile)
-    for name in ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled"):
-        for profile in ("portable", "host", "device"):
-            yield job(name, small_program(name), normal_rows(200, "f64"), profile)
+
+def small_programs() -> dict[str, tuple[Program, Any]]:
+    """By name, with rows."""
+    import targets.bounded_cases as bounded
+    import targets.taylor_cases as taylor
+    import targets.test_c_leaves as leaves
+    import targets.test_c_picked as picked
+    import targets.test_c_taylor_vote as votes
+    from programs.leaves import RECIPES, leaf_rows
+
+    rows = normal_rows(200, "f64")
+    found = {}
+    for name, program in picked.programs().items():
+        found[f"picked {name}"] = program, picked.fitted(picked.FORMS[name][0])[0]
+    for case in leaves.FEW:
+        program = leaves.PROGRAMS[case]
+        found[f"leaves {case}"] = program, leaf_rows(RECIPES[case], program, 200)
+    for kind in ("rbf", "poly"):
+        found |= {name: (program, bounded.two_classes()[0]) for name, program in bounded.sums(kind).items()}
+    for kind in ("iris", "sparse", "poly"):
+        X = bounded.voting_machine(kind)[1]
+        found |= {f"vote {name}": (program, X) for name, program in bounded.votes(kind).items()}
+    for case, (kind, *_) in votes.CASES.items():
+        found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
+    for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
+        case = taylor.made(*taylor.SIZES[name])
+        found[f"taylor {name}"] = case.program, case.X
+    for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
+        program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
+        found[f"{method} {classes} circles"] = program, rows
+    some = ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled")
+    return found | {name: (small_program(name), rows) for name in some}
+
+
+def in_circles(classes: int) -> SVM:
+    """Random weights: of three classes, each may beat the next one."""
+    random, each = np.random.default_rng(classes), 8
+    return SVM(
+        RBF,
+        random.normal(size=(each * classes, FEATURES)),
+        4 * random.normal(size=(classes - 1, each * classes)),
+        random.normal(size=classes * (classes - 1) // 2),
+        LabelRule.VOTE,
+        Source("test", "0" * 64),
+        Labels(tuple(range(classes)), "<i8"),
+        (each,) * classes,
+        one_vs_rest_scores=True,
+    ).check("test")
 
 
 def job(
@@ -241,7 +285,7 @@ def users(all_jobs: Iterable[Job]) -> dict[tuple[str, int], list[Job]]:
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
     """As few jobs as will do, so that what is known of each is used often."""
-    kept: set[Job] = set()
+    kept = {one for some in found.values() for one in some if "circles" in one.name}  # few rows get there
     for some in sorted(found.values(), key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])

@@ -57,7 +57,8 @@ class Mutant:
 
 def templates() -> list[str]:
     folder = template_folder()
-    return sorted(path.relative_to(folder).as_posix() for path in (folder / "c").rglob("*.j2"))
+    paths = (path.relative_to(folder).as_posix() for path in (folder / "c").rglob("*.j2"))
+    return sorted(path for path in paths if not path.endswith(".hpp.j2"))  # C++ has tests of its own
 
 
 @cache

@@ -35,7 +35,7 @@ from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs,
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST = 6  # jobs that a mutant is tried on
+MOST, STRICT = 5, 2  # jobs that a mutant is tried on, and strictly
 
 
 @cache
@@ -66,7 +66,7 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             changed.append((job, files))
             if found := verdict(job, files, strictly=False):
                 return found
-    for job, files in changed:
+    for job, files in changed[:STRICT]:
         if found := verdict(job, files, strictly=True):
             return found
     return spared(mutant, changed)

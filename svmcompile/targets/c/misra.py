@@ -26,6 +26,7 @@ DEVIATIONS = {
         "signed numbers are shifted right; compilers that lose the sign are refused",
         r"_signed_shifts\[",
     ),
+    "12.1": ("all that binds tighter stands in parentheses; older tools object to some conditions", ALWAYS),
     "12.3": ("several variables of one type are declared at once", ALWAYS),
     "15.1": ("small trees are code, and jump from node to node", r"\bgoto "),
     "15.5": ("a function returns as soon as its answer is known", ALWAYS),

@@ -61,7 +61,7 @@ def emit(
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
     if is_steady(program):
-        check_steady(code)
+        check_steady(program, code.profile, CFile.of(program).nodes.values())
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
@@ -133,7 +133,36 @@ def _context(
     bodies_of = extra.functions_with_kernel if asked else functions
     has_bulk = any(table["bulk"] for table in tables)
     by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
-    called = helpers(file)
+    return {
+        **_names(program, name, profile),
+        "sparse": sparse,
+        "results": results(program, types, name),
+        "has_model": struct,
+        "constants": _constants(program, asked),
+        "points": _points(program, asked) if asked else None,
+        "labels": labels,
+        "api": api,
+        "tables": tables,
+        "has_bulk": has_bulk,
+        "has_long_strings": has_bulk
+        or bool(labels and labels["long"])
+        or bool(struct and struct["longest"] > MAX_STRING),
+        **_arithmetic(file, profile == "host"),
+        **_device_fields(file),
+        "nodes": [node.context() for node in nodes],
+        "parts": {node.part(part) for node in nodes for part in node.parts},
+        "aligned": profile == "host" and any(node.in_vectors for node in nodes),
+        "tiled": around,
+        "labeller": next((node for node in nodes if node.gives_labels and node.chunk), None),
+        "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
+        "fixed_dots": fixed_dots(file),
+        "batches": [function for function in api if function.call],
+        "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
+    }
+
+
+def _names(program: Program, name: str, profile: str) -> dict[str, Any]:
+    """What the files are called, what made them, and the types of a row and a result."""
     return {
         "name": name,
         "NAME": name.upper(),
@@ -145,38 +174,23 @@ def _context(
         "row_type": row_type(program),
         "abi_version": ABI_VERSION,
         "model_version": MODEL_VERSION,
-        "sparse": sparse,
-        "results": results(program, types, name),
-        "has_model": struct,
-        "constants": _constants(program, asked),
-        "points": _points(program, asked) if asked else None,
-        "labels": labels,
-        "api": api,
-        "tables": tables,
-        "has_bulk": has_bulk,
-        "has_intrinsics": any(node.has_intrinsics for node in nodes),
-        "has_long_strings": has_bulk
-        or bool(labels and labels["long"])
-        or bool(struct and struct["longest"] > MAX_STRING),
+    }
+
+
+def _arithmetic(file: CFile, host: bool) -> dict[str, Any]:
+    """The helpers that nodes call, and what they ask of compiler and processor."""
+    called, steady = helpers(file), file.style.steady
+    return {
         "helpers": called,
-        "steady": style.steady,
-        "rounds_by_adding": profile == "host"
-        or any(STEADY_ROUNDING[style.steady] & {*one["uses"]} for one in called),
+        "steady": steady,
+        "has_intrinsics": any(node.has_intrinsics for node in file.nodes.values()),
+        "rounds_by_adding": host or any(STEADY_ROUNDING[steady] & {*one["uses"]} for one in called),
         "vectors": [
-            one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
+            one
+            | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], file.name)}
             for one in called
-            if profile == "host"
+            if host
         ],
-        **_device_fields(file),
-        "nodes": [node.context() for node in nodes],
-        "parts": {node.part(part) for node in nodes for part in node.parts},
-        "aligned": profile == "host" and any(node.in_vectors for node in nodes),
-        "tiled": around,
-        "labeller": next((node for node in nodes if node.gives_labels and node.chunk), None),
-        "functions": bodies_of(program, types, name, symbols) + [calls for _, calls in quantised],
-        "fixed_dots": fixed_dots(file),
-        "batches": [function for function in api if function.call],
-        "self_test": self_test.context(program, name, by_feature, "x" if style.device else ""),
     }
 
 

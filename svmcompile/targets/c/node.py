@@ -93,6 +93,7 @@ class CNode(Generic[N]):
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
     behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
     picks: ClassVar[bool] = False  # numbers, where code may not branch
+    keeps_time: ClassVar[bool] = False  # has a form without branches and places that depend on the row
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
@@ -252,10 +253,10 @@ class CNode(Generic[N]):
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 
 
-def plain(family: str, *nodes: type[Node]) -> None:
+def plain(family: str, *nodes: type[Node], **facts: Any) -> None:
     """Classes for nodes whose macros read no more than all macros do."""
     for node in nodes:
-        type(node.__name__, (CNode,), {"__module__": family})
+        type(node.__name__, (CNode,), {"__module__": family, **facts})
 
 
 def c_class(node: Node) -> type[CNode[Any]]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from svmcompile.errors import EmitError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import FIXED
-from svmcompile.ir.program import Code, Program
+from svmcompile.ir.program import Program
+from svmcompile.targets.c.node import CNode
 
 OPTION = "constant_time"
-# Whose macros have no branch and no place in memory that depends on a row, or have such a form.
-NODES = (
-    ir.Prepare, ir.PackedSum, ir.Affine, ir.Quadratic, ir.Scale, ir.Pick, ir.Join, ir.AsFeatures,
-    ir.Vote, ir.ArgMax, ir.Threshold, ir.OvrScores,
-)  # fmt: skip
-SHAPES = ("exp2", "distance", "power", "identity")
+KERNELS = {"tanh": "a sigmoid kernel", "given": "a precomputed kernel"}
 
 
 def check_not_steady(program: Program) -> None:
@@ -27,19 +25,16 @@ def is_steady(program: Program) -> bool:
     return bool(dict(program.origin.options).get(OPTION))
 
 
-def check_steady(code: Code) -> None:
+def check_steady(program: Program, profile: str, nodes: Iterable[CNode[Any]]) -> None:
     """Refuse what does not take the same instructions for every row."""
-    program = code.program
     if program.number in FIXED:
         raise _refusal(f"{program.number} looks kernel values up by the row", "use --precision f32 or f64")
-    if code.profile == "host":
+    if profile == "host":
         raise _refusal("profile host is not checked for it", "use --profile portable or device")
-    for node in program.body:
-        if not isinstance(node, NODES):
-            raise _refusal(f"{type(node).__name__} takes branches that depend on the row", "leave it out")
-        if isinstance(node, ir.PackedSum) and node.shape not in SHAPES:
-            kernel = {"tanh": "a sigmoid kernel"}.get(node.shape, "a precomputed kernel")
-            raise _refusal(f"{kernel} has no such form", "use a linear, polynomial or RBF kernel")
+    for node in nodes:
+        if not node.keeps_time:
+            what = KERNELS.get(getattr(node.node, "shape", ""), type(node.node).__name__)
+            raise _refusal(f"{what} takes branches that depend on the row", "leave it out")
 
 
 def _refusal(why: str, instead: str) -> EmitError:

@@ -46,7 +46,7 @@ class Guard(CNode[ir.Guard]):
 class OvrScores(CNode[ir.OvrScores]):
     """Scores are added to while pairs are counted."""
 
-    picks = True
+    picks = keeps_time = True
 
     def scratch(self) -> int:
         return self.size * self.node.n_classes
@@ -55,6 +55,8 @@ class OvrScores(CNode[ir.OvrScores]):
 class Vote(CNode[ir.Vote]):
     """Wins of each class are counted."""
 
+    keeps_time = True
+
     def scratch(self) -> int:
         return INT * self.node.n_classes
 
@@ -62,10 +64,10 @@ class Vote(CNode[ir.Vote]):
 class ArgMax(CNode[ir.ArgMax]):
     """NaN counts as the lowest number there is."""
 
-    picks = True
+    picks = keeps_time = True
 
     def fields(self) -> dict[str, Any]:
         return {"lowest": LOWEST.get(self.number)}  # whole numbers are never NaN
 
 
-plain(__name__, ir.Add, ir.Threshold)
+plain(__name__, ir.Add, ir.Threshold, keeps_time=True)

@@ -14,7 +14,7 @@ from svmcompile.targets.c.node import CNode
 class Centred(CNode[ir.Affine | ir.Quadratic]):
     """Reads a copy of the row about a centre, in double that of a row of floats."""
 
-    copies_row = True
+    copies_row = keeps_time = True
 
     def fields(self) -> dict[str, Any]:
         x = self.node.x
@@ -40,6 +40,8 @@ class Affine(Centred):
 
 class SizedAffine(Affine):
     """The same, and the length of that copy; a single plane does without a copy."""
+
+    keeps_time = False
 
     def helpers(self) -> set[str]:
         return {"plane"} if self.out_width == 2 else super().helpers()

@@ -1,4 +1,4 @@
-"""Kernel sums in C: vector after vector, in tiles for vector instructions, or by the features of a row."""
+"""Kernel sums in C: vector after vector, or in tiles for vector instructions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ MOST_ROWS = 96
 ROW_STEP = 12  # a whole number of tiles for every instruction set
 LANE_SPILL = 8  # blocks after which lane sums go to double
 COLUMN_SPILL = 8  # blocks after which column sums do
-PICKS = 64  # features of a row that are collected before their entries are looked up
-SKIP_BYTES = 64  # of a row, passed over at once where all are zero
 
 
 def tiled_layout(node: ir.TiledSum, program: Program, number: Number) -> dict[str, Any]:
@@ -152,27 +150,6 @@ def _prepare(node: ir.TiledSum, program: Program) -> ir.Prepare:
     return cast(ir.Prepare, next(item for item in program.body if item.out == node.x))
 
 
-def is_sparse_host(node: ir.SparseSum, program: Program) -> bool:
-    """Whether weights lie for vector instructions."""
-    return vectors_and_lanes(program.tables[node.weights])[1] > 1
-
-
-def sparse_layout(node: ir.SparseSum, program: Program, number: Number) -> dict[str, Any]:
-    """Segments and features of one sparse sum, and its blocks."""
-    vectors, _ = vectors_and_lanes(program.tables[node.weights])
-    segments, ends = program.tables[node.starts].shape
-    return {
-        **blocked_layout(node, program, number),
-        "host": is_sparse_host(node, program),
-        "vectors": vectors,
-        "segment": min(node.segment, vectors),
-        "segments": segments,
-        "stride": ends,
-        "picks": PICKS,
-        "skip": SKIP_BYTES // BYTES[number],
-    }
-
-
 BLOCK = 16  # kernel values summed up in the number type before they go to double
 BLOCK_BYTES = 64
 SHAPE_FUNCTIONS = {
@@ -257,7 +234,7 @@ class KernelValues(Shaped[V]):
 class Prepare(CNode[ir.Prepare]):
     """A row is scaled for the sum that reads it."""
 
-    picks = True
+    picks = keeps_time = True
 
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
@@ -275,6 +252,10 @@ class PackedSum(KernelValues[ir.PackedSum]):
 
     parts = ("kernel", "block")
     stores = ("vectors",)
+
+    @property
+    def keeps_time(self) -> bool:  # type: ignore[override]
+        return self.node.shape not in ("tanh", "given")
 
     @property
     def columns(self) -> int:
@@ -362,49 +343,3 @@ def input_body(of: CNode[Any], x: str) -> Body:
     inline = "static inline __attribute__((always_inline)) void"
     declaration = f"{inline} {of.part('input')}(const {real} *x, {real} *z)"
     return body(of.program, of.types, of.file.symbols, x, declaration, "z")
-
-
-class SparseSum(Shaped[ir.SparseSum]):
-    """Features of the row that are not zero look up who has them, segment by segment."""
-
-    parts = ("ends",)
-    stores = ("marks", "ranks", "starts", "indices", "values")
-    in_vectors = in_batches = by_feature = True
-
-    @property
-    def takes_sparse_rows(self) -> bool:
-        return "sparse" in self.file.parts
-
-    @property
-    def template(self) -> str:
-        return "host/sparse" if is_sparse_host(self.node, self.program) else "portable/sparse"
-
-    @property
-    def has_intrinsics(self) -> bool:
-        return is_sparse_host(self.node, self.program) and self.node.shape in ("exp2", "tanh")
-
-    def fields(self) -> dict[str, Any]:
-        node, program, factor = self.node, self.program, self.tables[self.node.factor]
-        known = super().fields() | {
-            "one_factor": self.literal(factor[0]) if factor.size == 1 else "",
-            "limit": self.literal(node.limit),
-            "numbers": NUMBERS[self.number],
-            **sparse_layout(node, program, self.number),
-        }
-        if is_sparse_host(node, program):
-            known["isas"] = instruction_sets(node, program, self.number, self.helper, self.name)
-        return known
-
-    def idle(self) -> set[str]:
-        alone = {self.node.factor} if self.tables[self.node.factor].size == 1 else set()
-        return super().idle() | alone
-
-    def helpers(self) -> set[str]:
-        return set() if is_sparse_host(self.node, self.program) else self.shape_helpers()
-
-    def scratch(self) -> int:
-        weights, host = self.tables[self.node.weights], is_sparse_host(self.node, self.program)
-        vectors, _ = vectors_and_lanes(weights)
-        gathered = self.gathered() if host else self.size * int(weights.shape[1])
-        collected = PICKS * (INT + self.size) + self.size * min(self.node.segment, vectors)
-        return DOUBLE * self.out_width + collected + gathered
