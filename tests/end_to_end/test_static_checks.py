@@ -65,10 +65,11 @@ def test_the_analyzer_of_gcc_finds_nothing(folders: dict[str, tuple[Case, Path]]
 
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="no cppcheck is installed")
 def test_every_departure_from_misra_is_on_record(folders: dict[str, tuple[Case, Path]]) -> None:
-    """Of the required rules, only shifts of signed numbers are not kept."""
+    """Of the required rules, only shifts of signed numbers are not kept; strings are allowed by 9.3."""
     for case, folder in folders.values():
         if case.profile == "device":
             found = set(departures(folder, case.name))
             record = (folder / f"{case.name}.misra.md").read_text()
             assert found and found <= set(re.findall(r"^\| ([\d.]+) \|", record, re.MULTILINE)), case.title
-            assert re.findall(r"^\| ([\d.]+) \| required", record, re.MULTILINE) in ([], ["10.1"])
+            required = {*re.findall(r"^\| ([\d.]+) \| required", record, re.MULTILINE)}
+            assert required <= ({"9.3"} if case.precision == "f32" else {"9.3", "10.1"})

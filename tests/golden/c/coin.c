@@ -28,7 +28,7 @@ const int32_t coin_labels[2] = {
 
 const char *coin_label_name(int index)
 {
-    static const char names[COIN_N_CLASSES][3] = {
+    static const char names[2][3] = {
         "-1", "1"
     };
     return index >= 0 && index < COIN_N_CLASSES ? names[index] : "";
@@ -204,8 +204,10 @@ int coin_self_test(void)
     };
     int failed = 0;
     for (size_t i = 0; i < 8; i++) {
-        int wrong = coin_predict(inputs[i]) != labels[i] ? 1 : 0;
+        int wrong = 0;
         double outputs[1];
+        if (coin_predict(inputs[i]) != labels[i])
+            wrong = 1;
         coin_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 1; k++) {
             double error = outputs[k] - expected[i][k];

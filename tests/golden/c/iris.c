@@ -97,7 +97,8 @@ static float iris_exp2(float t)
     p = p * f + 0.24022652f;
     p = p * f + 0.69314724f;
     p = p * f + 1.0f;
-    scale.bits = ((uint32_t)whole + 127) << 23;
+    whole += 127;
+    scale.bits = (uint32_t)whole << 23;
     return p * scale.value;
 }
 
@@ -314,8 +315,10 @@ int iris_self_test(void)
     };
     int failed = 0;
     for (size_t i = 0; i < 8; i++) {
-        int wrong = iris_predict(inputs[i]) != labels[i] ? 1 : 0;
+        int wrong = 0;
         float outputs[3];
+        if (iris_predict(inputs[i]) != labels[i])
+            wrong = 1;
         iris_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 3; k++) {
             float error = outputs[k] - expected[i][k];

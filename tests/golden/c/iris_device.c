@@ -52,7 +52,7 @@ const char *const iris_labels[3] = {
 /* The text stays in flash. The copy is valid until the next call. */
 const char *iris_label_name(int index)
 {
-    static const IRIS_FLASH char names[IRIS_N_CLASSES][11] = {
+    static const IRIS_FLASH char names[3][11] = {
         "setosa", "versicolor", "virginica"
     };
     static char text[11];
@@ -360,8 +360,11 @@ int iris_self_test(void)
         for (size_t j = 0; j < 4u; j++) {
             x[j] = inputs[i][j];
         }
-        int wrong = (iris_predict(x) != labels[i]) ? 1 : 0;
+        int wrong = 0;
         float outputs[3];
+        if (iris_predict(x) != labels[i]) {
+            wrong = 1;
+        }
         iris_decision_function(x, outputs);
         for (size_t k = 0; k < 3u; k++) {
             float error = outputs[k] - expected[i][k];
