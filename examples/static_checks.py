@@ -29,6 +29,7 @@ import svmcompile as sc
 from svmcompile.flow.emission import PROFILES
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
+from svmcompile.targets.c.misra import DEVIATIONS
 
 IN_WHOLE_NUMBERS = ("exact_rbf", "exact_linear", "exact_two_classes", "metric_tree", "h1_tree")
 RANGE = (0.0, 8.0)  # of features in whole numbers; what lies beyond counts as its nearest end
@@ -55,27 +56,6 @@ int main(void)
 {calls}    return 0;
 }}
 """
-
-# Why the generated code departs from a rule, in our own words; the texts of the rules are not free.
-REASONS = {
-    "2.2": "a width that is one stands in products, as other widths would",
-    "2.4": "the enumeration holds constants and has no name to be used",
-    "2.5": "of the macros that guide loops, a model may need only one",
-    "8.7": "the functions of a header are for other files",
-    "8.9": "tables stand at the top of the file, so that the functions below can be read",
-    "10.1": "signed numbers are shifted right, which compilers for devices do with their sign",
-    "10.3": "a comparison is kept as 0 or 1, to be counted",
-    "10.4": "sizes meet small constants, which are plain integers",
-    "10.8": "the exponent of a float is computed as an integer, then put in its place",
-    "12.1": "products before sums, and comparisons before conditions, as in mathematics",
-    "12.3": "several variables are declared at once, or a loop counts two",
-    "13.4": "two variables get the same value in one line",
-    "15.1": "small trees are code, and jump from node to node",
-    "15.5": "a function returns as soon as its answer is known",
-    "15.6": "a loop or condition over one statement has no braces",
-    "17.8": "a parameter passed by value counts the loop, or is squared",
-    "19.2": "the bits of a float are made in a union, which C99 defines",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +102,7 @@ def cases() -> list[Case]:
 def write_case(case: Case, folder: Path) -> None:
     """NAME.c, NAME.h and the driver of the proof."""
     files = sc.emit(case.program, "c", case.name, case.precision, case.profile, ranges=RANGE)
-    sc.write({name: files[name] for name in files if name.endswith((".c", ".h"))}, folder)
+    sc.write({name: files[name] for name in files if name.endswith((".c", ".h", ".md"))}, folder)
     (folder / "driver.c").write_text(driver(case.program, case.name))
 
 
@@ -195,13 +175,17 @@ def analyzer_table(folders: dict[Case, Path]) -> list[str]:
 
 
 def misra_table(folders: dict[Case, Path]) -> list[str]:
+    folders = {case: folder for case, folder in folders.items() if case.profile == "device"}
     kinds = list(dict.fromkeys(case.kind for case in folders))
     counts = {kind: Counter[str]() for kind in kinds}
     for case, folder in folders.items():
         counts[case.kind] += departures(folder, case.name)
     rules = sorted({rule for found in counts.values() for rule in found}, key=_order)
     head = ["| rule | " + " | ".join(kinds) + " | why |", "|---" * (len(kinds) + 2) + "|"]
-    rows = [[rule, *(str(counts[kind][rule]) for kind in kinds), REASONS.get(rule, "?")] for rule in rules]
+    rows = [
+        [rule, *(str(counts[kind][rule]) for kind in kinds), DEVIATIONS.get(rule, ("?",))[0]]
+        for rule in rules
+    ]
     return head + [f"| {' | '.join(row)} |" for row in rows]
 
 

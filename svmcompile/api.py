@@ -131,21 +131,18 @@ def emit(
 ) -> Files:
     """Turn a program into files for one target or several: {file name: content}. `write` stores them.
 
-    Targets are "c", "shared" (a library, built here or by ziglang for the `platform` you name, which `load`
-    loads without a compiler), "onnx", "wasm", "blob" and "sql".
+    Targets are "c", "shared" (a library for this machine or `platform`), "onnx", "wasm", "blob" and "sql".
     `precision` is "f32" and `profile` "host" unless you or method "auto" have chosen others. `profile` is
     for C: "host" is fast on processors with vector instructions and needs GCC or clang, "portable" is plain
-    C99, "device" is for microcontrollers, with little stack and no double unless `soft_double` allows it
-    where a claim needs it.
-    C stores support vectors by feature, without their zeros, where that pays (never for devices);
-    `tables="dense"` or `"sparse"` overrides this. `tables="f16"` keeps support vectors in half
-    precision, for host code in f32; the claim is then APPROXIMATE and the report states the error.
+    C99, "device" is for microcontrollers, with no double unless `soft_double` allows it. C stores support
+    vectors by feature, without zeros, where that pays; `tables="dense"` or `"sparse"` overrides this.
+    `tables="f16"` keeps them in half precision, for host code in f32: the claim is then APPROXIMATE.
     If you give the original `model`, the report states the agreement of the emitted code on rows `X` and
     its accuracy by labels `y`, or both on the rows `held_out`; `figures` are added to it. `X` are
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
     (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
-    of that system, under KIT/NAME/. Kit wheel is a Python package for pip, for this machine or the
-    `platform`: it needs numpy, but no compiler. Kit triton is the ONNX graph for Triton Inference Server.
+    of that system, under KIT/NAME/. Kit wheel is a Python package for pip and the `platform`, without need
+    of a compiler; java and rust are packages of target blob, npm of wasm, triton (a server) of onnx.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     Every model of a kind and profile has the same C functions. `api` adds parts (sparse, model, cpp), or
     leaves them out (no-sparse): docs/c.md.

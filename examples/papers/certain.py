@@ -7,7 +7,7 @@ Rows are float32, half of them bisected onto the boundary; labels are compared w
 are rows that double in C labels otherwise than scikit-learn: there the sign of a double sum is chance, and
 other columns leave them out. "in double" is the share of held-out rows that are evaluated again. Times are
 those of `labels=certain` over the plain exact sum in the same run, C in float32, one row per call and
-in batches.
+in batches; so are instructions, of the profile host, one row per call.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from anytime_attack import border, in_chunks, ordinary
+from c_cost import c_costs
 from certified_attack import built
 from common import read_words, table
 from metric_tree import progress
@@ -35,7 +36,7 @@ ROWS = 20_000
 TIMED = 400
 HEAD = (
     "machine", "SVs", "features", "classes", "rows", "ties", "exact, C host", "C host", "C portable",
-    "ONNX", "in double %", "host, one row", "host, batch", "portable",
+    "ONNX", "in double %", "host, one row", "host, batch", "portable", "instructions",
 )  # fmt: skip
 
 
@@ -106,7 +107,8 @@ def line(name: str) -> list[str]:
         ]
     host, portable = (times_in_c([exact, certain], fresh[:TIMED], one) for one in ("host", "portable"))
     ratios = [host[1].single / host[0].single, host[1].batch / host[0].batch]
-    ratios.append(portable[1].single / portable[0].single)
+    plain, sure = c_costs((exact, certain), fresh[:TIMED], "host")
+    ratios += [portable[1].single / portable[0].single, sure.instructions / plain.instructions]
     told = [name, len(model.support_vectors_), one.features, one.classes, len(rows), int(ties.sum())]
     told += [int(wrong.sum()) for wrong in found]
     share = f"{100 * share_in_double(certain, fresh):.2f}"

@@ -24,8 +24,17 @@ class ExactOptions:
         "evaluated again in double, and the claim is SAME_LABEL.", recorded=None, among=LABELS,
     )  # fmt: skip
 
+    constant_time: bool = option(
+        False, "C that takes the same instructions and reads the same places for every row: linear, "
+        "polynomial and RBF kernels in f32 or f64, profiles portable and device.", recorded=None,
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         check_options("exact", self)
+        if self.constant_time and self.labels == "certain":
+            raise OptionError(
+                "exact: labels=certain evaluates some rows again, not so constant_time; leave one out"
+            )
 
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:

@@ -23,7 +23,8 @@ PAGE = 0x1000
 STACK_BYTES = 0x10000
 EXIT = 0x1000  # where a function returns to
 PAINT = 0xA5
-ROW_FUNCTION = r"^(\w+) {name}_(\w+)\(const (\w+) x\[(\d+)\](?:, (\w+) \w+\[(\d+)\])?\);$"
+ROW_FUNCTION = r"^(?:\w+ )?(\w+) {name}_(\w+)\(\s*const (\w+) x\[(\w+)\](?:, (\w+) \w+\[(\w+)\])?\);$"
+CONSTANT = re.compile(r"^ {4}(\w+) = (\d+)", re.MULTILINE)
 TYPES = {
     "float": "<f4", "double": "<f8",
     "int8_t": "<i1", "uint8_t": "<u1", "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "int": "<i4",
@@ -188,11 +189,16 @@ class RowFunction:
 def row_functions(name: str, header: str) -> dict[str, RowFunction]:
     """The functions of NAME.h that take one row, by their name without the prefix."""
     found = {}
+    sizes = {"": 1, **{key: int(value) for key, value in CONSTANT.findall(header)}}
+
+    def size(text: str) -> int:
+        return int(text) if text.isdigit() else sizes[text]
+
     pattern = re.compile(ROW_FUNCTION.format(name=re.escape(name)), re.MULTILINE)
     for returned, function, row, features, filled, width in pattern.findall(header):
         result = ("", TYPES[filled]) if filled else (TYPES[returned], "")
         symbol = f"{name}_{function}"
-        found[function] = RowFunction(symbol, TYPES[row], int(features), *result, int(width or 1))
+        found[function] = RowFunction(symbol, TYPES[row], size(features), *result, size(width))
     if "predict" not in found:
         raise ReadError(f"{name}.h declares no {name}_predict of one row; compile the model again")
     return found

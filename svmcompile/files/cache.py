@@ -6,6 +6,7 @@ to, nor a file of theirs. Scratch folders of killed runs are removed by the next
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -48,6 +49,27 @@ def private_cache() -> Path:
             f"cannot build in {folder}: {error.strerror}; set SVMCOMPILE_CACHE to a writable folder"
         ) from None
     return folder
+
+
+def find_kept(stem: str, end: str) -> Path | None:
+    """What the cache has under a name, if it is whole: names end in the digest of the content.
+
+    A library that was damaged would kill the process that loads it, so it is removed.
+    """
+    place = cache_folder()
+    for path in sorted(place.glob(f"{stem}-*.{end}")):
+        check_private(place)
+        check_private(path)
+        if path == kept_path(stem, end, path.read_bytes()):
+            return path
+        with suppress(OSError):  # another process may hold it, or be as quick
+            path.unlink()
+    return None
+
+
+def kept_path(stem: str, end: str, content: bytes) -> Path:
+    """Where the cache keeps a file."""
+    return cache_folder() / f"{stem}-{hashlib.sha256(content).hexdigest()[:32]}.{end}"
 
 
 def check_private(path: Path) -> None:

@@ -259,13 +259,16 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
     from svmcompile.targets.kits import TRITON, WHEEL, check_kit
+    from svmcompile.targets.packages import PACKAGES
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
-    if {*kits} - {TRITON} and not {"c", "shared"} & {*request.targets}:
+    needed = {TRITON: "onnx"} | {one: package.target for one, package in PACKAGES.items()}
+    if {*kits} - {*needed} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit needs C; add target c")
-    if TRITON in kits and "onnx" not in request.targets:
-        raise OptionError("kit triton needs the ONNX graph; add target onnx")
+    for one in kits:
+        if needed.get(one, request.targets[0]) not in request.targets:
+            raise OptionError(f"kit {one} is made of target {needed[one]}; add target {needed[one]}")
     if request.platform and "shared" not in request.targets and WHEEL not in kits:
         raise OptionError(
             "a platform is for target shared and kit wheel; add --target shared or --kit wheel"
@@ -279,6 +282,7 @@ def emit_kits(
     """The files of each kit around the C or the graph that was emitted."""
     from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
     from svmcompile.targets.onnx.triton import emit_triton
+    from svmcompile.targets.packages import PACKAGES, emit_package
     from svmcompile.targets.wheel import emit_wheel
 
     found: Files = {}
@@ -290,6 +294,8 @@ def emit_kits(
         elif kit == TRITON:
             graph: Any = emitted.files[f"{request.name}.onnx"]
             found |= emit_triton(request.name, graph)
+        elif kit in PACKAGES:
+            found |= emit_package(kit, program, request.name, request.number, emitted.files)
         else:
             assert emitted.test
             found |= emit_kit(

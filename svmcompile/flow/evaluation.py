@@ -17,7 +17,7 @@ from svmcompile.files import recover
 from svmcompile.flow.form import form_in
 from svmcompile.flow.program import Opened, labels_for
 from svmcompile.flow.seal import check_seal, read_plain
-from svmcompile.ir.arithmetic import Number
+from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.program import Program
 from svmcompile.ir.store import from_bytes
 from svmcompile.runtime import wasm
@@ -73,7 +73,9 @@ def compare_forms(
         runner = load_target(folder, stem, program, target)
         backends.append(Backend(target, program.number or runner.precision, runner))
     reference = (LABELS, program) if model is None else model.reference()
-    trusted = () if model is None else model.rebuilt()
+    trusted: tuple[Program, ...] = ()
+    if model is not None:
+        trusted = model.fixed_anew(program) if program.number in FIXED else model.rebuilt()
     report = compare(stem, program, reference, backends, *_labelled(program, X, y), trusted=trusted)
     return replace(report, left_out=tuple(left_out))
 

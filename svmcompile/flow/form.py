@@ -84,7 +84,7 @@ class Form:
 
         program, library, kept = self.program, f"{self.name}.{SUFFIX}", kept_library(self.name, self.key)
         source = files[library] if library in files else files[f"{self.name}.c"]
-        if self.target == "shared" and library not in files and kept.exists():
+        if self.target == "shared" and library not in files and kept:
             source = kept
         header, names = files[f"{self.name}.h"], program.input.feature_names
         found = CModel(self.name, source, header, program.labels, names, n_jobs)

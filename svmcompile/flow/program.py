@@ -17,8 +17,9 @@ from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.held_out import hold_out
 from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
+from svmcompile.lower.fixed.program import fix, given_range
 from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
 from svmcompile.optimise.centre import uncentre
@@ -67,6 +68,16 @@ class Opened:
         """What the exact method makes of the model, in the ways that it is emitted."""
         plain = optimise(accelerate(self.trained(), None, "exact", {}))
         return plain, uncentre(plain), self.exact()
+
+    def fixed_anew(self, program: Program) -> tuple[Program, ...]:
+        """The model in whole numbers over the range that a program states, if that promises values."""
+        known = program.origin.details.get("fixed", {})
+        if known.get("claim") != Claim.EXACT.value or "low" not in known:
+            return ()
+        span = given_range(known["low"], known["high"], program.n_features)
+        plain = optimise(accelerate(self.trained(), None, "exact", {}))
+        assert program.number
+        return (fix(plain, program.number, span, program.input.number),)
 
     def reference(self) -> tuple[str, Any]:
         """What to compare with: the original library, or its definition where it is not installed."""

@@ -78,12 +78,19 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     return Bounds(scores, unstable, errors.get("probabilities", none))
 
 
-def fixed_bounds(program: Program, rows: NDArray[Any], error: float | None = None) -> Bounds:
+def fixed_bounds(
+    program: Program,
+    rows: NDArray[Any],
+    error: float | None = None,
+    inside: NDArray[np.bool_] | None = None,
+) -> Bounds:
     """Bounds on scores: infinite where there are none, as for rows beyond the range or close to a test.
 
-    Sums are off by what the program states, unless another `error` is given.
+    Sums are off by what the program states, and rows are `inside` the range as it sees it, unless others
+    are given.
     """
-    outside = ~within_range(program, rows) | near_tests(program, rows)
+    inside = within_range(program, rows) if inside is None else inside
+    outside = ~inside | near_tests(program, rows)
     error = program.origin.details["fixed"]["error"] if error is None else error
     value = program.output("scores") or program.output("value")
     found = np.full((len(rows), infer_types(program)[value].width if value else 0), np.inf)
@@ -116,6 +123,13 @@ def within_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
                 t = (at.x.astype(np.float64) - at.shift) * at.factor / 2.0 ** getattr(node, "scale_bits", 0)
             found &= (np.abs(t) <= at.limit + AT_THE_END).all(axis=1)
     return found
+
+
+def within_stated_range(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows within the range of each feature that a program in whole numbers states."""
+    known = program.origin.details["fixed"]
+    ends = np.asarray(known["low"]), np.asarray(known["high"])
+    return np.asarray(((rows >= ends[0]) & (rows <= ends[1])).all(axis=1)) & _of_input_type(program, rows)
 
 
 def _of_input_type(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -125,7 +125,7 @@ def summing_error(
     `over` sums up numbers of vectors by the sizes of the weights.
     """
     in_double = (kernel.shape[1] / BLOCK + 1) * ARITHMETIC["f64"].u
-    adding = (BLOCK + 2) * a.u + in_double
+    adding = (min(kernel.shape[1], BLOCK) + 2) * a.u + in_double
     found = over(error + adding * np.abs(kernel) + a.smallest)
     found += a.tiny * (np.abs(kernel) + 1).sum(axis=1, keepdims=True) + a.tiny
     size = np.abs(bias)  # the sums may start from it

@@ -56,6 +56,7 @@ class Node(ABC):
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next
     widens: ClassVar[bool] = False  # it makes doubles of a row
+    takes_floats: ClassVar[bool] = False  # in double it may read a row of floats, which it copies anyway
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row
     has_stages: ClassVar[bool] = False  # it stops as soon as it is sure

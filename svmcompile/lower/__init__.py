@@ -49,7 +49,7 @@ def lower(
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
-    program = settle(own_tables(program), number, profile)
+    program = settle(own_tables(program), number)
     types = infer_types(program)
     certain = any(isinstance(node, ir.Certain) for node in program.body)
     kept = settled_in_double(program, types)

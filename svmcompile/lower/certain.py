@@ -3,10 +3,7 @@
 u = 2^-24; the row x that a sum reads is off by |dx| <= A |x| + B after its preprocessing (`row_error`);
 c_i is how many numbers of vector i are not zero: no more additions round a product on its way to the sum.
 
-RBF, in units z of the exponent (2^-D^2/2, D = |z - s|, S = |s|, |z| <= S + D): the exponent is off by
-    t = u ((c + 8) S (S + D) + 2.5 ((S + D)^2 + S^2)) + D m + m^2 / 2,     m = A (S + D) + B + u S
-so the kernel value by 2^(-D^2/2) (2^t - 1) and what exp2 and adding up do; that has a largest value over D,
-and no row is near many vectors at once: `_largest_sum`.
+RBF: `svmcompile.ir.widths`.
 Others, of v.x + r (the kernel's gamma in v): e = |v| ((u (c + 8) + A) |x| + B) + 4 u |r|, then
     linear e, sigmoid e + 5e-7, degree p: p e (|v| |x| + |r| + e)^(p - 1) + 2 p u (|v| |x| + |r| + e)^p
 which are polynomials in |x|. Odd powers become even ones by |x| <= (a + |x|^2 / a) / 2, a being typical.
@@ -15,7 +12,6 @@ Adding up: (BLOCK + 8) u of each |w_i k_i|, and of the bias. docs/certified-proo
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,24 +20,18 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, Number
+from svmcompile.ir.arithmetic import BLOCK, Array, Number
 from svmcompile.ir.graph import Tables, expands_far, fresh, maker
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.kernel import Kernel, chunks, squared_distances
-from svmcompile.ir.node import At, RowError
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.node import At, RowError, standing_for
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Output, Program
+from svmcompile.ir.widths import ADDING, F32, SAFE, TINY, U64, additions, rbf_width
 
-F32, U64 = ARITHMETIC["f32"], ARITHMETIC["f64"].u
-EXP_ERROR, TANH_ERROR = 2.6e-7, 5e-7  # of exp2 and tanh in any form of code
-SAFE = 1.02  # products of errors, and the rounding of the test itself
-TINY = 1e-36  # what numbers below float32's normal range may lose, generously
-FARTHEST = 18.0  # in units of the exponent; beyond, kernel values are below 2^-149
-STEP = 1 / 64
+TANH_ERROR = 5e-7  # in any form of code
 MOST_FEATURES = 1 << 17  # the length of a longer row is rounded too often for SAFE
 MOST_DEGREE = 8
-MOST_VECTORS = 4096  # whose distances from each other are looked at
-SHORTER = 1 - 1e-6  # than a distance in double can be
 LARGEST = 1e30  # of a width's terms; float32 holds them and what they add up to
 
 
@@ -62,30 +52,36 @@ class Widths:
         return replace(self, terms=np.maximum(*padded))
 
 
-def settle(program: Program, number: Number, profile: str) -> Program:
+def settle(program: Program, number: Number) -> Program:
     """The program with labels as this number type can be sure of them.
 
     In double nothing stands behind the scores, or a sum by differences decides all labels. Where nothing
-    is known of float32's rounding, double decides all labels; so it does where it costs no more than to ask
-    for the length of a row.
+    is known of float32's rounding, double decides all labels.
     """
     for node in program.body:
         if isinstance(node, ir.Certain):
-            program = _settle_one(program, node, number, profile)
+            program = _settle_one(program, node, number)
     return program
 
 
-def _settle_one(program: Program, node: ir.Certain, number: Number, profile: str) -> Program:
+def _settle_one(program: Program, node: ir.Certain, number: Number) -> Program:
     if number == "f64" and not expands_far(program.body, program.tables, node.scores):
         return _put(program, node, node.plain(program.n_classes))
-    cheap = isinstance(maker(program, node.scores), ir.Affine) and profile != "device"
-    found = None if cheap or number == "f64" else widths(program, node.scores)
+    plane = maker(program, node.scores)
+    plane = plane if isinstance(plane, ir.Affine) else None
+    found = None if number == "f64" else widths(program, node.scores)
     if found is None:
         instead = {node.out: node.exact}
         outputs = [Output(out.name, instead.get(out.value, out.value)) for out in program.outputs]
         return program.replace(outputs=tuple(outputs))
     name = fresh(node.out, "widths", program.tables)
     tables: Tables = {**program.tables, name: found.terms}
+    if plane:  # one pass over the row gives its length as well
+        sized = standing_for(
+            ir.SizedAffine, plane, out=fresh(plane.out, "sized", {one.out for one in program.body})
+        )
+        new = replace(node, x=sized.out, scores=sized.out, widths=name)
+        return _put(program.replace(tables=tables), node, [sized, new])
     centre = found.centre and fresh(node.out, "centre", tables)
     if centre:
         tables[centre] = program.tables[found.centre]
@@ -136,58 +132,14 @@ def _of_sum(program: Program, node: ir.KernelSum | ir.PairSum, row: RowError) ->
     weights = np.abs(pair_weights(weights, node.counts) if isinstance(node, ir.PairSum) else weights)
     if kernel.kind == "precomputed":
         return None
-    chain = np.count_nonzero(vectors, axis=1) + 8.0
     relative, constant = row[0], 2 * float(np.linalg.norm(row[1])) + TINY
     if kernel.kind == "rbf":
-        if not 1e-30 < kernel.gamma < 1e30:
-            return None
-        error = _largest_sum(kernel, vectors, _errors(kernel, vectors, chain, relative, constant), weights)
-        return Widths(np.array([SAFE * (error + 4 * F32.u * bias) + TINY]))
+        return Widths(np.array([rbf_width(kernel, vectors, weights, bias, (relative, constant))]))
     if kernel.kind == "poly" and not 1 <= kernel.degree <= MOST_DEGREE:
         return None
     sizes = np.linalg.norm(vectors, axis=1)
-    found = _by_length(kernel, sizes, chain, relative, constant, weights) + 4 * F32.u * bias
+    found = _by_length(kernel, sizes, additions(vectors), relative, constant, weights) + 4 * F32.u * bias
     return _about(program, node.x, "", found)
-
-
-def _errors(kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float) -> Array:
-    """The largest error [vectors, distances] of each kernel value at a distance or farther.
-
-    Adding up is included. Between two distances the kernel value is at most what it is at the first, the
-    exponent's error at most that at the second. Infinite where the exponent is off by too much.
-    """
-    unit, distance = _unit(kernel), np.arange(0.0, FARTHEST, STEP)
-    s, c = unit * np.linalg.norm(vectors, axis=1)[:, None], chain[:, None]
-    d = distance + STEP
-    z = s + d
-    moved = relative * z + unit * constant + F32.u * s
-    t = F32.u * (c * s * z + 2.5 * (z * z + s * s)) + d * moved + moved * moved / 2
-    adding = (BLOCK + 8) * F32.u + (len(vectors) / BLOCK + 8) * U64
-    share = np.expm1(math.log(2) * t) + (EXP_ERROR + adding) * np.exp2(t)
-    error = np.exp2(-np.square(distance) / 2) * share + TINY
-    error[t[:, -1] > 1] = np.inf
-    return np.maximum.accumulate(error[:, ::-1], axis=1)[:, ::-1]
-
-
-def _largest_sum(kernel: Kernel, vectors: Array, errors: Array, weights: Array) -> float:
-    """Of weighted errors over all rows.
-
-    No vector is nearer to a row than half its distance from the one that is nearest to it.
-    """
-    plain = float((weights @ errors[:, 0]).max(initial=0.0))
-    if len(vectors) > MOST_VECTORS or not math.isfinite(plain):
-        return plain
-    worst, own = 0.0, np.arange(len(vectors))
-    for part in chunks(len(vectors), len(vectors)):
-        apart = _unit(kernel) * np.sqrt(squared_distances(vectors[part], vectors)) / 2
-        place = np.minimum(apart * SHORTER / STEP, errors.shape[1] - 1).astype(np.intp)
-        worst = max(worst, float((weights @ errors[own, place].T).max()))
-    return min(plain, worst)
-
-
-def _unit(kernel: Kernel) -> float:
-    """Of distances in an exponent of two."""
-    return math.sqrt(2 * kernel.gamma * math.log2(math.e))
 
 
 def _by_length(
@@ -197,7 +149,7 @@ def _by_length(
     gamma, offset = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
     p, sizes = kernel.degree if kernel.kind == "poly" else 1, gamma * sizes
     terms = np.zeros((len(sizes), p + 1))
-    adding = (BLOCK + 8) * F32.u + (len(sizes) / BLOCK + 8) * U64
+    adding = ADDING + (len(sizes) / BLOCK + 8) * U64
     for i, (size, c) in enumerate(zip(sizes.tolist(), chain.tolist(), strict=True)):
         off = Polynomial([size * constant + 4 * F32.u * offset + TINY, size * (F32.u * c + relative)])
         if kernel.kind == "sigmoid":
@@ -212,7 +164,7 @@ def _by_length(
 def _of_affine(program: Program, node: ir.Affine, row: RowError) -> Widths:
     tables = program.tables
     centre, weights = tables[node.centre], tables[node.weights]
-    chain = np.count_nonzero(weights, axis=1) + 8.0
+    chain = additions(weights)
     size, bias = np.linalg.norm(weights, axis=1), float(np.abs(tables[node.bias]).max())
     constant = 2 * float(np.linalg.norm(row[1] + row[0] * np.abs(centre))) + TINY
     slope, flat = float((size * (F32.u * chain + row[0])).max()), float(size.max()) * constant

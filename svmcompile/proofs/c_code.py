@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ PRELUDE = "typedef unsigned long size_t;" + "".join(
 )
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CONSTANT = re.compile(r"\bU?INT(?:8|16|32|64)_C\(([^()]*)\)")
+FUNCTION = re.compile(r"^[A-Za-z_][^;{}=]*\([^;{}]*\)\s*\n\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
@@ -56,23 +58,25 @@ class Source:
 
 def parse(text: str, int_bits: int = 32, size_bits: int = 32) -> Source:
     """A C file as a compiler sees it that has neither DSP instructions nor anything else of its own."""
+    tables = {}
+    for name, table in whole_tables(text).items():
+        numbers = Numbers(name, tuple(map(int, table)), int(table.min()), int(table.max()))
+        tables[name] = (numbers, CType(8 * table.dtype.itemsize, table.dtype.kind == "i"))
+    return Source(functions_of(text), tables, CType(int_bits, True), CType(size_bits, False))
+
+
+def functions_of(text: str) -> dict[str, Any]:
+    """The functions of a C file that are made of plain types, as syntax trees."""
     try:
-        from pycparser import c_ast, c_parser
+        from pycparser import c_parser
     except ImportError:
         raise UnsupportedError(f"proofs need pycparser; run: {install('prove')}") from None
-    plain = _preprocess(COMMENT.sub(" ", without_tables(text)))
-    tree = c_parser.CParser().parse(PRELUDE + plain)
-    functions = {one.decl.name: one for one in tree.ext if isinstance(one, c_ast.FuncDef)}
-    source = Source(functions, {}, CType(int_bits, True), CType(size_bits, False))
-    values, declared = (
-        whole_tables(text),
-        {one.name: one for one in tree.ext if isinstance(one, c_ast.Decl)},
-    )
-    for name, table in values.items():
-        numbers = tuple(map(int, table))
-        kind = source.type_of(declared[name].type.type.type.names)
-        source.tables[name] = (Numbers(name, numbers, min(numbers), max(numbers)), kind)
-    return source
+    found = {}
+    for one in FUNCTION.finditer(_preprocess(COMMENT.sub(" ", without_tables(text)))):
+        with suppress(c_parser.ParseError):  # it has types of its own, and is none of those that compute
+            tree = c_parser.CParser().parse(PRELUDE + one[0])
+            found[tree.ext[-1].decl.name] = tree.ext[-1]
+    return found
 
 
 def _preprocess(text: str) -> str:

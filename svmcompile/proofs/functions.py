@@ -20,7 +20,7 @@ def look_at_all(tasks: Tasks) -> list[Task]:
     """Every function of a node that has a definition here, and those that call them with whole rows."""
     for node in tasks.program.body:
         look = SPECIFIED.get(type(node))
-        if look and all(tasks.types[one].whole for one in ir.operands(node)):
+        if look and tasks.types[ir.operands(node)[0]].whole:
             look(tasks, node)
     for ending in ("predict_q", "decision_function_q"):
         if f"{tasks.name}_{ending}" in tasks.source.functions:
@@ -76,6 +76,34 @@ def _affine(tasks: Tasks, node: Any) -> None:
 
     hooks = dot(tasks, node, node.weights)
     tasks.attempt(tasks.function_of(node), tasks.range_of(node.x), look, hooks)
+
+
+def _leaves(tasks: Tasks, node: Any) -> None:
+    """The functions of every leaf."""
+    starts, sums, shifts, bias = (
+        tasks.table(one) for one in (node.starts, node.sums, node.shifts, node.bias)
+    )
+    limits, hooks = dot_limits(tasks, node, node.weights), dot(tasks, node, node.weights)
+
+    def look(run: Run) -> Sequence[Range]:
+        row, _ = tasks.inputs(node.x)
+        ranges = []
+        for leaf, own in enumerate(bias):
+            out = Array(LONG, [None] * len(own))
+            number = Number(run.source.size_type, t.const(leaf))
+            run.call(tasks.function_of(node), [row, number, Pointer(out, t.const(0))])
+            expected = [t.const(one) for one in own]
+            for r in range(starts[leaf], starts[leaf + 1]):
+                part = rounded(t.var(f"dot[{r}]", -limits[r], limits[r]), int(shifts[r]))
+                expected[sums[r]] = t.add(expected[sums[r]], part)
+            for p, one in enumerate(expected):
+                equal(run, out, p, one)
+            ranges.append(written(out))
+        every = np.array(ranges)
+        return list(zip(every[..., 0].min(axis=0), every[..., 1].max(axis=0), strict=True))
+
+    given = f"{tasks.range_of(node.x)}, leaves below {len(bias)}"
+    tasks.attempt(tasks.function_of(node), given, look, hooks)
 
 
 def _quadratic(tasks: Tasks, node: Any) -> None:
@@ -203,7 +231,9 @@ def _stand_in(tasks: Tasks, node: Any, task: Task) -> Hook:
         tasks.check(run, arguments[0], read)
         if len(arguments) == 1:
             return Number(run.source.int_type, t.var(task.function, *task.gives[0]))
-        out = arguments[1]
+        out = arguments[-1]
+        if len(arguments) == 3:
+            run.claim("number of the leaf", arguments[1].term, 0, len(tasks.table(node.bias)) - 1)
         for p, limits in enumerate(task.gives):
             out.array.cells[out.at.low + p] = t.var(f"{task.function}[{p}]", *limits)
         return None
@@ -215,6 +245,7 @@ SPECIFIED: dict[type, Callable[[Tasks, Any], None]] = {
     ir.FixedSum: _sums,
     ir.FixedAffine: _affine,
     ir.FixedQuadratic: _quadratic,
+    ir.FixedLeaves: _leaves,
     ir.Requantise: _requantise,
     ir.Vote: _largest,
     ir.ArgMax: _largest,

@@ -14,7 +14,7 @@ from pathlib import Path
 from svmcompile.errors import EmitError, ToolchainError
 from svmcompile.extras import install
 from svmcompile.files.atomic import write_file
-from svmcompile.files.cache import cache_folder, check_private, private_cache
+from svmcompile.files.cache import find_kept, kept_path, private_cache
 from svmcompile.runtime.toolchain import FLAGS, build, find_compiler
 from svmcompile.targets.templating import render
 
@@ -79,17 +79,14 @@ def _cross(platform: Platform) -> tuple[str, ...]:
     return (sys.executable, "-m", "ziglang", "cc", "-target", platform.triple, *FLAGS, "-s")
 
 
-def kept_library(name: str, key: str) -> Path:
-    """Where the cache keeps a prebuilt library, whether it is there or not; never one that others made."""
-    kept = cache_folder() / f"{name}-prebuilt-{key[:32]}.{SUFFIX}"
-    for path in (kept.parent, kept):
-        if path.exists():
-            check_private(path)
-    return kept
+def kept_library(name: str, key: str) -> Path | None:
+    """What the cache keeps of a prebuilt library; never one that others made, or that is damaged."""
+    return find_kept(f"{name}-prebuilt-{key[:32]}", SUFFIX)
 
 
 def keep_library(path: Path, name: str, key: str) -> None:
     """Keep a prebuilt library, so that pickles of its model wake up on this machine without a compiler."""
     with suppress(OSError, EmitError, ToolchainError):  # without a cache it can still be loaded
         private_cache()
-        write_file(kept_library(name, key), path.read_bytes())
+        content = path.read_bytes()
+        write_file(kept_path(f"{name}-prebuilt-{key[:32]}", SUFFIX, content), content)

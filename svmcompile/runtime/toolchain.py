@@ -17,7 +17,7 @@ from pathlib import Path
 from svmcompile.errors import ToolchainError
 from svmcompile.extras import install
 from svmcompile.files.atomic import sync_file
-from svmcompile.files.cache import OTHERS, check_private, private_cache, scratch
+from svmcompile.files.cache import OTHERS, find_kept, kept_path, private_cache, scratch
 
 # No -std: in its own dialect GCC may use fused multiply-adds, which doubles the speed of the host profile.
 FLAGS = ("-O2", "-fPIC", "-shared")
@@ -55,11 +55,10 @@ def build(
     key = hashlib.sha256()
     for part in (*command, *tools, *(part for item in sorted(files.items()) for part in item)):
         key.update(part.encode() + b"\0")
-    kept = private_cache() / f"{name}-{key.hexdigest()[:32]}.{end}"
+    place, stem = private_cache(), f"{name}-{key.hexdigest()[:32]}"
     try:
-        if kept.exists() and not afresh:
-            check_private(kept)
-            return kept
+        if not afresh and (found := find_kept(stem, end)):
+            return found
         with scratch() as folder:
             for file, text in files.items():
                 (folder / file).write_text(text, encoding="utf-8")
@@ -67,10 +66,11 @@ def build(
             library = folder / f"library.{end}"
             library.chmod(stat.S_IMODE(library.stat().st_mode) & ~OTHERS)
             sync_file(library)
+            kept = kept_path(stem, end, library.read_bytes())
             library.replace(kept)  # atomic, so a killed build leaves nothing half-made
     except OSError as error:
         raise ToolchainError(
-            f"cannot build in {kept.parent}: {error}; set SVMCOMPILE_CACHE to a writable folder"
+            f"cannot build in {place}: {error}; set SVMCOMPILE_CACHE to a writable folder"
         ) from None
     return kept
 

@@ -23,7 +23,8 @@ from svmcompile.targets.c.interface import MODEL_VERSION
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.onnx.triton import TRITON as TRITON
-from svmcompile.targets.templating import render, template_folder
+from svmcompile.targets.packages import PACKAGES, check_package
+from svmcompile.targets.templating import render_folder
 from svmcompile.targets.wheel import check_package_name, pack
 
 WHEEL = "wheel"  # a file of its own, made in `wheel`
@@ -56,7 +57,7 @@ KITS = {
 }
 
 
-KIT_NAMES = (*KITS, WHEEL, TRITON)
+KIT_NAMES = (*KITS, WHEEL, TRITON, *PACKAGES)
 
 
 def check_kit(kit: str, profile: str, name: str) -> str:
@@ -64,6 +65,7 @@ def check_kit(kit: str, profile: str, name: str) -> str:
     kit = find_name(kit, KIT_NAMES, "kit")
     if kit == WHEEL:
         check_package_name(name)
+    check_package(kit, name)
     if kit not in KITS:
         return kit
     if profile == "host" and not KITS[kit].host:
@@ -89,22 +91,15 @@ def emit_kit(
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     context |= {"made": _made_rows(program, context["number"], header, test, profile)}
     context["headers"] = " ".join(f"include/{file}" for file in (*headers, "svmcompile_model.h"))
-    folder = template_folder() / "kits" / kit
-    templates = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
-    found = {_named(path, name): render(f"kits/{kit}/{path}", context) for path in templates}
+    found = render_folder(f"kits/{kit}", context)
     found |= {f"{layout.header}/{file}": str(files[file]) for file in headers}
     found[f"{layout.source}/{name}.c"] = source
+    found |= {file: str(text) for file, text in files.items() if file.endswith(".misra.md")}
     placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
     if layout.zipped:
         inside = {f"{name}/{path}": text.encode() for path, text in found.items()}
         placed[f"{kit}/{name}.zip"] = pack(inside)
     return placed
-
-
-def _named(path: str, name: str) -> str:
-    """The file of a template: NAME at the beginning of its name is the model's."""
-    folder, slash, file = path.removesuffix(".j2").rpartition("/")
-    return folder + slash + (name + file.removeprefix("NAME") if file.startswith("NAME") else file)
 
 
 def _context(

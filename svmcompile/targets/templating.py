@@ -68,6 +68,16 @@ def render(template: str, context: dict[str, Any]) -> str:
     return text
 
 
+def render_folder(folder: str, context: dict[str, Any]) -> dict[str, str]:
+    """The text of every template below a folder, by its path without `.j2`; NAME there is the model's."""
+    start = template_folder() / folder
+    paths = sorted(path.relative_to(start).as_posix() for path in start.rglob("*.j2"))
+    return {
+        path.removesuffix(".j2").replace("NAME", str(context["name"])): render(f"{folder}/{path}", context)
+        for path in paths
+    }
+
+
 def check_name(name: str) -> str:
     """The name, if it can prefix C identifiers and name files."""
     if not VALID.fullmatch(name) or len(name) > MAX_NAME:

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import VerifyError
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
-from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact, within_range
+from svmcompile.ir.bounds import (
+    Bounds,
+    error_bounds,
+    fixed_bounds,
+    is_exact,
+    within_range,
+    within_stated_range,
+)
 from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
@@ -31,6 +38,7 @@ ERRORS = (
 ORIGINAL_SHARE = 8
 # How much larger the bounds of a program may be than those of programs made anew of the original.
 TRUSTED_SHARE = 4.0
+FIXED_SHARE = 1.25  # in whole numbers, whose scales differ by what is tried on rows
 VALUES = ("scores", "probabilities")
 CHUNK_FLOPS = 200_000_000  # of the model as trained, per chunk of rows
 
@@ -105,8 +113,8 @@ def compare(
     """Run everything on the same rows, rounded to float32 if any backend computes in it.
 
     The original may be slow, so rows go through in chunks, and a bar can show how far they are. `trusted`
-    are programs made of the original: a program that claims to be exact may round as they do, not more,
-    whatever its own numbers are.
+    are programs made of the original: a program that claims to be exact, or states its error in whole
+    numbers, may be off as they are, not more, whatever its own numbers say.
     """
     if any(backend.precision in ("f32", *FIXED) for backend in backends):
         with np.errstate(over="ignore"):
@@ -228,6 +236,8 @@ def _limited(
     bounds: Bounds, program: Program, trusted: Sequence[Program], rows: NDArray[Any], number: Number
 ) -> Bounds:
     """The bounds, and no more than programs made of the original give."""
+    if program.number in FIXED and trusted:
+        return _fixed_limited(program, trusted, rows)
     if program.number in FIXED or program.claim is not Claim.EXACT or not trusted:
         return bounds
     every = [_bounds(one, rows, number, trusted[-1]) for one in trusted]
@@ -237,6 +247,18 @@ def _limited(
     most = [TRUSTED_SHARE * np.maximum.reduce([getattr(one, name) for one in every]) for name in VALUES]
     unstable = bounds.unstable & np.logical_or.reduce([one.unstable for one in every])
     return Bounds(np.minimum(bounds.scores, most[0]), unstable, np.minimum(bounds.probabilities, most[1]))
+
+
+def _fixed_limited(program: Program, trusted: Sequence[Program], rows: NDArray[Any]) -> Bounds:
+    """In whole numbers: the error stated, as far as the original's own over the same range allows it."""
+    inside = within_stated_range(program, rows)
+    if not inside.any():
+        raise VerifyError(
+            "no row is within the range of each feature that the program states, so its error cannot be "
+            "checked; give rows like those it was compiled with, or compile it for these"
+        )
+    stated, *others = (one.origin.details["fixed"]["error"] for one in (program, *trusted))
+    return fixed_bounds(program, rows, min(stated, FIXED_SHARE * max(others)), inside)
 
 
 class _Measured(NamedTuple):

@@ -12,6 +12,7 @@ from sklearn.svm import SVC, SVR
 
 import svmcompile as sc
 from svmcompile.errors import EmitError, OptionError
+from svmcompile.extras import install
 from svmcompile.flow.form import Form
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import error_bounds
@@ -32,7 +33,7 @@ KINDS += [
     ("zeros-poly", 2),
     ("normalised", 2),
 ]
-FORMS = [("c", "host"), ("c", "portable"), ("c", "device"), ("onnx", "host")]
+FORMS = [("c", "host"), ("c", "portable"), ("c", "device"), ("onnx", "host"), ("wasm", "portable")]
 
 
 def certain(kind: str, classes: int) -> tuple[Any, Any, Program]:
@@ -62,10 +63,15 @@ def test_no_label_on_the_boundary_changes_in_machine_programs(kind: str, classes
     assert (plain.predict(rows) != meant).sum() > len(rows) / 50
 
 
-@pytest.mark.parametrize(("kind", "classes"), [("rbf", 4), ("scaled-poly", 2), ("rest", 4), ("zeros", 2)])
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [("rbf", 4), ("scaled-poly", 2), ("rest", 4), ("zeros", 2), ("linear", 2), ("linear", 4)],
+)
 @pytest.mark.parametrize(("target", "profile"), FORMS)
 def test_nor_in_code(kind: str, classes: int, target: str, profile: str) -> None:
     """In batches and row by row; rows given by their non-zero features too."""
+    if target == "wasm":
+        pytest.importorskip("wasmtime", reason=f"wasmtime runs the modules: {install('wasm')}")
     X, model, program = certain(kind, classes)
     rows = boundary_rows(model, X)
     meant, code = model.predict(rows), built(program, target, profile)
@@ -80,7 +86,8 @@ def test_nor_in_code(kind: str, classes: int, target: str, profile: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "classes"), [("rbf", 2), ("poly", 4), ("square", 2), ("sigmoid", 2), ("zeros", 2)]
+    ("kind", "classes"),
+    [("rbf", 2), ("poly", 4), ("square", 2), ("sigmoid", 2), ("zeros", 2), ("linear", 2), ("linear", 4)],
 )
 def test_widths_are_above_the_rounding_of_each_row(kind: str, classes: int) -> None:
     """And not by so much that ordinary rows are in doubt."""
@@ -91,8 +98,9 @@ def test_widths_are_above_the_rounding_of_each_row(kind: str, classes: int) -> N
     rows = np.concatenate([X, 3 * X, 0 * X[:1]]).astype(np.float32)
     values = interpret_values(machine_program, rows, set(operands(node)))
     at = At(node, machine_program.tables, values)
-    meant = interpret_values(program, rows.astype(np.float64), {node.scores})[node.scores]
-    assert (np.abs(at.scores - meant).max(axis=1) < node.width_of(at)).all()
+    scores = node_of(program).scores  # type: ignore[union-attr]
+    meant = interpret_values(program, rows.astype(np.float64), {scores})[scores]
+    assert (np.abs(at.scores[:, : meant.shape[1]] - meant).max(axis=1) < node.width_of(at)).all()
     ordinary = {name: value[: len(X)] for name, value in values.items()}
     assert node.needs_lazy(At(node, machine_program.tables, ordinary)).mean() < 0.05
 

@@ -10,8 +10,6 @@ from sklearn.svm import SVC
 
 from svmcompile.accelerate.bounds.sums import mostly_zeros
 from svmcompile.accelerate.certified.fallback import guard_width
-from svmcompile.api import compile as compiled
-from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.kernel import Kernel
 from svmcompile.read import read
 
@@ -33,12 +31,6 @@ def test_the_width_is_above_the_error_of_float32_sums(d: int) -> None:
     kernel = np.exp(np.float32(-model.gamma) * (norms - 2 * products))
     scores = kernel @ model.dual_coef_[0].astype(np.float32) + np.float32(model.intercept_[0])
     assert np.abs(scores - model.decision_function(rows.astype(np.float64))).max() < width < 0.05
-
-
-def test_the_width_is_above_the_bound_of_each_row_where_chains_are_the_same() -> None:
-    X, model = fitted(90)
-    rows = np.vstack([X, 2 * X, 0.5 * X]).astype(np.float32)
-    assert error_bounds(compiled(model), rows, "f32").scores.max() < guard_width(read(model))
 
 
 def test_what_is_known_only_without_preprocessing() -> None:

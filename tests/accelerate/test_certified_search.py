@@ -8,10 +8,12 @@ from sklearn.datasets import make_classification, make_moons
 from sklearn.svm import SVC
 
 import svmcompile as sc
+from svmcompile.accelerate.bounds import sums
 from svmcompile.accelerate.certified.growth import Growth
 from svmcompile.accelerate.taylor import forms
 from svmcompile.accelerate.taylor.forms import Forms, extremes, largest, monomials, norm
 from svmcompile.ir.arithmetic import Array
+from svmcompile.ir.kernel import Kernel
 from svmcompile.progress import Limit, TimeIsUp, attempt, kept_within
 
 
@@ -109,3 +111,18 @@ def test_work_is_broken_off_in_attempts_alone() -> None:
     assert done == [0, 1]
     with pytest.raises(TimeIsUp), kept_within(Limit(can_stop=True)):
         Limit(can_stop=True).stop()
+
+
+def test_many_vectors_give_the_same_norm_and_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each two of them are multiplied once, in several blocks."""
+    random = np.random.default_rng(0)
+    vectors, weights = random.normal(size=(300, 20)), random.normal(size=300)
+    one = sums.Sum(Kernel("rbf", 0.02), vectors, weights, 0.0)
+    plain, window = one.squared_norm(), Forms(vectors, weights).window(3)
+    for module, name in ((sums, "MANY_PRODUCTS"), (forms, "MOST_FEATURES")):
+        monkeypatch.setattr(module, name, 100)
+        monkeypatch.setattr(module, "BLOCK_VALUES", 30_000)
+    assert one.squared_norm() == pytest.approx(plain, rel=1e-12) and plain != one.squared_norm()
+    found = Forms(vectors, weights).window(3)
+    assert window is not None and found is not None
+    assert found == pytest.approx(window, rel=1e-3) and found[2] == pytest.approx(window[2], rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import svmcompile as sc
 from svmcompile.commands import compile as compiling
 from svmcompile.commands import inspect, verify
 from svmcompile.commands.options import CompileOptions, InspectOptions, VerifyOptions
-from svmcompile.errors import EmitError, OptionError, ReadError
+from svmcompile.errors import EmitError, OptionError, ReadError, VerifyError
 from svmcompile.flow.program import Opened
 from svmcompile.flow.seal import sealed
 from svmcompile.runtime import toolchain
@@ -122,6 +123,31 @@ def test_a_forged_program_cannot_widen_its_own_bounds(made: Path, monkeypatch: p
     monkeypatch.setattr(Opened, "rebuilt", lambda self: ())
     assert check(made)["ok"] and not found["ok"]
     assert any("beyond rounding" in text for text in found["comparisons"][0]["broken"])
+
+
+def forge_fixed(made: Path, **told: Any) -> None:
+    """A folder in whole numbers whose sums are turned about, and which says this of itself."""
+    program = sc.quantise(sc.compile(made / "m.skops"), "q15", X)
+    node = next(node for node in program.body if hasattr(node, "vectors"))
+    tables = {**program.tables, node.weights: -program.tables[node.weights]}
+    details = {**program.origin.details, "fixed": {**program.origin.details["fixed"], **told}}
+    forged = program.replace(tables=tables, origin=replace(program.origin, details=details))
+    sc.write(sealed(sc.emit(forged, "c", "m", "q15"), "m", b"0123456789abcdef"), made / "out")
+
+
+def test_a_forged_program_cannot_state_its_own_error(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whole numbers the error is that of the model over the stated range, whatever the folder says."""
+    forge_fixed(made, error=1e9)
+    found = check(made)
+    monkeypatch.setattr(Opened, "fixed_anew", lambda self, program: ())
+    assert check(made)["ok"] and not found["ok"]
+    assert any("more than the stated error" in text for text in found["comparisons"][0]["broken"])
+
+
+def test_a_forged_range_is_told(made: Path) -> None:
+    forge_fixed(made, low=[1e6] * 3, high=[1e6 + 1] * 3)
+    with pytest.raises(VerifyError, match="no row is within the range"):
+        check(made)
 
 
 def test_another_model_is_told(made: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from static_checks import (
     FEWEST_GCC,
-    REASONS,
     Case,
     analyse,
     cases,
@@ -64,9 +64,11 @@ def test_the_analyzer_of_gcc_finds_nothing(folders: dict[str, tuple[Case, Path]]
 
 
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="no cppcheck is installed")
-def test_every_departure_from_misra_has_a_reason(folders: dict[str, tuple[Case, Path]]) -> None:
-    seen = set()
+def test_every_departure_from_misra_is_on_record(folders: dict[str, tuple[Case, Path]]) -> None:
+    """Of the required rules, only shifts of signed numbers are not kept."""
     for case, folder in folders.values():
-        seen |= set(departures(folder, case.name))
-    assert seen, "cppcheck has its addon"
-    assert seen <= set(REASONS), "say why, in REASONS of examples/static_checks.py"
+        if case.profile == "device":
+            found = set(departures(folder, case.name))
+            record = (folder / f"{case.name}.misra.md").read_text()
+            assert found and found <= set(re.findall(r"^\| ([\d.]+) \|", record, re.MULTILINE)), case.title
+            assert re.findall(r"^\| ([\d.]+) \| required", record, re.MULTILINE) in ([], ["10.1"])

@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 import svmcompile as sc
 from svmcompile.cli import app
+from svmcompile.ir import nodes as ir
 from svmcompile.proofs.report import prove_functions
+from svmcompile.targets.c import literals
 
 pytest.importorskip("bitwuzla")
 X, Y = load_iris(return_X_y=True)
@@ -72,13 +74,35 @@ def test_ten_classes_vote():
     assert all(one.proven for one in report.functions), failures(report)
 
 
+def test_large_tables_are_strings(monkeypatch):
+    monkeypatch.setattr(literals, "MAX_DECIMAL_BYTES", 64)
+    program = sc.quantise(sc.compile(make_pipeline(StandardScaler(), SVC()).fit(X, Y)), "q7", X)
+    text = sc.emit(program, name="m", precision="q7")["m.c"]
+    assert "unsigned char bytes[" in text
+    assert all(one.proven for one in prove_functions(program, text, "m").functions)
+
+
+def test_leaves_of_a_tree():
+    """What walks the tree is told as not proven; the functions of its leaves are, for each leaf."""
+    model = SVC(kernel="rbf").fit(X, Y)
+    program = sc.quantise(sc.compile(model, method="metric-tree", X=X), "q15", X)
+    assert any(isinstance(node, ir.FixedLeaves) for node in program.body)
+    text = sc.emit(program, name="m", precision="q15")["m.c"]
+    report = prove_functions(program, text, "m")
+    by_name = {one.name: one for one in report.functions}
+    leaves = next(node for node in program.body if isinstance(node, ir.FixedLeaves))
+    assert report.ok and by_name[f"m_{leaves.out}"].proven, by_name
+    wrong = text.replace("const int shift = ", "const int shift = 1 + ")
+    assert wrong != text and not prove_functions(program, wrong, "m").ok
+
+
 PLANTED = {
     "a product in 32 bits": ("poly", "((int64_t)power * u)", "(power * u)", "m_sums_kernel: overflow"),
     "a sum in 32 bits": ("poly", "int64_t sums[", "int32_t sums[", "m_sums: overflow"),
     "a product in 8 bits": ("rbf", "2 * dot", "(int8_t)dot", "m_sums_kernel: conversion"),
     "another factor": ("rbf", "2 * dot", "3 * dot", "m_sums_kernel"),
     "no lower end": ("rbf", "t < 0 ? 0 : t", "t", "m_sums_kernel: argument of the curve"),
-    "a wrong end of the curve": ("rbf", "if (cell >= ", "if (cell > ", "m_sums_curve_of: index"),
+    "a wrong end of the curve": ("rbf", "if (place >= ", "if (place > ", "m_sums_curve_of: index"),
     "a wrong slope": ("rbf", "return left - (", "return right - (", "m_sums_curve_of: is straight"),
     "a pair of others": ("rbf", "x[1] * v[1]", "x[1] * v[2]", "m_dot_i8_i8: is the dot product"),
     "beyond the row": ("rbf", "x[3] * v[3]", "x[4] * v[3]", None),

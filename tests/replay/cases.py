@@ -141,6 +141,7 @@ class Case:
 
 PORTABLE, HOST, DEVICE = {"profile": "portable"}, {"profile": "host"}, {"profile": "device"}
 DOUBLE, ONNX = {"precision": "f64"}, {"target": "onnx"}
+BLOB, SQL = {"target": "blob"}, {"target": "sql"}
 Q15, Q7 = {"precision": "q15", "profile": "device"}, {"precision": "q7", "profile": "device"}
 ALL_C = (PORTABLE, HOST, DEVICE, PORTABLE | DOUBLE, HOST | DOUBLE)
 FLOATS = (*ALL_C, ONNX, ONNX | DOUBLE)
@@ -172,7 +173,11 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "three-ovr", Case(iris, rbf(), emissions=WITH_WHOLE)
     yield "three-ties", Case(iris, rbf(break_ties=True), emissions=SHORT)
     kits = DEVICE | {"kit": ("arduino", "platformio", "cmake", "zephyr", "esp-idf")}
-    yield "ten-ovr", Case(digits, rbf(gamma=0.1), emissions=(*WITH_WHOLE, kits, {"target": "wasm"}))
+    packages = BLOB | {"kit": ("java", "rust")}
+    yield (
+        "ten-ovr",
+        Case(digits, rbf(gamma=0.1), emissions=(*WITH_WHOLE, kits, {"target": "wasm"}, packages)),
+    )
     yield "ten-ovo", Case(digits, rbf(gamma=0.1, decision_function_shape="ovo"), emissions=ALL_C)
     given = tuple(one | {"given": "u8"} for one in (Q15, Q7))
     yield "ten-u8", Case(whole_digits, rbf(gamma=0.0004), emissions=given)
@@ -193,7 +198,8 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
 def head_cases() -> Iterator[tuple[str, Case]]:
     """Ways to give labels and probabilities."""
     yield "platt-two", Case(moons, rbf(probability=True, random_state=0), emissions=PROVEN)
-    yield "platt-three", Case(iris, rbf(probability=True, random_state=0), emissions=PROVEN)
+    blobs = (*PROVEN, BLOB, BLOB | DOUBLE)
+    yield "platt-three", Case(iris, rbf(probability=True, random_state=0), emissions=blobs)
     yield "density", Case(moons, DENSITY_MODEL, emissions=PROVEN)
     labels = {"most_probable": True}
     yield (
@@ -295,14 +301,14 @@ def method_cases() -> Iterator[tuple[str, Case]]:
         "certified-small",
         Case(cancer, scaled(rbf(gamma=0.01)), "certified", force | small, (PORTABLE, SOFT)),
     )
-    yield "linear-two", Case(cancer, scaled(rbf(gamma=0.03)), "linear", {}, WITH_WHOLE)
+    yield "linear-two", Case(cancer, scaled(rbf(gamma=0.03)), "linear", {}, (*WITH_WHOLE, SQL))
     yield "linear-ten", Case(digits, rbf(gamma=0.1), "linear", {"weights": "even"}, (*SHORT, Q15))
     yield "reduced-two", Case(cancer, scaled(rbf(gamma=0.03)), "reduced-set", {}, WITH_WHOLE)
     yield "reduced-ten", Case(digits, rbf(gamma=0.1), "reduced-set", {"move": False}, SHORT)
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)
     yield "sv-tree-ten", Case(digits, rbf(gamma=0.1), "sv-tree", {"max_depth": 5}, (*FLOATS, Q15))
     yield "sv-tree-fallback", Case(moons, rbf(), "sv-tree", {"fallback": True}, SHORT)
-    yield "metric-two", Case(cancer, scaled(rbf(gamma=0.03)), "metric-tree", {}, WITH_WHOLE)
+    yield "metric-two", Case(cancer, scaled(rbf(gamma=0.03)), "metric-tree", {}, (*WITH_WHOLE, BLOB, SQL))
     yield "metric-ten", Case(digits, rbf(gamma=0.1), "metric-tree", {}, (*FLOATS, Q15))
     yield "metric-quadratic", Case(moons, rbf(), "metric-tree", {"leaf": "quadratic"}, FLOATS)
     yield "metric-plane", Case(cancer, scaled(rbf(gamma=0.1)), "metric-tree", {"split": "midpoint"}, FLOATS)

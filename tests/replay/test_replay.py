@@ -57,7 +57,7 @@ def test_cases_cover_what_can_be_asked_for() -> None:
 
     assert {case.method for case in CASES.values()} == set(METHODS)
     for field, wanted in {
-        "target": {"onnx", "wasm"},
+        "target": {"onnx", "wasm", "blob", "sql"},
         "profile": {"portable", "host", "device"},
         "precision": {"f64", "q15", "q7"},
         "tables": {"dense", "sparse", "f16"},

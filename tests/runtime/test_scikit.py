@@ -30,7 +30,7 @@ from svmcompile.errors import OptionError, ReadError, UnsupportedError
 pytestmark = pytest.mark.compile
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
-TARGETS = ("c", "onnx", "wasm")
+TARGETS = ("c", "onnx", "wasm", "blob")
 
 
 @pytest.fixture(scope="module")

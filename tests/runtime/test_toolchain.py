@@ -148,11 +148,21 @@ def test_key_follows_content_and_compiler(tracer: Path, monkeypatch: pytest.Monk
     assert len(built) == len(runs(tracer)) == 5
 
 
-def test_damaged_library_is_built_again(tracer: Path, tmp_path: Path, cache: Path) -> None:
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def without_a_page(content: bytes) -> bytes:
+    return content[:4096] + bytes(4096) + content[8192:]
+
+
+@pytest.mark.parametrize("damage", [half, without_a_page, lambda content: b"half a libr"])
+def test_damaged_library_is_built_again(damage: Any, tracer: Path, tmp_path: Path, cache: Path) -> None:
+    """Some damage the loader finds; the other would end the process, with a signal."""
     folder = written(classifier(), tmp_path / "out")
     source, header = ((folder / f"model{suffix}").read_text() for suffix in (".c", ".h"))
     library = build_library("model", source, header)
-    library.write_bytes(b"half a libr")
+    library.write_bytes(damage(library.read_bytes()))
     assert sc.load(folder).self_test() == 0
     assert len(runs(tracer)) == 2
     assert [path.name for path in cache.iterdir()] == [library.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -61,6 +62,31 @@ METHODS: dict[str, Any] = {
     "lists": ({"method": "h1-tree"}, X, Y),
 }
 CASES = [*EXACT, *METHODS, "leaves", "leaves_three"]
+
+
+FEW = X[::10], Y[::10]
+FEW_MOONS = MOONS[0][::20], MOONS[1][::20]
+FRONT = (SimpleImputer(add_indicator=True), MinMaxScaler(clip=True), Normalizer("l2"))
+TREE = {"method": "metric-tree", "reach": 2.0}
+# Models small enough for a proof, which hold every operation but UNLESS.
+SMALL: dict[str, Callable[[], Any]] = {
+    "linear": lambda: sc.compile(LinearSVC(random_state=0).fit(*FEW)),
+    "square": lambda: sc.compile(SVC(kernel="poly", degree=2, coef0=1).fit(*FEW)),
+    "tanh": lambda: sc.compile(SVC(kernel="sigmoid", gamma=0.2).fit(*FEW_MOONS)),
+    "platt": lambda: sc.compile(rbf(probability=True, random_state=0).fit(*FEW)),
+    "front": lambda: sc.compile(
+        make_pipeline(*FRONT, RBFSampler(n_components=4, random_state=0), LinearSVC(random_state=0)).fit(
+            np.where(np.eye(15, 4) * [1, 0, 1, 0], np.nan, FEW[0]), FEW[1]
+        )
+    ),
+    "isotonic": lambda: sc.compile(
+        CalibratedClassifierCV(LinearSVC(random_state=0), method="isotonic", cv=2).fit(*FEW)
+    ),
+    "lists": lambda: sc.compile(rbf().fit(*FEW), X=FEW[0], method="h1-tree"),
+    "path": lambda: sc.compile(rbf().fit(*FEW_MOONS), X=FEW_MOONS[0], method="sv-tree", fallback=True),
+    "axis": lambda: sc.compile(rbf().fit(*FEW_MOONS), X=FEW_MOONS[0], split="gradient-axis", **TREE),
+    "plane": lambda: sc.compile(rbf().fit(*FEW_MOONS), X=FEW_MOONS[0], split="midpoint", **TREE),
+}
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.errors import EmitError, OptionError
+from svmcompile.ir.node import Node
 from svmcompile.targets.c.parts import PARTS
+from svmcompile.targets.c.table_comments import MEANINGS
 from svmcompile.targets.kits import FUNCTION
 from svmcompile.targets.templating import render
 
@@ -233,3 +237,19 @@ def test_the_header_for_cpp(tmp_path: Path) -> None:
 def test_every_part_is_documented() -> None:
     page = (ROOT / "docs/c.md").read_text()
     assert all(f"`{part}`" in page for part in PARTS)
+
+
+def test_every_table_says_what_it_holds() -> None:
+    """Fields that are tables have a meaning, and files tell it with the shape."""
+    found = {
+        one.name for node in _nodes(Node) for one in fields(node) if one.type in ("Table", "IndexTable")
+    }
+    assert found == set(MEANINGS), "say in table_comments.py what the numbers are"
+    text = str(sc.emit(sc.compile(SVC().fit(X, Y)), "c", "m", profile="portable")["m.c"])
+    assert re.search(r"support vectors, or the vectors in their place, \d+ x 4 \*/", text)
+
+
+def _nodes(kind: type) -> list[Any]:
+    return [
+        node for one in kind.__subclasses__() for node in ([one] if is_dataclass(one) else []) + _nodes(one)
+    ]

@@ -23,6 +23,7 @@ from svmcompile.model.front import Front, scale
 from svmcompile.model.svm import SVM
 
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time
+MANY_PRODUCTS = 3e9  # of features, between all vectors
 SHORTER = 0.5  # vectors must get so much shorter
 GUESS_ROWS = 4000
 MOST_ROWS = 20_000  # rows looked at for support vectors and neighbours
@@ -50,6 +51,22 @@ class Sum:
             for at in range(0, len(points), step)
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+    def squared_norm(self) -> float:
+        """|W|^2 of an RBF sum; of many vectors by products, where those are as good as differences."""
+        (m, d), gamma = self.vectors.shape, self.kernel.gamma
+        norms = gamma * np.square(self.vectors).sum(axis=1)
+        if m * m * d < MANY_PRODUCTS or norms.max() * (d + 16) > m + 8 * d:
+            return float(self.weights @ self.products(self.vectors))
+        total, step = 0.0, BLOCK_VALUES // m + 1
+        for at in range(0, m, step):
+            rows, later = slice(at, at + step), slice(at, m)
+            squares = norms[rows, None] + norms[later]
+            squares -= 2 * gamma * (self.vectors[rows] @ self.vectors[later].T)
+            values = np.exp(-np.maximum(squares, 0.0))
+            values[:, step:] *= 2  # each two vectors once
+            total += float(self.weights[rows] @ values @ self.weights[later])
+        return total
 
 
 def reach_of(vectors: Array) -> float:

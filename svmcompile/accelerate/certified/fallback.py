@@ -4,15 +4,12 @@ The fallback in blocks with jets: undecided rows go in, the cheapest blocks and 
 After each block of vectors the others are a Taylor polynomial about the mean of the rows that come here,
 with a bound of its own, so that a row can stop before it has met them all.
 
-The exact sum in float32 with a bound on its rounding, and double for scores within it.
-Code of an RBF sum takes |x|^2 + |v|^2 - 2 x . v for the squared distance. What that does to the exponent
-s = gamma |x - v|^2 of a kernel value (`exponent_error`), times exp(-s), has a largest value, whatever the
-row. The rest is as in `svmcompile.ir.bounds`: exp2 itself, and adding up.
+The exact sum in float32 with a bound on its rounding (`svmcompile.ir.widths`, as for labels that are
+certain), and double for scores within it.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -20,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmcompile.accelerate.bounds.choose import Instead, Prices
-from svmcompile.accelerate.bounds.margins import exponent_error, machine_error
+from svmcompile.accelerate.bounds.margins import machine_error
 from svmcompile.accelerate.bounds.options import AnytimeOptions
 from svmcompile.accelerate.bounds.program import bound_sum as bounded
 from svmcompile.accelerate.builder import Builder
@@ -29,9 +26,10 @@ from svmcompile.accelerate.taylor.front import Gates
 from svmcompile.accelerate.taylor.jets import Jets, jet_bytes, jet_node, jets
 from svmcompile.accelerate.taylor.sums import RbfSum
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Array, dot_chain
+from svmcompile.ir.arithmetic import Array, dot_chain
 from svmcompile.ir.polynomials import Blocks, count_met_and_tried
 from svmcompile.ir.program import Program
+from svmcompile.ir.widths import rbf_width
 from svmcompile.model.svm import SVM
 
 # The sum alone: one stage, which costs next to nothing since the sum needs its values too.
@@ -39,10 +37,6 @@ DIRECT = {"host": 16, "portable": 1, "flops": 1}
 REDONE = 1.4  # rows that come here are close to zero: some go on to double, as other rows hardly do
 IN_DOUBLE = 2.0  # times the cost in float32
 CELLS = 16
-SAFE = 1.03  # for products of errors, while an exponent is off by no more than LARGEST
-LARGEST = 0.01
-STEP = 1e-3
-TINY = 1e-36  # what numbers below float32's normal range may lose, generously
 
 
 class Part(NamedTuple):
@@ -209,26 +203,8 @@ def jet_program(svm: SVM, own: SVM, found: Jets) -> Program:
 
 def guard_width(svm: SVM) -> float:
     """What the float32 sum of a machine without preprocessing may be off by; infinite if not known."""
-    f32 = ARITHMETIC["f32"]
-    vectors, weights = svm.vectors, np.abs(svm.coefficients[0])
-    w, d = svm.kernel.gamma * np.square(vectors).sum(axis=1), vectors.shape[1]
-    chain, most = dot_chain(d), float(w.max(initial=1.0))
-    if f32.u * (2 * chain + 18) * most > LARGEST or svm.kernel.gamma < TINY:
-        return math.inf
-    kernel = f32.u * _peaks(w, chain) + f32.exp_error + f32.u
-    adding = (BLOCK + 4) * f32.u + (len(w) / BLOCK + 8) * ARITHMETIC["f64"].u + TINY
-    return SAFE * (float(weights @ (kernel + adding)) + 4 * f32.u * abs(float(svm.intercepts[0])) + TINY)
-
-
-def _peaks(w: Array, chain: int) -> Array:
-    """A bound on the largest value of exp(-s) times the error of s, over all s, of each vector.
-
-    With r = sqrt(s) it falls beyond r = 2; between two points of the grid, exp(-r^2) is no larger than at
-    the first and the error no larger than at the second.
-    """
-    r = np.arange(0.0, 2.0 + STEP, STEP)
-    values = np.exp(-np.square(r)) * exponent_error(w[:, None], np.square(r + STEP), chain)
-    return np.asarray(values.max(axis=1))
+    weights, bias = np.abs(svm.coefficients), abs(float(svm.intercepts[0]))
+    return rbf_width(svm.kernel, svm.vectors, weights, bias, longest=dot_chain(svm.n_features))
 
 
 def guard_sum(svm: SVM, width: float) -> Program:

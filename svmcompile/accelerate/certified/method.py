@@ -150,8 +150,7 @@ def whole_sum(one: Sum, row: RowError) -> RbfSum | PolySum:
     kernel, error = one.kernel, (row.constant, row.relative)
     if kernel.kind == "poly":
         return PolySum(one.vectors, one.weights, one.bias, kernel.gamma, kernel.coef0, kernel.degree, error)
-    norm = float(one.weights @ one.products(one.vectors))
-    return RbfSum(one.vectors, one.weights, one.bias, kernel.gamma, norm, error)
+    return RbfSum(one.vectors, one.weights, one.bias, kernel.gamma, one.squared_norm(), error)
 
 
 def build_rows(own: SVM, rows: Array, seed: int) -> Array:

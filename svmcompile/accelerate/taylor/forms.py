@@ -212,8 +212,11 @@ class Forms:
         product = np.zeros((half.matrix.shape[1],) * 2)
         signed = self.signs * self.scale
         for rows, inner in self._blocks():
-            gram = power(inner, other) * np.outer(signed[rows], signed)
-            product += half.matrix[rows].T @ (gram @ half.matrix)
+            seen = slice(m - inner.shape[1], m)
+            gram = power(inner, other) * np.outer(signed[rows], signed[seen])
+            if seen.start == rows.start:  # what is before has been met from the other side
+                gram[:, len(gram) :] *= 2
+            product += half.matrix[rows].T @ (gram @ half.matrix[seen])
         size = float(np.abs(self.weights) @ self.lengths**n)
         slip = roundings(m + other * d + len(product)) * size**2
         found = largest(0.5 * (product + product.T))
@@ -221,12 +224,16 @@ class Forms:
         return -high, high, float(np.trace(product))
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Some rows of the products of all points with each other, until there are all of them."""
+        """Some rows of the products of all points with each other, until there are all of them.
+
+        Of many points each two are multiplied once: by those from the rows on.
+        """
         m = len(self.points)
         step = max(1, BLOCK_VALUES // m)
         for at in range(0, m, step):
             rows = slice(at, min(at + step, m))
-            yield rows, self.products[rows] if m <= MOST_FEATURES else self.points[rows] @ self.points.T
+            few = m <= MOST_FEATURES
+            yield rows, self.products[rows] if few else self.points[rows] @ self.points[at:].T
 
 
 def monomials(points: Array, degree: int) -> Array:

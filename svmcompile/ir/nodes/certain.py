@@ -20,10 +20,10 @@ class Certain(Node):
     """The label that scores decide where rounding cannot change it, else (NaN too) the exact one.
 
     Scores are off by at most sum_k widths[k] |x - centre|^(2 k), which only a machine program knows; a
-    math program has no widths, and the label is the exact one. By rule: "sign" a score above that,
-    `positive` and `hit` as in `Threshold`; "vote" and "ties" a class with more votes than any other can
-    get from pairs not sure, or for "vote" as many as one behind it; "argmax" a score above each other by
-    twice that.
+    math program has no widths, and the label is the exact one. Where x are the scores themselves, their
+    last is that squared length. By rule: "sign" a score above that, `positive` and `hit` as in `Threshold`;
+    "vote" and "ties" a class with more votes than any other can get from pairs not sure, or for "vote" as
+    many as one behind it; "argmax" a score above each other by twice that.
     """
 
     is_adaptive: ClassVar = True
@@ -37,6 +37,11 @@ class Certain(Node):
     positive: bool
     hit: int
 
+    @property
+    def sized(self) -> bool:
+        """Whether the squared length stands behind the scores."""
+        return self.x == self.scores
+
     def stands_on(self, at: At) -> Level:
         return Level.MACHINE if self.widths else Level.MATH
 
@@ -45,7 +50,7 @@ class Certain(Node):
         at.fit()
         classes = int(at.exact.width)
         wanted = {"sign": 1, "argmax": classes}.get(self.rule) or pair_count(classes)
-        need(at.scores.width == wanted, f"rule {self.rule} needs {wanted} scores")
+        need(at.scores.width == wanted + self.sized, f"rule {self.rule} needs {wanted} scores")
         need(self.rule != "sign" or self.hit in (0, 1), "hit must be 0 or 1")
         return Type(Kind.LABEL, classes)
 
@@ -57,7 +62,7 @@ class Certain(Node):
 
     def decide(self, at: At) -> tuple[NDArray[Any], Flags]:
         """The labels that scores decide, and where those are sure."""
-        scores, width = at.scores, self.width_of(at)[:, None]
+        scores, width = at.scores[:, : -1 if self.sized else None], self.width_of(at)[:, None]
         if self.rule == "argmax":
             rows, label = np.arange(len(scores)), np.argmax(scores, axis=1)
             lead = scores[rows, label][:, None] - scores
@@ -73,7 +78,7 @@ class Certain(Node):
     def width_of(self, at: At) -> Floats:
         """What scores of each row may be off by."""
         h = at.x - at.centre if self.centre else at.x
-        size = np.square(h).sum(axis=1)
+        size = at.x[:, -1] if self.sized else np.square(h).sum(axis=1)
         width = np.zeros_like(size)
         for term in at.widths[:0:-1]:
             width = (width + term) * size
@@ -85,7 +90,7 @@ class Certain(Node):
         return ~self.decide(rows)[1]
 
     def work(self, at: At, rows: At | None) -> Work:
-        row = 2 * at.x.width if self.widths and len(at.widths) > 1 else 0
+        row = 2 * at.x.width if self.widths and len(at.widths) > 1 and not self.sized else 0
         return Work(0, row + 4 * at.scores.width)
 
     def error(self, at: At, a: Arithmetic) -> Result:

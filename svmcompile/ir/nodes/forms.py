@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import poisoned
-from svmcompile.ir.kinds import Kind, Table, Type, Value
+from svmcompile.ir.kinds import Kind, Level, Table, Type, Value
 from svmcompile.ir.node import At, Node, Result, Work, dims
 
 
@@ -18,6 +18,7 @@ from svmcompile.ir.node import At, Node, Result, Work, dims
 class Affine(Node):
     """out = weights (x - centre) + bias."""
 
+    takes_floats: ClassVar = True
     out: Value
     x: Value
     weights: Table = field(metadata=dims("m d"))
@@ -46,9 +47,26 @@ class Affine(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class SizedAffine(Affine):
+    """out = weights (x - centre) + bias, and behind that |x - centre|^2."""
+
+    level: ClassVar = Level.MACHINE
+
+    def result(self, at: At) -> Type:
+        return Type(Kind.SCORES, Affine.result(self, at).width + 1)
+
+    def run(self, at: At) -> NDArray[Any]:
+        return np.column_stack([Affine.run(self, at), np.square(at.x - at.centre).sum(axis=1)])
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Affine.work(self, at, rows) + Work(0, 2 * at.weights.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
 class Quadratic(Node):
     """out[j] = sum_{a <= b} squares[j, ab] h_a h_b + weights[j] h + bias[j], with h = x - centre."""
 
+    takes_floats: ClassVar = True
     out: Value
     x: Value
     squares: Table = field(metadata=dims("m triangle"))  # d (d + 1) / 2, upper triangle row by row

@@ -18,6 +18,7 @@ ALIGNED = 8
 SIZES = "nmklpqu"  # of an instruction
 MOST_TABLES = 8  # of an instruction
 HEADER_WORDS = 32
+REGISTERS_AT = 20  # byte of the header that says how many registers there are
 JUMP = 5 + SIZES.index("p")  # the word of an instruction that holds how many it jumps over
 OUTPUTS = ("predict", "decision_function", "predict_proba", "score_samples")
 # By operation: the sizes of what it writes, reads, and reads second or uses as scratch, then its tables.

@@ -12,6 +12,7 @@ from svmcompile.targets.c.literals import EXP2_COEFFICIENTS, cosine_terms
 from svmcompile.targets.c.nodes.sums import BLOCK
 from svmcompile.targets.templating import render
 
+SUMS = {"block": BLOCK, "long": LONG, "segment": SEGMENT}  # how many numbers are added up one by one
 RUNNER = ("svm_run.c", "svm_run.h")
 KINDS = {None: 0, "int": 1, "float": 2, "bool": 3, "str": 4}  # of labels
 NAMES = {"label": 0, "value": 0, "scores": 1, "probabilities": 2, "samples": 3}  # places in OUTPUTS
@@ -24,8 +25,7 @@ def emit(machine: Program, name: str) -> dict[str, str | bytes]:
 
 def runner() -> dict[str, str]:
     """The files of the runner, which are the same for every model."""
-    sums = {"block": BLOCK, "long": LONG, "segment": SEGMENT}
-    return {file: render(f"blob/{file}.j2", sums) for file in RUNNER}
+    return {file: render(f"blob/{file}.j2", SUMS) for file in RUNNER}
 
 
 def encode(machine: Program) -> bytes:
@@ -49,8 +49,8 @@ def encode(machine: Program) -> bytes:
 
 def _text(label: object) -> bytes:
     text = str(label)
-    if "\0" in text:
-        raise EmitError(f"label {text!r} holds a NUL character, which ends a string in C")
+    if "\0" in text or text.encode(errors="replace").decode() != text:
+        raise EmitError(f"label {text!r} holds NUL or is no valid text, and cannot be stored in UTF-8")
     return text.encode()
 
 

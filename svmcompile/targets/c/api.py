@@ -40,6 +40,16 @@ def takes_kernel(program: Program) -> bool:
     return any(getattr(node, "shape", "") == "given" for node in program.body)
 
 
+def widened_later(program: Program) -> set[str]:
+    """Values in double that no array holds: all that read the row widen it themselves."""
+    asked, body = takes_kernel(program), program.body
+    return {
+        node.out
+        for node in body
+        if node.widens and (asked or all(one.takes_floats for one in body if node.out in operands(one)))
+    }
+
+
 def row_parameters(program: Program, name: str) -> str:
     """How the nodes are given a row: its features, or a query and the kernel to ask."""
     if takes_kernel(program):
@@ -185,10 +195,8 @@ def body(
         width = types[goal].width
         calls.append(f"for (size_t p = 0; p < {width}; p++)\n        {target}[p] = {buffer[goal]}[p]")
     for node in needed(program, goal, set(buffer)):
-        if node.widens and takes_kernel(
-            program
-        ):  # what the caller is asked for is widened where it is used
-            buffer[node.out] = row_argument(program)
+        if node.out in widened_later(program):
+            buffer[node.out] = buffer[operands(node)[0]]
             continue
         arguments = _arguments(program, node, buffer)
         function = symbols(f"%{node.out}", node.out)

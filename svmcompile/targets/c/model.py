@@ -17,6 +17,7 @@ from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions, results, row_type
 from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
+from svmcompile.targets.c.misra import deviation_record
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
 from svmcompile.targets.c.parts import read_parts
@@ -24,6 +25,9 @@ from svmcompile.targets.c.profiles import FAR, VECTOR_SYMBOLS, Style, plain_inst
 from svmcompile.targets.c.profiles import RESERVED as OF_DEVICES
 from svmcompile.targets.c.read_back import check_tables
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.steady import check_steady, is_steady
+from svmcompile.targets.c.strict import strict
+from svmcompile.targets.c.table_comments import table_comments
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -31,6 +35,8 @@ INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MOST_STACK = 4 << 20  # half of what a main thread usually has
+# Helper functions that round by adding a constant, where any row takes the same instructions and elsewhere.
+STEADY_ROUNDING = {False: {"fade", "raise"}, True: {"fade", "raise", "exp2"}}
 MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
@@ -54,6 +60,8 @@ def emit(
             f"preprocessing makes {widest:,} features. Use fewer features, a kernel in place of their "
             "products (kernel='poly' for PolynomialFeatures), or target onnx"
         )
+    if is_steady(program):
+        check_steady(program, code.profile, CFile.of(program).nodes.values())
     reserved = RESERVED | VECTOR_SYMBOLS | (ASKING if extra.points(program) else frozenset())
     if code.profile == "device":
         _check_double(program, soft_double)
@@ -66,6 +74,9 @@ def emit(
         f"{name}.c": render("c/model.c.j2", context),
         **({f"{name}.hpp": render("c/model.hpp.j2", context)} if "cpp" in parts else {}),
     }
+    if code.profile == "device":
+        files[f"{name}.c"] = text = strict(files[f"{name}.c"])
+        files[f"{name}.misra.md"] = deviation_record(name, text)
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
     if asked := extra.points(program):
         tables[f"{name}_vectors"] = np.array(asked, np.int32)
@@ -76,9 +87,9 @@ def emit(
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels label_name self_test quantise predict_q "
-    "decision_function_q exp2 tanh power root cosine dot kernel "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_dot wide_dot_i8 wide_dot_f16 "
-    "distance wide_distance needs_double_constants get model fill".split()
+    "decision_function_q exp2 tanh power root cosine dot kernel pick "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_pick wide_dot wide_dot_i8 wide_dot_f16 "
+    "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
 ) | {
     f"{any_}{function}{sparse}"
     for any_ in ("", "any_")
@@ -107,7 +118,8 @@ def sizes(code: Code) -> dict[str, int]:
 def _context(
     code: Code, name: str, symbols: Names, self_test: SelfTest, parts: frozenset[str]
 ) -> dict[str, Any]:
-    program, profile, style = code.program, code.profile, Style(name, code.profile == "device")
+    program, profile = code.program, code.profile
+    style = Style(name, profile == "device", is_steady(program))
     types = infer_types(program)
     file = CFile(program, types, name, symbols, style, code.units, code.folded, parts)
     tables, nodes = _tables(file, profile == "host"), file.nodes.values()
@@ -147,7 +159,9 @@ def _context(
         or bool(labels and labels["long"])
         or bool(struct and struct["longest"] > MAX_STRING),
         "helpers": called,
-        "rounds_by_adding": profile == "host" or any({"fade", "raise"} & {*one["uses"]} for one in called),
+        "steady": style.steady,
+        "rounds_by_adding": profile == "host"
+        or any(STEADY_ROUNDING[style.steady] & {*one["uses"]} for one in called),
         "vectors": [
             one | {"isas": plain_instruction_sets(4 if one["real"] == "float" else 8, one["prefix"], name)}
             for one in called
@@ -274,14 +288,15 @@ def _labels(labels: Labels | None) -> dict[str, Any] | None:
         items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
     else:
         raise EmitError("the labels do not fit any integer type of C")
-    names = [] if labels.kind == "str" else [str(value) for value in values]
+    names = [str(value) for value in values]
     return {
         "type": c_type,
         "count": len(items),
         "text": literals.wrap(items),
         "long": any(len(item) > MAX_STRING for item in items),
         "names": literals.wrap([literals.string(text) for text in names], " " * 8),
-        "longest": max(map(len, names), default=0),
+        "longest": max(len(text.encode()) for text in names),
+        "are_text": labels.kind == "str",
     }
 
 
@@ -315,6 +330,7 @@ def _held(program: Program, name: str) -> NDArray[Any]:
 
 def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
     tables, program, symbols = [], file.program, file.symbols
+    comments = table_comments(program)
     for name in _emitted(program, file.folded):
         table = _held(program, name)
         if not table.size:
@@ -323,6 +339,7 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         tables.append(
             {
                 "name": symbols(f"@{name}", name),
+                "comment": comments[name],
                 "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
                 "count": table.size,
                 "bytes": table.nbytes,

@@ -28,7 +28,7 @@ N = TypeVar("N", bound=Node)
 DOUBLE, INT, SIZE = 8, 4, 8
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
-HELPERS = "sum row dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
+HELPERS = "pick sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
@@ -92,6 +92,8 @@ class CNode(Generic[N]):
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
     widens: ClassVar[bool] = False  # makes doubles of floats, which stay what they are
     behind_sums: ClassVar[bool] = False  # a label of sums, and of the row itself where these are in doubt
+    picks: ClassVar[bool] = False  # numbers, where code may not branch
+    keeps_time: ClassVar[bool] = False  # has a form without branches and places that depend on the row
     seldom_unsure: ClassVar[bool] = False  # hardly any row needs what is lazy, so that this may be slow
 
     def __init_subclass__(cls) -> None:
@@ -251,10 +253,10 @@ class CNode(Generic[N]):
         return SimpleNamespace(**(known | self.fields()), bodies=[*self.bodies(), *self.lazy_bodies()])
 
 
-def plain(family: str, *nodes: type[Node]) -> None:
+def plain(family: str, *nodes: type[Node], **facts: Any) -> None:
     """Classes for nodes whose macros read no more than all macros do."""
     for node in nodes:
-        type(node.__name__, (CNode,), {"__module__": family})
+        type(node.__name__, (CNode,), {"__module__": family, **facts})
 
 
 def c_class(node: Node) -> type[CNode[Any]]:
@@ -273,6 +275,7 @@ def _helpers(file: CFile, number: Number) -> dict[str, Any]:
     for node in file.nodes.values():
         called |= node.helpers() if node.number == number else set()
         called |= node.helpers_in_double if number == "f64" else set()
+        called |= {"pick"} if file.style.steady and node.number == number and node.picks else set()
     return {
         "prefix": file.prefix(number),
         "real": c_real(number),

@@ -26,6 +26,7 @@ class Style:
 
     name: str
     device: bool = False
+    steady: bool = False  # the same instructions for every row
 
     @property
     def flash(self) -> str:
@@ -58,6 +59,8 @@ class Style:
             "wide": wide,
             "narrow": narrow,
             "device": two_floats,
+            "steady": self.steady,
+            "pick": f"{helper}_pick",
         }
         if two_floats:
             return known | {

@@ -78,9 +78,9 @@ def whole_tables(source: str) -> dict[str, NDArray[Any]]:
         if kind is not None and kind.kind != "f":
             if table.bytes:
                 content = "".join(_strings(table.text)).encode("latin-1")
-                found[name] = np.frombuffer(content, kind).astype(np.int64)
+                found[name] = np.frombuffer(content, kind)
             else:
-                found[name] = np.array([_integer(item.strip()) for item in table.text.split(",")])
+                found[name] = np.array([_integer(item.strip()) for item in table.text.split(",")], kind)
     return found
 
 

@@ -24,6 +24,7 @@ from svmcompile import __version__
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
+from svmcompile.targets.c.steady import check_not_steady
 from svmcompile.targets.onnx.finish import fold_identities
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
@@ -45,6 +46,7 @@ def emit(
     program: Program, name: str, precision: Precision, options: OnnxOptions | None = None
 ) -> dict[str, bytes]:
     """The model as {"NAME.onnx": bytes}; equal programs and options give equal bytes."""
+    check_not_steady(program)
     options = options or USUAL
     values = Values(Graph(opset=options.opset), program, precision, options)
     outputs = chosen_outputs(program, options)

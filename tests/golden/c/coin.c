@@ -34,20 +34,23 @@ const char *coin_label_name(int index)
     return index >= 0 && index < COIN_N_CLASSES ? names[index] : "";
 }
 
+/* sums: weights of vectors or features, 1 x 3 */
 static const double coin_sums_slopes[3] = {
     0.9375, -2.4375, 2.71875
 };
 
+/* sums: what each sum begins with, 1 */
 static const double coin_sums_bias[1] = {
     1.8779296875
 };
 
+/* sums: what is subtracted from a row, 3 */
 static const double coin_sums_centre[3] = {
     0.0625, 0.0, 0.53125
 };
 
 /* Scalar product of two rows of n numbers, in four independent sums. */
-static double coin_dot(const double *a, const double *b, size_t n)
+static inline double coin_dot(const double *a, const double *b, size_t n)
 {
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
     const size_t fours = n - n % 4;
@@ -67,13 +70,18 @@ static double coin_dot(const double *a, const double *b, size_t n)
 static void coin_sums(const double x[3], double out[1])
 {
     double h[3];
-    double poison = 0.0; /* becomes NaN if a feature is not finite */
-    for (size_t j = 0; j < 3; j++) {
+    size_t j = 0;
+    for (; j + 4 <= 3; j += 4) /* in vectors, whatever the number of features */
+        for (size_t l = 0; l < 4; l++)
+            h[j + l] = x[j + l] - coin_sums_centre[j + l];
+    for (; j < 3; j++)
         h[j] = x[j] - coin_sums_centre[j];
-        poison += x[j] * 0.0;
+    for (size_t r = 0; r < 1; r++) {
+        out[r] = coin_dot(h, coin_sums_slopes + r * 3, 3) + coin_sums_bias[r];
+        if (out[r] - out[r] != 0.0) /* not finite: NaN if that is a feature's doing */
+            for (size_t k = 0; k < 3; k++)
+                out[r] += x[k] * 0.0;
     }
-    for (size_t r = 0; r < 1; r++)
-        out[r] = coin_dot(h, coin_sums_slopes + r * 3, 3) + coin_sums_bias[r] + poison;
 }
 
 /* The class on one side of zero or the other; zero itself and NaN give 1. */
@@ -196,7 +204,7 @@ int coin_self_test(void)
     };
     int failed = 0;
     for (size_t i = 0; i < 8; i++) {
-        int wrong = coin_predict(inputs[i]) != labels[i];
+        int wrong = coin_predict(inputs[i]) != labels[i] ? 1 : 0;
         double outputs[1];
         coin_decision_function(inputs[i], outputs);
         for (size_t k = 0; k < 1; k++) {

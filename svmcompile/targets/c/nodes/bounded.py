@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BLOCK, SEGMENT
 from svmcompile.ir.graph import value_number
-from svmcompile.targets.c.api import c_real, row_parameters
+from svmcompile.targets.c.api import c_real, row_parameters, widened_later
 from svmcompile.targets.c.literals import NUMBERS, real
 from svmcompile.targets.c.node import DOUBLE, CNode
 from svmcompile.targets.c.nodes.sums import power_steps
@@ -174,4 +174,5 @@ class Widen(CNode[ir.Widen]):
     widens = True
 
     def fields(self) -> dict[str, Any]:
-        return {"from_real": c_real(value_number(self.node.x, self.program, self.types))}
+        real = c_real(value_number(self.node.x, self.program, self.types))
+        return {"from_real": real, "stands": self.node.out not in widened_later(self.program)}

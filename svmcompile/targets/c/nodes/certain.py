@@ -8,8 +8,6 @@ from svmcompile.ir import nodes as ir
 from svmcompile.targets.c.literals import LOWEST
 from svmcompile.targets.c.node import INT, CNode
 
-LANES = 16  # sums that do not wait for each other
-
 
 class Certain(CNode[ir.Certain]):
     """The rounding error of the sums, from the length of the row where it depends on that."""
@@ -27,19 +25,29 @@ class Certain(CNode[ir.Certain]):
         for term in terms[-2::-1]:
             width = f"{term} + size * {width if width == terms[-1] else f'({width})'}"
         return {
-            "scores": self.types[self.node.scores].width,
+            "scores": self.types[self.node.scores].width - self.node.sized,
             "classes": self.out_width,
             "has_length": self.has_length,
-            "centred": bool(self.node.centre),
+            "length": self._length(),
             "error": width,
             "largest": LOWEST[self.number].lstrip("-"),
             "miss": 1 - self.node.hit,
         }
 
+    def helpers(self) -> set[str]:
+        by_row = self.has_length and not self.node.sized
+        return {"distance" if self.node.centre else "dot"} if by_row else set()
+
+    def _length(self) -> str:
+        """The squared length of the row, where the error depends on it."""
+        if self.node.sized:
+            return "z[n - 1]"
+        if self.node.centre:
+            return f"{self.helper}_distance(z, {self.table(self.node.centre)}, n)"
+        return f"{self.helper}_dot(z, z, n)"
+
     def idle(self) -> set[str]:
         return {self.node.widths}
 
     def scratch(self) -> int:
-        counts = 2 * INT * self.out_width if self.node.rule in ("vote", "ties") else 0
-        row = self.width if self.has_length and self.node.centre else 0
-        return counts + self.size * (row + (LANES if self.has_length else 0))
+        return 2 * INT * self.out_width if self.node.rule in ("vote", "ties") else 0

@@ -46,12 +46,16 @@ class Guard(CNode[ir.Guard]):
 class OvrScores(CNode[ir.OvrScores]):
     """Scores are added to while pairs are counted."""
 
+    picks = keeps_time = True
+
     def scratch(self) -> int:
         return self.size * self.node.n_classes
 
 
 class Vote(CNode[ir.Vote]):
     """Wins of each class are counted."""
+
+    keeps_time = True
 
     def scratch(self) -> int:
         return INT * self.node.n_classes
@@ -60,8 +64,10 @@ class Vote(CNode[ir.Vote]):
 class ArgMax(CNode[ir.ArgMax]):
     """NaN counts as the lowest number there is."""
 
+    picks = keeps_time = True
+
     def fields(self) -> dict[str, Any]:
         return {"lowest": LOWEST.get(self.number)}  # whole numbers are never NaN
 
 
-plain(__name__, ir.Add, ir.Threshold)
+plain(__name__, ir.Add, ir.Threshold, keeps_time=True)

@@ -44,4 +44,5 @@ class Products(Centred[ir.Products]):
         return 0
 
 
-plain(__name__, ir.Scale, ir.Clip, ir.AsFeatures, ir.Pick, ir.Fill, ir.Missing, ir.Join)
+plain(__name__, ir.Clip, ir.Fill, ir.Missing)
+plain(__name__, ir.Scale, ir.AsFeatures, ir.Pick, ir.Join, keeps_time=True)

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.graph import maker, value_number
+from svmcompile.ir.node import operands
+from svmcompile.targets.c.api import c_real, widened_later
 from svmcompile.targets.c.node import CNode
 
 
-class Affine(CNode[ir.Affine]):
-    """Dot products with a copy of the row about the centre."""
+class Centred(CNode[ir.Affine | ir.Quadratic]):
+    """Reads a copy of the row about a centre, in double that of a row of floats."""
+
+    copies_row = keeps_time = True
+
+    def fields(self) -> dict[str, Any]:
+        x = self.node.x
+        row = maker(self.program, x)
+        given = operands(row)[0] if row and x in widened_later(self.program) else x
+        row_type = c_real(value_number(given, self.program, self.types))
+        return {
+            "row_type": row_type,
+            "wider": "(double)" if row_type != c_real(self.number) else "",
+            "in_fours": not self.file.style.device,
+        }
+
+
+class Affine(Centred):
+    """Dot products."""
 
     dots_with = "weights"
-    copies_row = True
+
+    def fields(self) -> dict[str, Any]:
+        planes = len(self.tables[self.node.bias])
+        return {**super().fields(), "planes": planes, "sized": self.out_width > planes}
 
 
-class Quadratic(CNode[ir.Quadratic]):
-    """Products of a copy of the row about the centre with itself."""
+class SizedAffine(Affine):
+    """The same, and the length of that copy; a single plane does without a copy."""
+
+    keeps_time = False
+
+    def helpers(self) -> set[str]:
+        return {"plane"} if self.out_width == 2 else super().helpers()
+
+
+class Quadratic(Centred):
+    """Products of the copy with itself."""
 
     adds_up = True
-    copies_row = True

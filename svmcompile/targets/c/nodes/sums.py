@@ -225,6 +225,10 @@ class KernelValues(Shaped[V]):
 
     adds_up = True
 
+    @property
+    def picks(self) -> bool:  # type: ignore[override]
+        return self.node.shape in ("exp2", "distance")
+
     def fields(self) -> dict[str, Any]:
         given, unit = self.node.shape == "given", self.file.units.get(self.node.out, 1.0)
         return super().fields() | {
@@ -253,6 +257,8 @@ class KernelValues(Shaped[V]):
 class Prepare(CNode[ir.Prepare]):
     """A row is scaled for the sum that reads it."""
 
+    picks = keeps_time = True
+
     def fields(self) -> dict[str, Any]:
         lanes = 4 if self.number == "f32" else 2
         return {
@@ -269,6 +275,10 @@ class PackedSum(KernelValues[ir.PackedSum]):
 
     parts = ("kernel", "block")
     stores = ("vectors",)
+
+    @property
+    def keeps_time(self) -> bool:  # type: ignore[override]
+        return self.node.shape not in ("tanh", "given")
 
     @property
     def columns(self) -> int:

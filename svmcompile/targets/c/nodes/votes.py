@@ -16,10 +16,11 @@ from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE
 from svmcompile.targets.c.nodes.bounded import Bounded
 from svmcompile.targets.c.nodes.sums import input_body
+from svmcompile.targets.c.profiles import plain_instruction_sets
 
-MOST_ROWS, STORED_BYTES = 1024, 1 << 17  # of a chunk: rows, and bytes of them as prepared
-LONG = 256  # features: longer rows are prepared anew where they are needed
-GROUP = 32  # rows that go through an order together
+MOST_ROWS, STORED_BYTES = 1024, 1 << 18  # of a chunk: rows, and bytes of them as prepared
+LONG = 1024  # features: longer rows are prepared anew where they are needed
+GROUP = 64  # rows that go through an order together
 MOST_TILE = 8  # rows whose kernel values are made together
 MOST_CLASSES = 64  # whose pairs are bits of a number
 MOST_MEMBERS = 8192  # vectors of a class
@@ -173,6 +174,11 @@ class TaylorVote(Bounded[ir.TaylorVote]):
             "lowest": LOWEST[self.number],
         }
 
+    def _instruction_sets(self) -> list[dict[str, Any]]:
+        """Each with its vectors of double."""
+        wide = plain_instruction_sets(DOUBLE, self.file.prefix("f64"), self.name)
+        return [isa | {"wide": own} for isa, own in zip(super()._instruction_sets(), wide, strict=True)]
+
     def idle(self) -> set[str]:
         node = self.node
         idle = {
@@ -211,7 +217,7 @@ class TaylorVote(Bounded[ir.TaylorVote]):
         )
         order = GROUP * (size * (self.wide_row + filled + self.turned + 2) + INT) + self.scratch()
         direct = size * MOST_TILE * (max(self.node.counts) + self.wide_row) + GROUP * (
-            2 * DOUBLE * (others + 1) + 8
+            2 * DOUBLE * (others + 1) + 2 * INT + 8
         )
         again = size * self.wide_row + INT * (self.width + 16)  # a row as prepared anew, and its picks
         return int(rows + again + max(order, direct, self.scratch() + deepest(self.node.exact)))
