@@ -1,6 +1,6 @@
 """Why a branch of generated C is not taken by the test that it ships.
 
-Each pattern is searched in `function: line [number]`, where gcov numbers the branches of a line.
+Each pattern is searched in `function: line [number]` without parentheses; gcov numbers branches of a line.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ USED = "a feature that no support vector has; all are in use"
 STAGES = "a stage that adds no estimate; all of these do"
 
 REASONS: dict[str, str] = {
-    r"_self_test: if \(!\(error": "a stored row that fails: there is none",
+    r"_self_test: if !error": "a stored row that fails: there is none",
     r"_(dot\w*|distance|certain_length|power|form): (for|if)": WIDTH,
     r"stop = .* - i > \d+ \?": BLOCK,
     r"_label_rest: stop = ": BLOCK,
-    r"t > 0(\.0f?)? \? 0|_fade: if \(t > 0|left = left > 0|(rest > 0(\.0f?)? \? rest|rest \+ ).*": ROUNDED,
+    r"t > 0(\.0f?)? \? 0|_fade: if t > 0|left = left > 0|(rest > 0(\.0f?)? \? rest|rest \+ ).*": ROUNDED,
     r"never true, but a proof needs it": NEVER,
-    r"_exp2: whole = |_(exp2|raise|fade): (return t != t|if \(!\(t > -)": SHARED,
+    r"_exp2: whole = |_(exp2|raise|fade): (return t != t|if !t > -)": SHARED,
     r"z = z > 1e\+|x_q: out\[j\] = .* \? ": WIDE,
     r"scores?\[best\] [<>]= |guess\[best\] >= |score\[c\] >= -|size <= 3\.4|size <= 1\.7": WIDE,
     r"_narrow: ": "a sum too small for float32, which keeps its sign; none of these is",
-    r"if \(won == 0\)|votes\[c\] > votes\[best\]|beaten\[a\]|lost\[a\]": TIE,
-    r"_sums: if \(i > \d+\)": STAGES,
-    r"_leaf: if \(": TREE,
+    r"if won == 0|votes\[c\] > votes\[best\]|beaten\[a\]|lost\[a\]": TIE,
+    r"_sums: if i > \d+": STAGES,
+    r"_leaf: if ": TREE,
     r"cell >= \d+": "the end of a curve, for rows further away than features of this range can be",
-    r"_probabilities: (for \(int sweep|.*marks|for \(size_t i = 1)": HEAD,
+    r"_probabilities: (for int sweep|.*marks|for size_t i = 1)": HEAD,
     r"p < 1e-07|span > 0|sum != 0": "probabilities of nearly 0 or 1, or all of them zero",
     r"norm < |_root: ": "a row of zeros after a step that moves zeros",
-    r"_find: if \(!\(word|_add: if \(c ==|_row: if \(s == 0\)": USED,
-    r"while \(c \+ 1 < 1": "a loop over classes; two classes share one",
+    r"_find: if !word|_add: if c ==|_row: if s == 0": USED,
+    r"while c \+ 1 < 1": "a loop over classes; two classes share one",
 }

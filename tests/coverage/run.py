@@ -61,7 +61,8 @@ def _run(folder: Path, *command: str) -> str:
 
 def reason(branch: str) -> str | None:
     """Why a branch is not taken."""
-    return next((why for pattern, why in REASONS.items() if re.search(pattern, branch)), None)
+    plain = re.sub(r"[()]", "", branch)
+    return next((why for pattern, why in REASONS.items() if re.search(pattern, plain)), None)
 
 
 def emissions(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

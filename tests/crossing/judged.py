@@ -96,8 +96,8 @@ def judge(expected: Expected, name: str, said: Any) -> None:
         sure = ~bounds.unstable & fits(program, rows)
         assert np.array_equal(said[sure], meant[sure]), rows[sure][(said != meant)[sure][:, 0]]
         return
-    others = np.where(np.isnan(rows), 0.0, np.abs(rows))
-    missing = np.isnan(rows).any(axis=1) & (others.max(axis=1) < 1e6)
+    finite = np.isfinite(rows)
+    missing = ~finite.all(axis=1) & (np.abs(np.where(finite, rows, 0.0)).max(axis=1) < 1e6)
     assert np.array_equal(np.isnan(said[missing]), np.isnan(meant[missing]))
     limit = {"probabilities": bounds.probabilities}.get(name, bounds.scores)
     sure = ~bounds.unstable & fits(program, rows) & np.isfinite(limit).all(axis=1)

@@ -9,6 +9,8 @@ from tests.mutants.mutation import Mutant
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
     r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "one place more",
+    r"found\[2\] = .*  ->  .*found\[3\] = ": "one place more",
+    r"  ->  .* p \+ 4 < end; p \+= 4\)": "the loop that follows takes the rest",
     r"->  out\[0\] = exact\[0\] > 1 \?": "numbers up to 1 stand for themselves, with the same sign",
 }
 

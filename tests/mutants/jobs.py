@@ -34,7 +34,7 @@ from tests.mutants.mutation import marked, read, templates
 from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
-ENOUGH = 2  # emissions that each line is in
+ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
 

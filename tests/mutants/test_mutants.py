@@ -15,8 +15,10 @@ def small() -> Job:
     return job("rbf_two", program_of("rbf_two"), normal_rows(60, "f64"), "portable")
 
 
-def mutant_of(template: str, old: str, new: str) -> Mutant:
+def mutant_of(template: str, old: str, new: str, job: Job, used: bool) -> Mutant:
+    lines = users([job])
     found = [one for one in mutants(template) if old in one.old and new in one.new]
+    found = [one for one in found if ((template, one.line) in lines) is used]
     assert found, f"no mutant makes {old!r} into {new!r}"
     return found[0]
 
@@ -38,7 +40,7 @@ def mutant_of(template: str, old: str, new: str) -> Mutant:
 )
 def test_fates(small: Job, template: str, old: str, new: str, what: str) -> None:
     before = small.files()
-    assert fate(mutant_of(template, old, new), [small])[0] == what
+    assert fate(mutant_of(template, old, new, small, what == "killed"), [small])[0] == what
     assert small.files() == before
 
 
