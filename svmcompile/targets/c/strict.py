@@ -113,8 +113,6 @@ class _Function:
                 last = upto
         return "".join([*pieces, self.source[last:end]])
 
-    # Tokens
-
     @property
     def now(self) -> str:
         return self.tokens[self.at].text if self.at < len(self.tokens) else ""
@@ -141,8 +139,6 @@ class _Function:
     def is_type(self, at: int) -> bool:
         one = self.tokens[at] if at < len(self.tokens) else Token("", "", 0, 0)
         return one.kind == "name" and (one.text in self.types or TYPES.match(one.text) is not None)
-
-    # Statements
 
     def head(self) -> None:
         """The parameters, whose types are noted."""
@@ -281,8 +277,6 @@ class _Function:
             if self.tokens[self.take(",", ";")].text == ";":
                 return
 
-    # Expressions
-
     def expression(self) -> Part:
         """Assignments, separated by commas."""
         found = self.assignment()
@@ -357,14 +351,11 @@ class _Function:
                 self.unary()
             return Part(first, self.at - 1, UNARY, "u")
         if self.now == "(" and self.is_type(self.at + 1):
-            types = {one.text for one in self.tokens[self.at : self.tokens_to_close()]}
             self.skip_group()
+            types = {one.text for one in self.tokens[first : self.at]}
             inner = self.unary()
             return Part(first, inner.last, UNARY, "u" if types & UNSIGNED and "*" not in types else "")
         return self.postfix()
-
-    def tokens_to_close(self) -> int:
-        return next(at for at in range(self.at, len(self.tokens)) if self.tokens[at].text == ")")
 
     def postfix(self) -> Part:
         first, one = self.at, self.tokens[self.take()]
