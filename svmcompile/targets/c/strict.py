@@ -226,8 +226,6 @@ class _Function(Tokens):
             if self.tokens[self.take(",", ";")].text == ";":
                 return
 
-    # Expressions
-
     def expression(self) -> Part:
         """Assignments, separated by commas."""
         found = self.assignment()
@@ -302,14 +300,11 @@ class _Function(Tokens):
                 self.unary()
             return Part(first, self.at - 1, UNARY, "u")
         if self.now == "(" and self.is_type(self.at + 1):
-            types = {one.text for one in self.tokens[self.at : self.tokens_to_close()]}
             self.skip_group()
+            types = {one.text for one in self.tokens[first : self.at]}
             inner = self.unary()
             return Part(first, inner.last, UNARY, "u" if types & UNSIGNED and "*" not in types else "")
         return self.postfix()
-
-    def tokens_to_close(self) -> int:
-        return next(at for at in range(self.at, len(self.tokens)) if self.tokens[at].text == ")")
 
     def postfix(self) -> Part:
         first, one = self.at, self.tokens[self.take()]
