@@ -59,7 +59,7 @@ def flops(program: Program) -> int:
 
 def _values(program: Program, rows: Any) -> Values:
     """The values the cost of a row can depend on, for all rows."""
-    wanted = {name for node in program.body if node.is_adaptive for name in (node.out, *operands(node))}
+    wanted = {name for node in program.body if node.is_adaptive for name in node.values_for_cost}
     if not wanted:
         return {}
     return interpret_values(program, as_rows(rows, program.n_features, program.input.feature_names), wanted)

@@ -92,6 +92,11 @@ class Node(ABC):
         """
         return None
 
+    @property
+    def values_for_cost(self) -> tuple[Value, ...]:
+        """What must be known of rows to tell its work, and which of them need its lazy operand."""
+        return (self.out, *operands(self))
+
     def needs_lazy(self, rows: At) -> NDArray[np.bool_]:
         """The rows for which it needs its lazy operand."""
         raise TypeError(f"{type(self).__name__} has no lazy operand")

@@ -24,6 +24,7 @@ SAFE = 1.02  # products of errors, and the rounding of the test itself
 TINY = 1e-36  # what numbers below float32's normal range may lose, generously
 FARTHEST = 18.0  # in units of the exponent; beyond, kernel values are below 2^-149
 STEP = 1 / 64
+MOST_VALUES = 1 << 21  # errors that are computed at a time
 MOST_PRODUCTS = 1e11  # of features, for distances between vectors: seconds
 
 
@@ -39,7 +40,13 @@ def rbf_width(
         return math.inf
     chain, (relative, constant) = np.minimum(additions(vectors), longest + 8), off
     with np.errstate(all="ignore"):
-        errors = _errors(kernel, vectors, chain, relative, constant)
+        parts = chunks(len(vectors), int(FARTHEST / STEP), MOST_VALUES)
+        errors = np.concatenate(
+            [
+                _errors(kernel, vectors[part], chain[part], relative, constant, len(vectors))
+                for part in parts
+            ]
+        )
         return SAFE * (_largest_sum(kernel, vectors, errors, weights) + 4 * F32.u * bias) + TINY
 
 
@@ -48,11 +55,14 @@ def additions(vectors: Array) -> Array:
     return np.count_nonzero(vectors, axis=1) + 8.0
 
 
-def _errors(kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float) -> Array:
+def _errors(
+    kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float, count: int
+) -> Array:
     """The largest error [vectors, distances] of each kernel value at a distance or farther.
 
-    Adding up is included. Between two distances the kernel value is at most what it is at the first, the
-    exponent's error at most that at the second. Infinite where the exponent is off by too much.
+    Adding up so many kernel values is included. Between two distances the kernel value is at most what it
+    is at the first, the exponent's error at most that at the second. Infinite where the exponent is off by
+    too much.
     """
     unit, distance = _unit(kernel), np.arange(0.0, FARTHEST, STEP)
     s, c = unit * np.linalg.norm(vectors, axis=1)[:, None], chain[:, None]
@@ -60,7 +70,7 @@ def _errors(kernel: Kernel, vectors: Array, chain: Array, relative: float, const
     z = s + d
     moved = relative * z + unit * constant + F32.u * s
     t = F32.u * (c * s * z + 2.5 * (z * z + s * s)) + d * moved + moved * moved / 2
-    adding = ADDING + (len(vectors) / BLOCK + 8) * U64
+    adding = ADDING + (count / BLOCK + 8) * U64
     share = np.expm1(math.log(2) * t) + (EXP_ERROR + adding) * np.exp2(t)
     error = np.exp2(-np.square(distance) / 2) * share + TINY
     error[t[:, -1] > 1] = np.inf

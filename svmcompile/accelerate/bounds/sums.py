@@ -55,8 +55,8 @@ class Sum:
     def squared_norm(self) -> float:
         """|W|^2 of an RBF sum; of many vectors by products, where those are as good as differences."""
         (m, d), gamma = self.vectors.shape, self.kernel.gamma
-        norms = gamma * np.square(self.vectors).sum(axis=1)
-        if m * m * d < MANY_PRODUCTS or norms.max() * (d + 16) > m + 8 * d:
+        norms, sizes = gamma * np.square(self.vectors).sum(axis=1), np.abs(self.weights)
+        if m * m * d < MANY_PRODUCTS or (d + 16) * (sizes @ norms) > (m + 8 * d) * sizes.sum():
             return float(self.weights @ self.products(self.vectors))
         total, step = 0.0, BLOCK_VALUES // m + 1
         for at in range(0, m, step):

@@ -84,9 +84,14 @@ class Certain(Node):
             width = (width + term) * size
         return np.asarray(width + at.widths[0])
 
+    @property
+    def values_for_cost(self) -> tuple[Value, ...]:
+        """Without widths none but the row: its sums take long where vectors are many."""
+        return (self.x, self.scores) if self.widths else (self.x,)
+
     def needs_lazy(self, rows: At) -> Flags:
         if not self.widths:
-            return np.zeros(len(rows.scores), dtype=bool)
+            return np.zeros(len(rows.x), dtype=bool)
         return ~self.decide(rows)[1]
 
     def work(self, at: At, rows: At | None) -> Work:
