@@ -18,7 +18,7 @@ USED = "a feature that no support vector has; all are in use"
 STAGES = "a stage that adds no estimate; all of these do"
 
 REASONS: dict[str, str] = {
-    r"_self_test: if !error": "a stored row that fails: there is none",
+    r"_self_test: if (!error|.* != labels)": "a stored row that fails: there is none",
     r"_(dot\w*|distance|certain_length|power|form): (for|if)": WIDTH,
     r": for ; j < \d+; j\+\+": WIDTH,
     r"stop = .* - i > \d+u? \?": BLOCK,

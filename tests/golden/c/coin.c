@@ -70,17 +70,15 @@ static inline double coin_dot(const double *a, const double *b, size_t n)
 static void coin_sums(const double x[3], double out[1])
 {
     double h[3];
-    size_t j = 0;
-    for (; j + 4 <= 3; j += 4) /* in vectors, whatever the number of features */
-        for (size_t l = 0; l < 4; l++)
-            h[j + l] = x[j + l] - coin_sums_centre[j + l];
-    for (; j < 3; j++)
-        h[j] = x[j] - coin_sums_centre[j];
+    h[0] = x[0] - coin_sums_centre[0];
+    h[1] = x[1] - coin_sums_centre[1];
+    h[2] = x[2] - coin_sums_centre[2];
     for (size_t r = 0; r < 1; r++) {
         out[r] = coin_dot(h, coin_sums_slopes + r * 3, 3) + coin_sums_bias[r];
-        if (out[r] - out[r] != 0.0) /* not finite: NaN if that is a feature's doing */
+        if (out[r] - out[r] != 0.0) { /* not finite: NaN if that is a feature's doing */
             for (size_t k = 0; k < 3; k++)
                 out[r] += x[k] * 0.0;
+        }
     }
 }
 
