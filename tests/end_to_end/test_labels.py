@@ -75,7 +75,8 @@ def test_files_hold_the_labels_themselves(tmp_path, name):
     files = sc.emit(sc.compile(fitted(name)), ("c", "onnx"), "m")
     text = classes.dtype.kind in "UO" and isinstance(classes[0], str)
     wanted = "char *const" if text else C_TYPES.get(name, "int32_t")
-    assert f"extern const {wanted} m_labels[{len(classes)}];" in files["m.h"]
+    assert f"extern const {wanted} m_labels[M_N_CLASSES];" in files["m.h"]
+    assert f"M_N_CLASSES = {len(classes)}," in files["m.h"]
     sc.write(files, tmp_path)
     model = sc.load(tmp_path)
     table = model._library.m_labels
