@@ -96,13 +96,18 @@ def _for_vectors(program: Program, node: ir.Node, made: Tables, number: Number) 
 def _wide_rbf(
     program: Program, node: ir.KernelSum | ir.PairSum, profile: Profile, storage: Storage
 ) -> Lowered:
-    """By differences, unless vectors are stored by feature, which about zero is nearly as good."""
+    """By differences, unless vectors are stored by feature, which about zero is nearly as good.
+
+    For hosts in tiles: a hundredth of all rows may need it where there are thousands of vectors.
+    """
     scale = maker(program, node.x)
     if storage != "dense" and isinstance(scale, ir.Scale) and not program.tables[scale.offset].any():
         nodes, made = _sum(program, node, "f64", profile, False, storage)
         if isinstance(nodes[-1], ir.SparseSum):
             return nodes, made
-    return pack_distances(program, node)
+    nodes, made = pack_distances(program, node)
+    width = program.tables[node.vectors].shape[1]
+    return tile(nodes, made, "f64", width) if profile == "host" else (nodes, made)
 
 
 def _sum(

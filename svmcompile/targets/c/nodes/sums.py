@@ -116,8 +116,8 @@ def is_last_resort(node: ir.TiledSum, program: Program) -> bool:
 
 
 def skips_zeros(node: ir.TiledSum, program: Program) -> bool:
-    """Whether code may pass over zeros: few vectors fill a row, and nothing shifts it."""
-    if is_last_resort(node, program):
+    """Whether code may pass over zeros: products alone count, few vectors fill a row, nothing shifts it."""
+    if node.shape == "distance" or is_last_resort(node, program):
         return False
     prepare = _prepare(node, program)
     as_given = {program.input.name, *(item.out for item in program.body if c_class(item).widens)}
@@ -286,7 +286,7 @@ class TiledSum(Shaped[ir.TiledSum]):
     @property
     def has_intrinsics(self) -> bool:
         halves = self.tables[self.node.vectors].dtype == np.float16
-        return bool(halves) or self.node.shape in ("exp2", "tanh")
+        return bool(halves) or self.node.shape in ("exp2", "distance", "tanh")
 
     @property
     def chunk(self) -> int:
