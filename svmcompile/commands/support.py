@@ -33,7 +33,10 @@ from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-WITH_MORE = ("SVC", "NuSVC")  # which may give more with probability=True
+WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine may give more
+    **dict.fromkeys(("SVC", "NuSVC"), [{"probability": True}]),
+    "SGDClassifier": [{"loss": "log_loss"}, {"loss": "modified_huber"}],
+}
 Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
 Row = tuple[str, Gives]  # the name of a model, and what it gives
 
@@ -56,10 +59,11 @@ def _machines() -> Iterator[Row]:
     for name in MACHINES:
         alone = _gives(make(name))
         yield name, alone
-        if name in WITH_MORE:
-            more = _gives(make(name).set_params(probability=True))
+        for settings in WITH_MORE.get(name, ()):
+            more = _gives(make(name).set_params(**settings))
             if more != alone:
-                yield f"{name}(probability=True)", more
+                told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+                yield f"{name}({told})", more
 
 
 def _wrappers() -> Iterator[Row]:

@@ -32,11 +32,16 @@ FREE_BYTES, GROWTH = (
 HARMLESS = ("builtins", "collections", "functools", "numpy", "operator", "scipy", "sklearn")
 KEYS: dict[str, Callable[[str], Any]] = {
     "builtins.str": str, "builtins.int": int, "builtins.float": float, "builtins.bool": "True".__eq__,
+    "numpy.str_": str, "numpy.int64": int, "numpy.float64": float, "numpy.bool": "True".__eq__,
 }  # fmt: skip
 PUBLIC = {
     "sklearn.svm": "SVC NuSVC LinearSVC SVR NuSVR LinearSVR OneClassSVM",
-    "sklearn.linear_model": "SGDClassifier SGDOneClassSVM SGDRegressor LogisticRegression Lasso Ridge "
-    "LinearRegression ElasticNet RidgeClassifier Perceptron",
+    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis",
+    "sklearn.linear_model": "SGDClassifier SGDOneClassSVM SGDRegressor LogisticRegression "
+    "LogisticRegressionCV Lasso LassoCV Ridge RidgeCV LinearRegression ElasticNet ElasticNetCV "
+    "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier PassiveAggressiveRegressor "
+    "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor",
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD",

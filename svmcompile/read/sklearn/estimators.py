@@ -175,7 +175,7 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "front", "platt", "head", "parts"):
+    for name in ("source", "notes", "front", "platt", "link", "head", "parts"):
         del parts[name]
     for name in LATER:  # so that models without them keep their digest
         if parts[name] is None or parts[name] is False:
@@ -183,6 +183,8 @@ def _parts(svm: SVM) -> dict[str, object]:
     parts |= svm.front.parts()
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
+    if svm.link:
+        parts["link"] = svm.link.value
     if svm.head:
         parts |= {"head": _OldNames((svm.head.nodes, svm.head.outputs))}
         parts |= {f"head {name}": table for name, table in svm.head.tables.items()}

@@ -1,4 +1,4 @@
-"""scikit-learn's kernel machines, and its linear ones: a fitted estimator in, an SVM out.
+"""scikit-learn's SVMs: a fitted estimator in, an SVM out. MACHINES has all estimators that are machines.
 
 Label rules. With two classes scikit-learn shows LIBSVM's value with the sign
 turned, and LIBSVM gives the first class only for a value above zero: so below
@@ -21,10 +21,9 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule
-from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, linear_machine, make_kernel
+from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
-
-HINGES = ("hinge", "squared_hinge")
+from svmcompile.read.sklearn.linear import LINEAR_MACHINES
 
 
 def read_classifier(fitted: Fitted) -> SVM:
@@ -156,67 +155,11 @@ def _platt(fitted: Fitted, n_classes: int) -> tuple[Array, Array] | None:
     return first, second
 
 
-def read_linear_classifier(fitted: Fitted) -> SVM:
-    """LinearSVC, of either `multi_class`: one row for two classes, else one per class."""
-    fitted.require("coef_")
-    labels = fitted.labels()
-    weights = fitted.numbers("coef_", 2)
-    rows = 1 if len(labels) == 2 else len(labels)
-    if weights.shape[0] != rows:
-        raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {rows}")
-    rule = LabelRule.POSITIVE_SECOND if rows == 1 else LabelRule.ARGMAX
-    return linear_machine(weights, _intercepts(fitted, rows), rule, labels)
-
-
-def read_sgd_classifier(fitted: Fitted) -> SVM:
-    """SGDClassifier with a loss that makes it a linear SVM."""
-    loss = fitted.get("loss")
-    if not isinstance(loss, str) or loss not in HINGES:
-        raise UnsupportedError(
-            f"{fitted.place}: with loss={loss!r:.40} it is not an SVM and cannot be compiled; "
-            f"train with loss={' or '.join(map(repr, HINGES))}"
-        )
-    return read_linear_classifier(fitted)
-
-
-def read_sgd_one_class(fitted: Fitted) -> SVM:
-    """SGDOneClassSVM: zero and above is an inlier."""
-    fitted.require("coef_")
-    offset = fitted.numbers("offset_", 0, 1).ravel()
-    if offset.shape != (1,):
-        raise fitted.damaged(f"offset_ has {offset.size} values, expected 1")
-    weights = fitted.numbers("coef_", 1, 2)
-    weights = weights[np.newaxis] if weights.ndim == 1 else weights
-    labels = Labels((-1, 1), np.dtype(np.int32).str)
-    svm = linear_machine(weights, -offset, LabelRule.NEGATIVE_FIRST, labels)
-    return replace(svm, sample_offset=float(offset[0]))
-
-
-def read_linear_regressor(fitted: Fitted) -> SVM:
-    """LinearSVR: a single output, so `coef_` is one row without a second dimension."""
-    fitted.require("coef_")
-    weights = fitted.numbers("coef_", 1)
-    return linear_machine(weights[np.newaxis], _intercepts(fitted, 1), LabelRule.NONE)
-
-
-def _intercepts(fitted: Fitted, rows: int) -> Array:
-    """`intercept_`, which is a plain 0.0 for estimators fitted without one."""
-    intercepts = fitted.numbers("intercept_", 0, 1)
-    if intercepts.ndim == 0:
-        return np.full(rows, float(intercepts))
-    if intercepts.shape != (rows,):
-        raise fitted.damaged(f"intercept_ has {intercepts.size} values, expected {rows}")
-    return intercepts
-
-
 MACHINES: dict[str, Callable[[Fitted], SVM]] = {
     "SVC": read_classifier,
     "NuSVC": read_classifier,
     "SVR": read_regressor,
     "NuSVR": read_regressor,
     "OneClassSVM": read_one_class,
-    "LinearSVC": read_linear_classifier,
-    "LinearSVR": read_linear_regressor,
-    "SGDClassifier": read_sgd_classifier,
-    "SGDOneClassSVM": read_sgd_one_class,
+    **LINEAR_MACHINES,
 }
