@@ -34,7 +34,8 @@ from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
 WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine may give more
-    **dict.fromkeys(("SVC", "NuSVC"), [{"probability": True}]),
+    "SVC": [{"probability": True}],
+    "NuSVC": [{"probability": True}],
     "SGDClassifier": [{"loss": "log_loss"}, {"loss": "modified_huber"}],
 }
 Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
