@@ -22,6 +22,7 @@ import numpy as np
 from svmcompile.api import compile, emit
 from svmcompile.errors import UnsupportedError
 from svmcompile.files import write_file
+from svmcompile.ir.differences import TERMS
 from svmcompile.ir.kernel import KERNEL_KINDS
 from svmcompile.read.libsvm import model as libsvm
 from svmcompile.read.onnx.front import JOINS, ONNX_STEPS
@@ -50,7 +51,7 @@ def table() -> str:
         _markdown("estimator of scikit-learn", _machines()),
         _markdown("around an `SVC`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
-        f"Kernels: {_listed(KERNEL_KINDS)}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
+        f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
     ]
     return "\n".join(parts)

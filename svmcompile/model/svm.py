@@ -100,6 +100,11 @@ class SVM:
         return sum(part.n_vectors for part in self.parts) or int(self.vectors.shape[0])
 
     @property
+    def machines(self) -> tuple[SVM, ...]:
+        """The parts, or the SVM itself."""
+        return self.parts or (self,)
+
+    @property
     def parts_are_alike(self) -> bool:
         """Whether all parts see the same row with the same kernel."""
         return all(part.kernel == self.kernel and part.front is self.front for part in self.parts)

@@ -36,7 +36,7 @@ def read_estimator(estimator: object, where: str) -> SVM:
     if last.role in WRAPPERS:
         svm, kind = _assembled(estimator, where)
     else:
-        svm = replace(MACHINES[last.role](last), front=_front(before))
+        svm = _behind(_front(before), MACHINES[last.role](last))
         kind = _kind(estimator, [*before, last])
     svm = replace(
         svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
@@ -60,7 +60,7 @@ def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
         if last.role in WRAPPERS:
             answer = WRAPPERS[last.role](last, front, assembly)
         else:
-            machine = replace(MACHINES[last.role](last), front=front).check(where)
+            machine = _behind(front, MACHINES[last.role](last)).check(where)
             answer = assembly.machine(machine, last.role)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
@@ -78,6 +78,12 @@ def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
     if role(members[-1], [*MACHINES, *WRAPPERS]) is None:
         raise _unsupported(members[-1], where)
     return members, [_transformer(member, where) for member in members[:-1]]
+
+
+def _behind(front: Front, machine: SVM) -> SVM:
+    """The machine, which may have a front of its own, behind another."""
+    own = machine.front
+    return replace(machine, front=front if own is IDENTITY else front.then(own))
 
 
 def _front(before: list[Fitted]) -> Front:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,14 @@ from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.linear import LINEAR_MACHINES
+from svmcompile.read.sklearn.pairwise import (
+    FUNCTIONS,
+    Seen,
+    attribute_or_parameter,
+    named_kernel,
+    recognised,
+    seen_vectors,
+)
 
 
 def read_classifier(fitted: Fitted) -> SVM:
@@ -77,17 +86,35 @@ def _training_points(fitted: Fitted, kernel: Kernel) -> int:
 
 def _machine(fitted: Fitted, rule: LabelRule, labels: Labels | None, sign: int = 1) -> SVM:
     """Kernel, vectors, coefficients and intercepts, from the public attributes."""
-    kernel = _kernel(fitted)
-    if kernel.kind == "precomputed":
-        vectors = fitted.numbers("support_", 1).reshape(-1, 1)
-    else:
-        vectors = fitted.numbers("support_vectors_", 2)
+    (kernel, front), vectors = _kernel_and_vectors(fitted)
     coefficients = fitted.numbers("dual_coef_", 2)
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
     _check_private(fitted, "intercept_", sign * intercepts)
     points = _training_points(fitted, kernel)
-    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
+    given: Any = {"front": front, "training_points": points}
+    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, **given)
+
+
+def _kernel_and_vectors(fitted: Fitted) -> tuple[Seen, Array]:
+    """The kernel, and the support vectors as it sees them."""
+    if not callable(fitted.get("kernel")):
+        kernel = _kernel(fitted)
+        if kernel.kind == "precomputed":
+            return Seen(kernel), fitted.numbers("support_", 1).reshape(-1, 1)
+        return Seen(kernel), fitted.numbers("support_vectors_", 2)
+    rows = fitted.numbers("_BaseLibSVM__Xfit", 2)
+    seen = recognised(fitted, fitted.get("kernel"), rows.shape[1])
+    if seen is None:
+        raise UnsupportedError(
+            f"{fitted.place}: the kernel is a Python function, which cannot be compiled, unless it is one "
+            f"of sklearn.metrics.pairwise ({', '.join(FUNCTIONS)}); {WAY_OUT}, "
+            "or with precomputed and write the kernel in C"
+        )
+    places = fitted.numbers("support_", 1)
+    if not ((places >= 0) & (places < len(rows))).all():
+        raise fitted.damaged(f"support_ does not hold numbers of {len(rows)} rows")
+    return seen, seen_vectors(seen, rows[places.astype(np.int64)])
 
 
 def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
@@ -104,11 +131,6 @@ def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
 
 def _kernel(fitted: Fitted) -> Kernel:
     kind = fitted.get("kernel")
-    if callable(kind):
-        raise UnsupportedError(
-            f"{fitted.place}: the kernel is a Python function, which cannot be compiled; {WAY_OUT}, "
-            "or with precomputed and write the kernel in C"
-        )
     if not isinstance(kind, str):
         raise fitted.damaged(f"kernel is a {type(kind).__name__}")
     if kind == "precomputed":
@@ -155,11 +177,29 @@ def _platt(fitted: Fitted, n_classes: int) -> tuple[Array, Array] | None:
     return first, second
 
 
+def read_kernel_ridge(fitted: Fitted) -> SVM:
+    """KernelRidge: every training row is a support vector."""
+    fitted.require("dual_coef_")
+    rows, weights = fitted.numbers("X_fit_", 2), fitted.numbers("dual_coef_", 1, 2)
+    coefficients = weights[np.newaxis] if weights.ndim == 1 else np.ascontiguousarray(weights.T)
+    name, points = fitted.get("kernel"), 0
+    if isinstance(name, str) and name == "precomputed":
+        seen, vectors = Seen(Kernel("precomputed")), np.arange(len(rows), dtype=np.float64)[:, np.newaxis]
+        points = len(rows)
+    else:
+        seen = named_kernel(fitted, name, attribute_or_parameter(fitted), rows.shape[1])
+        vectors = seen_vectors(seen, rows)
+    given: Any = {"front": seen.front, "training_points": points}
+    none = np.zeros(len(coefficients))
+    return SVM(seen.kernel, vectors, coefficients, none, LabelRule.NONE, UNKNOWN, **given)
+
+
 MACHINES: dict[str, Callable[[Fitted], SVM]] = {
     "SVC": read_classifier,
     "NuSVC": read_classifier,
     "SVR": read_regressor,
     "NuSVR": read_regressor,
     "OneClassSVM": read_one_class,
+    "KernelRidge": read_kernel_ridge,
     **LINEAR_MACHINES,
 }
