@@ -17,7 +17,7 @@ import numpy as np
 from agreement import Case, print_table
 from sklearn import datasets
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 from sklearn.feature_selection import (
     RFE,
     SelectFromModel,
@@ -105,6 +105,7 @@ MODELS: dict[str, Callable[[], Case]] = {
     "nystroem-sigmoid-svc": piped(
         "wine", SCALE, Nystroem("sigmoid", gamma=0.03, coef0=0.2, n_components=15, random_state=0), SVC()
     ),
+    "kernel-pca-rbf-svc": piped("wine", SCALE, KernelPCA(6, kernel="rbf", gamma=0.05), SVC()),
     "rbfsampler-linearsvc": piped(
         "wine", SCALE, RBFSampler(gamma=0.05, n_components=60, random_state=0), LinearSVC()
     ),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kinds import Decision
 from svmcompile.ir.node import VALUES, kernel_sum_flops
@@ -64,10 +65,13 @@ class Builder:
             return self._sums_of_parts(out, own, row)
         svm, x = self.svm, self.preprocess(own, row) if x is None else x
         vectors = self.table(f"{own}vectors", svm.vectors)
-        weights = self.table(f"{own}weights", svm.coefficients)
+        by_differences = is_by_differences(svm.kernel)
+        weights = self.table(f"{own}weights", svm.weights_by_sum if by_differences else svm.coefficients)
         bias = self.table(f"{own}bias", svm.intercepts)
-        if svm.counts:
-            node: Node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
+        if by_differences:
+            node: Node = ir.DifferenceSum(out, x, vectors, weights, bias, svm.kernel)
+        elif svm.counts:
+            node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
         else:
             node = ir.KernelSum(out, x, vectors, weights, bias, svm.kernel)
         self.body.append(node)

@@ -55,6 +55,7 @@ METHOD = Method(
     Claim.EXACT,
     needs_data=False,
     needs_vectors=False,
+    takes_differences=True,
     takes_parts=True,
     takes_heads=True,
 )

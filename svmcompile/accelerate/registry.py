@@ -21,8 +21,9 @@ from svmcompile.accelerate.options import (
 from svmcompile.data import Data
 from svmcompile.errors import OptionError, UnsupportedError, find_name
 from svmcompile.ir.check import check
+from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, Link
 
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
@@ -46,6 +47,7 @@ class Method:
     claim: Claim
     needs_data: bool
     needs_vectors: bool = True  # False if kernel values are all it asks for
+    takes_differences: bool = False  # True if it takes kernels that are no function of dot products
     takes_heads: bool = False  # True if its sums are values that probabilities can be made of
     takes_parts: bool = False  # True if it takes models of several kernel machines
     takes_alike: bool = False  # True if it takes several that share kernel and preprocessing
@@ -119,6 +121,12 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"method {name!r} evaluates the kernel itself, which is not possible with a precomputed "
             f"kernel; methods that work: {_names(lambda other: not other.needs_vectors)}"
         )
+    by_differences = next((one for one in svm.machines if is_by_differences(one.kernel)), None)
+    if by_differences and not chosen.takes_differences:
+        raise UnsupportedError(
+            f"method {name!r} has no way with a {by_differences.kernel.kind} kernel; methods that have: "
+            f"{_names(lambda other: other.takes_differences)}"
+        )
     parsed = parse_options(name, chosen.options, options)
     taken = _restrict(svm, name, chosen)
     program = chosen.run(taken, data, parsed)
@@ -159,7 +167,8 @@ def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
             f"{_names(lambda other: other.takes_heads)}"
         )
     note = f"method {name} does not keep the values that probabilities need; they are left out"
-    return replace(svm, platt=None, density_marks=None, sample_offset=None, notes=(*svm.notes, note))
+    kept = replace(svm, platt=None, link=Link.NONE, density_marks=None, sample_offset=None)
+    return replace(kept, notes=(*svm.notes, note))
 
 
 def training(name: str, options: Mapping[str, Any]) -> tuple[Method, Any]:

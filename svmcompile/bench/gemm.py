@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
+from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import favour
 from svmcompile.model.svm import SVM, LabelRule
@@ -45,6 +46,8 @@ def _scores(svm: SVM) -> Callable[[Matrix], Matrix]:
     """All kernel sums of some rows."""
     weights = np.ascontiguousarray(svm.weights_by_sum.T, np.float32)
     bias = svm.intercepts.astype(np.float32)
+    if is_by_differences(svm.kernel):
+        raise LeftOut(f"makes kernel values of dot products, which a {svm.kernel.kind} kernel is not")
     kernel = _rbf(svm) if svm.kernel.kind == "rbf" else _dots(svm)
     return lambda rows: kernel(rows) @ weights + bias
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from svmcompile.bench.peers import LeftOut, PythonPeer, Subject
 from svmcompile.bench.result import LocalRunner
+from svmcompile.ir.kernel import KERNEL_KINDS
 from svmcompile.model.svm import LabelRule
 
 RULES = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)
@@ -34,6 +35,8 @@ def start(subject: Subject) -> PythonPeer:
     if svm.label_rule not in RULES or svm.n_sums != 1 or svm.labels is None:
         raise LeftOut("supports trained models of two classes only")
     kernel = svm.kernel
+    if kernel.kind not in KERNEL_KINDS:
+        raise LeftOut(f"has no {kernel.kind} kernel")
     np.savez(
         subject.work / "intelex.npz",
         vectors=svm.vectors,

@@ -22,6 +22,7 @@ import numpy as np
 from svmcompile.api import compile, emit
 from svmcompile.errors import UnsupportedError
 from svmcompile.files import write_file
+from svmcompile.ir.differences import TERMS
 from svmcompile.ir.kernel import KERNEL_KINDS
 from svmcompile.read.libsvm import model as libsvm
 from svmcompile.read.onnx.front import JOINS, ONNX_STEPS
@@ -33,7 +34,11 @@ from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
 ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
-WITH_MORE = ("SVC", "NuSVC")  # which may give more with probability=True
+WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine may give more
+    "SVC": [{"probability": True}],
+    "NuSVC": [{"probability": True}],
+    "SGDClassifier": [{"loss": "log_loss"}, {"loss": "modified_huber"}],
+}
 Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
 Row = tuple[str, Gives]  # the name of a model, and what it gives
 
@@ -46,7 +51,7 @@ def table() -> str:
         _markdown("estimator of scikit-learn", _machines()),
         _markdown("around an `SVC`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
-        f"Kernels: {_listed(KERNEL_KINDS)}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
+        f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
     ]
     return "\n".join(parts)
@@ -56,10 +61,11 @@ def _machines() -> Iterator[Row]:
     for name in MACHINES:
         alone = _gives(make(name))
         yield name, alone
-        if name in WITH_MORE:
-            more = _gives(make(name).set_params(probability=True))
+        for settings in WITH_MORE.get(name, ()):
+            more = _gives(make(name).set_params(**settings))
             if more != alone:
-                yield f"{name}(probability=True)", more
+                told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+                yield f"{name}({told})", more
 
 
 def _wrappers() -> Iterator[Row]:

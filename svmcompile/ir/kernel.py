@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import ARITHMETIC, BLOCK, Arithmetic, Bounded
 from svmcompile.ir.arithmetic import Array as Array
+from svmcompile.ir.differences import difference_errors, difference_values, is_by_differences
 from svmcompile.ir.kinds import Floats, Shape
 
 if TYPE_CHECKING:
     from svmcompile.ir.node import At
 
-KernelKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
-KERNEL_KINDS: tuple[str, ...] = get_args(KernelKind)
+DotKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
+KernelKind = Literal[DotKind, "laplacian", "chi2", "additive-chi2", "matern", "rational"]
+KERNEL_KINDS: tuple[str, ...] = get_args(DotKind)  # the others are those of `differences`
 KERNEL_SHAPES: dict[str, Shape] = {
     "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",
 }  # fmt: skip
@@ -28,7 +30,7 @@ CHUNK_VALUES = 1 << 20  # intermediate values per chunk of rows, which bounds me
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One of the kernels LIBSVM and scikit-learn share.
+    """One of the kernels LIBSVM and scikit-learn share, or one of differences (see `differences`).
 
     linear   x.s
     poly     (gamma x.s + coef0) ^ degree
@@ -51,6 +53,8 @@ class Kernel:
             return rows[:, vectors[:, 0].astype(np.intp)]
         if self.kind == "rbf":
             return np.exp(-self.gamma * squared_distances(rows, vectors))
+        if is_by_differences(self):
+            return difference_values(self, rows, vectors)
         dots: Array = rows @ vectors.T
         if self.kind == "linear":
             return dots
@@ -71,7 +75,9 @@ class Kernel:
 
     def text(self) -> str:
         """Stable form for listings: `rbf(gamma=0.25)`."""
-        known = {"poly": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+        known = {"poly": ("gamma", "coef0", "degree"), "sigmoid": ("gamma", "coef0")}
+        known |= dict.fromkeys(("rbf", "laplacian", "chi2"), ("gamma",))
+        known |= {"matern": ("gamma", "degree"), "rational": ("gamma", "coef0")}
         fields = known.get(self.kind, ())
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
@@ -138,6 +144,8 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> 
     """Kernel values [rows, n] and bounds on their errors."""
     if kernel.kind == "rbf":
         return _rbf_errors(kernel.gamma, x, vectors, a)
+    if is_by_differences(kernel):
+        return difference_errors(kernel, x, vectors, a)
     values = kernel.values(x.value, vectors)
     if kernel.kind == "precomputed":
         return values, kernel.values(x.error, vectors)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
+from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
 from svmcompile.ir.kinds import Tables as Tables
@@ -310,6 +311,8 @@ def kernel_sum_flops(kernel: Kernel, n: int, d: int, weights_per_vector: int) ->
     """Flops of n kernel values in d dimensions, each entering some sums."""
     if kernel.kind == "precomputed":  # what the caller's own kernel costs is not known
         return n * 2 * weights_per_vector
+    if is_by_differences(kernel):
+        return n * (3 * d + SHAPE_FLOPS["exp2"] + 2 * weights_per_vector)
     return n * (2 * d + shape_flops(kernel.shape, kernel.degree) + 2 * weights_per_vector)
 
 

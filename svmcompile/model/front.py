@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32, split_shift
 from svmcompile.ir.check import infer_types
+from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Norm
@@ -258,14 +259,17 @@ def project(weights: Array, centre: Array, bias: Array) -> Front:
     return _front("Project", nodes, tables, (), weights.shape[1], len(weights), misfit)
 
 
-def kernel_map(vectors: Array, weights: Array, kernel: Kernel) -> Front:
-    """z = weights k(x, vectors), for weights [m, n]: a feature map by kernel values with some points."""
+def kernel_map(vectors: Array, weights: Array, kernel: Kernel, bias: Array | None = None) -> Front:
+    """z = weights k(x, vectors) + bias, for weights [m, n]: a map by kernel values with some points."""
     sizes = f"weights have shape {weights.shape} for {len(vectors)} vectors"
     misfit = sizes if weights.shape[1:] != vectors.shape[:1] else ""
-    tables, m = {"map_vectors0": vectors, "map_weights0": weights}, len(weights)
-    sums = ir.KernelSum("map0", ROW, "map_vectors0", "map_weights0", "map_bias0", kernel)
+    tables, zeros = {"map_vectors0": vectors, "map_weights0": weights}, {"map_bias0": len(weights)}
+    if bias is not None:
+        tables, zeros = {**tables, "map_bias0": bias}, {}
+    kind = ir.DifferenceSum if is_by_differences(kernel) else ir.KernelSum
+    sums = kind("map0", ROW, "map_vectors0", "map_weights0", "map_bias0", kernel)
     nodes: list[ir.Node] = [sums, ir.AsFeatures("z0", "map0")]
-    return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], m, misfit, map_bias0=m)
+    return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], len(weights), misfit, **zeros)
 
 
 def _front(
@@ -317,6 +321,7 @@ SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Pick: lambda at, z, widths: _spread(at.columns, z, widths[0], 0.0),
     ir.Affine: lambda at, z, widths: [(z - at.bias) @ np.linalg.pinv(at.weights).T + at.centre],
     ir.KernelSum: lambda at, z, widths: [at.vectors],
+    ir.DifferenceSum: lambda at, z, widths: [at.vectors],
     ir.Powers: _multiplied,
     ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
     ir.Missing: lambda at, z, widths: [np.zeros_like(z)],

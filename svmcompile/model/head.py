@@ -170,6 +170,8 @@ def machine_probabilities(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
         return maker.add(
             ir.Density(maker.name("probabilities"), sums, maker.table("marks", svm.density_marks))
         )
+    if svm.link:
+        return _linked(svm, maker, sums)
     if svm.platt is None:
         return None
     assert svm.labels
@@ -179,3 +181,21 @@ def machine_probabilities(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
         both = maker.add(ir.Complement(maker.name("both_chances"), pairs))
         return maker.columns("probabilities", both, [1, 0])
     return maker.add(ir.Couple(maker.name("probabilities"), pairs, len(svm.labels)))
+
+
+def _linked(svm: SVM, maker: HeadMaker, sums: str) -> str:
+    """Probabilities of the classes by the machine's link."""
+    n = svm.n_sums
+    if svm.link.value == "softmax" and n > 1:
+        return maker.add(ir.Softmax(maker.name("probabilities"), sums, 1.0))
+    name = maker.name("chances")
+    if svm.link.value == "clipped":
+        starts, knots = maker.indices("starts", np.arange(0, 2 * n + 1, 2)), np.tile([-1.0, 1.0], n)
+        lines = maker.table("knots", knots), maker.table("levels", (knots + 1) / 2)
+        chances = maker.add(ir.Isotonic(name, sums, starts, *lines))
+    else:
+        slopes, offsets = maker.table("slopes", np.full(n, -1.0)), maker.table("offsets", np.zeros(n))
+        chances = maker.add(ir.Sigmoid(name, sums, slopes, offsets, 0.0))
+    if n == 1:
+        return maker.add(ir.Complement(maker.name("probabilities"), chances))
+    return maker.add(ir.Shares(maker.name("probabilities"), chances, 1, 1 / n))

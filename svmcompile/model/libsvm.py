@@ -59,6 +59,10 @@ def layout_of(svm: SVM) -> Layout:
         raise UnsupportedError(
             f"{svm.source.kind}: a precomputed kernel has no vectors to convert; retrain with another"
         )
+    if svm.kernel.kind not in KERNELS:
+        raise UnsupportedError(
+            f"{svm.source.kind}: LIBSVM has no {svm.kernel.kind} kernel; retrain with {', '.join(KERNELS)}"
+        )
     word = svm.source.kind.removesuffix(")").replace("(", " ").split()[-1]
     if svm.labels is None:
         kind = REGRESSORS.get(word, "epsilon_svr")

@@ -30,6 +30,15 @@ class LabelRule(str, Enum):
     HEAD = "head"  # what the model's own head says
 
 
+class Link(str, Enum):
+    """How the original turns scores, of which two classes have one, into probabilities."""
+
+    NONE = ""  # not at all, or by `platt`
+    SOFTMAX = "softmax"
+    LOGISTIC = "logistic"  # 1 / (1 + exp(-score)) of each class, divided by their sum
+    CLIPPED = "clipped"  # (score + 1) / 2, from 0 to 1, of each class, divided by their sum
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a model came from: enough to recognise it, nothing about the machine."""
@@ -64,6 +73,7 @@ class SVM:
     front: Front = IDENTITY  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
+    link: Link = Link.NONE  # how scores become probabilities
     most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
     density_marks: Array | None = None  # of a one-class model of LIBSVM that has probabilities
     noise_scale: float | None = None  # of a regressor of LIBSVM: its error is Laplace's with this scale
@@ -90,6 +100,11 @@ class SVM:
         return sum(part.n_vectors for part in self.parts) or int(self.vectors.shape[0])
 
     @property
+    def machines(self) -> tuple[SVM, ...]:
+        """The parts, or the SVM itself."""
+        return self.parts or (self,)
+
+    @property
     def parts_are_alike(self) -> bool:
         """Whether all parts see the same row with the same kernel."""
         return all(part.kernel == self.kernel and part.front is self.front for part in self.parts)
@@ -98,7 +113,7 @@ class SVM:
     def has_probabilities(self) -> bool:
         if self.head is not None:
             return self.head.value("probabilities") is not None
-        return self.platt is not None or self.density_marks is not None
+        return self.platt is not None or self.density_marks is not None or self.link is not Link.NONE
 
     @property
     def n_sums(self) -> int:

@@ -32,28 +32,41 @@ FREE_BYTES, GROWTH = (
 HARMLESS = ("builtins", "collections", "functools", "numpy", "operator", "scipy", "sklearn")
 KEYS: dict[str, Callable[[str], Any]] = {
     "builtins.str": str, "builtins.int": int, "builtins.float": float, "builtins.bool": "True".__eq__,
+    "numpy.str_": str, "numpy.int64": int, "numpy.float64": float, "numpy.bool": "True".__eq__,
 }  # fmt: skip
 PUBLIC = {
     "sklearn.svm": "SVC NuSVC LinearSVC SVR NuSVR LinearSVR OneClassSVM",
-    "sklearn.linear_model": "SGDClassifier SGDOneClassSVM SGDRegressor LogisticRegression Lasso Ridge "
-    "LinearRegression ElasticNet RidgeClassifier Perceptron",
+    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis",
+    "sklearn.linear_model": "SGDClassifier SGDOneClassSVM SGDRegressor LogisticRegression "
+    "LogisticRegressionCV Lasso LassoCV Ridge RidgeCV LinearRegression ElasticNet ElasticNetCV "
+    "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier PassiveAggressiveRegressor "
+    "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor",
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "sklearn.compose": "ColumnTransformer",
-    "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD",
+    "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
     "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",
     "sklearn.frozen": "FrozenEstimator",
     "sklearn.impute": "SimpleImputer MissingIndicator",
     "sklearn.isotonic": "IsotonicRegression",
+    "sklearn.kernel_ridge": "KernelRidge",
     "sklearn.kernel_approximation": "Nystroem RBFSampler",
     "sklearn.model_selection": "GridSearchCV RandomizedSearchCV",
     "sklearn.model_selection._search_successive_halving": "HalvingGridSearchCV HalvingRandomSearchCV",
     "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
-    "PolynomialFeatures FunctionTransformer LabelBinarizer",
+    "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer",
 }
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
+
+
+KERNEL_MODULE = "sklearn.metrics.pairwise"
+KERNEL_FUNCTIONS = (
+    "linear_kernel", "polynomial_kernel", "rbf_kernel", "sigmoid_kernel", "laplacian_kernel", "chi2_kernel",
+    "additive_chi2_kernel", "cosine_similarity",
+)  # fmt: skip
 
 
 class Inert:
@@ -185,6 +198,13 @@ class _Tree:
             restore(state)  # scikit-learn's own: it compares versions, then stores the attributes
         return found
 
+    def function(self, node: dict[str, Any]) -> Any:
+        """A kernel of scikit-learn, which readers know by its identity and never call; others are inert."""
+        module, name = self.type_name(node)
+        if module != KERNEL_MODULE or name not in KERNEL_FUNCTIONS:
+            return self.inert(node)
+        return getattr(importlib.import_module(KERNEL_MODULE), name)
+
     def plain(self, node: dict[str, Any]) -> Any:
         return json.loads(node["content"])
 
@@ -249,4 +269,5 @@ LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {
     "NdArrayNode": _Tree.array,
     "SparseMatrixNode": _Tree.sparse,
     "DTypeNode": _Tree.number_type,
+    "FunctionNode": _Tree.function,
 }

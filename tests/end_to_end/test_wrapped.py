@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import SGDClassifier, SGDOneClassSVM
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDOneClassSVM
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -60,6 +61,15 @@ CASES = {
     "ovr-calibrated-3": trained("wine", OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2))),
     "search-3": trained("iris", GridSearchCV(scaled(with_chances(SVC)), {"svc__C": [1, 5]}, cv=2)),
     "sgd-3": trained("wine", SGDClassifier(random_state=0)),
+    "logistic-2": trained(TWO, LogisticRegression()),
+    "logistic-10-nystroem": trained(
+        "digits", make_pipeline(Nystroem(n_components=40, random_state=0), LogisticRegression(C=50))
+    ),
+    "sgd-3-huber-sampler": trained(
+        "wine",
+        make_pipeline(RBFSampler(random_state=0), SGDClassifier(loss="modified_huber", random_state=0)),
+    ),
+    "sgd-3-log": trained("iris", SGDClassifier(loss="log_loss", random_state=0), WORDS),
     "sgd-one-class": trained("wine", SGDOneClassSVM(random_state=0)),
     "one-class": trained("iris", OneClassSVM(nu=0.2)),
     "crammer-singer-3": trained("wine", LinearSVC(multi_class="crammer_singer")),

@@ -90,7 +90,15 @@ def density() -> Program:
     return check(Program(Input(WIDTH), nodes, head.outputs, {**tables, **head.tables}, labels, origin()))
 
 
+def softmax(classes: int, factor: float) -> Program:
+    """Exponentials of the scores, divided by their sum."""
+    maker = HeadMaker()
+    return _program(classes, classes, maker.add(ir.Softmax(maker.name("p"), "sums", factor)), maker)
+
+
 PROGRAMS = {
+    "softmax-2": softmax(2, 1.0),
+    "softmax-5": softmax(5, 0.3),
     "coupled-2": coupled(2),
     "coupled-3": coupled(3),
     "coupled-7": coupled(7),

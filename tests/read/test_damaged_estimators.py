@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from read_cases import blobs, program_of
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC, LinearSVR, OneClassSVM
@@ -49,6 +50,8 @@ ATTRIBUTES = {
     OneClassSVM: ["support_vectors_", "dual_coef_", "intercept_", "_gamma"],
     LinearSVC: ["coef_", "intercept_", "classes_"],
     LinearSVR: ["coef_", "intercept_"],
+    LogisticRegression: ["coef_", "intercept_", "classes_", "solver"],
+    SGDClassifier: ["coef_", "loss"],
     StandardScaler: ["mean_", "scale_", "with_mean", "with_std"],
     MinMaxScaler: ["scale_", "min_", "clip", "feature_range"],
     Pipeline: ["steps"],

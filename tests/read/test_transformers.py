@@ -8,7 +8,7 @@ from read_cases import blobs
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 from sklearn.feature_selection import (
     RFE,
     GenericUnivariateSelect,
@@ -71,6 +71,12 @@ ALONE = {
     "nystroem-poly": Nystroem("poly", degree=2, coef0=0.5, **NYSTROEM),
     "nystroem-polynomial": Nystroem("polynomial", **NYSTROEM),
     "nystroem-linear": Nystroem("linear", **NYSTROEM),
+    "nystroem-laplacian": Nystroem("laplacian", **NYSTROEM),
+    "nystroem-cosine": Nystroem("cosine", n_components=4, random_state=0),
+    "kernel-pca": KernelPCA(3),
+    "kernel-pca-rbf": KernelPCA(4, kernel="rbf", gamma=0.2),
+    "kernel-pca-poly": KernelPCA(kernel="poly", degree=2, n_components=6),
+    "kernel-pca-cosine": KernelPCA(2, kernel="cosine"),
     "nystroem-sigmoid": Nystroem("sigmoid", gamma=0.1, **NYSTROEM),
     "sampler": RBFSampler(n_components=7, random_state=0),
     "imputer-of-nothing": SimpleImputer(),
@@ -222,7 +228,6 @@ REFUSED = {
         Nystroem(kernel=lambda a, b: float(a @ b), **NYSTROEM),
         "kernel .* cannot be compiled",
     ),
-    "laplacian": (Nystroem("laplacian", **NYSTROEM), "fit it with linear, poly"),
     "half degree": (Nystroem("poly", degree=2.5, coef0=20, **NYSTROEM), "not a whole number"),
     "marker": (SimpleImputer(missing_values=0.1), "not a float32 number"),
 }

@@ -20,7 +20,8 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.linear_model import SGDClassifier
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -186,6 +187,8 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "svr", Case(diabetes, SVR(gamma=0.5), emissions=WITH_WHOLE)
     yield "one-class", Case(moons, OneClassSVM(gamma=1.0, nu=0.2), emissions=(*FLOATS, Q15))
     yield "linear-svc", Case(digits, LinearSVC(), emissions=WITH_WHOLE)
+    yield "logistic", Case(iris, scaled(LogisticRegression()), emissions=SHORT)
+    yield "laplacian-ridge", Case(diabetes, scaled(KernelRidge(kernel="laplacian")), emissions=SHORT)
     yield "sgd", Case(cancer, scaled(SGDClassifier(random_state=0)), emissions=SHORT)
     yield "rest", Case(iris, OneVsRestClassifier(rbf()), emissions=FLOATS)
     yield "pairs", Case(iris, OneVsOneClassifier(rbf()), emissions=FLOATS)

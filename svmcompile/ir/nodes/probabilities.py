@@ -81,6 +81,35 @@ class Sigmoid(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Softmax(Node):
+    """out[j] = exp(factor scores[j]), divided by their sum over all columns."""
+
+    out: Value
+    scores: Value
+    factor: float  # above zero
+
+    def result(self, at: At) -> Type:
+        need(0 < self.factor < np.inf, "the factor is not above zero")
+        return Type(Kind.PROBABILITIES, _count_columns(at))
+
+    def run(self, at: At) -> NDArray[Any]:
+        z = at.scores * at.scores.dtype.type(self.factor)
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Work(0, at.out.width * (SHAPE_FLOPS["exp2"] + 5))
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        """Where each exponent is off by t at most, a share grows by exp(2 t) at most."""
+        value, scores = self.value(at), at.scores
+        sizes = np.abs(scores.value) + scores.error
+        t = self.factor * (scores.error + 4 * a.u * sizes).max(axis=1, keepdims=True) * 2 + a.tiny
+        each = np.expm1(np.minimum(2 * t, 100.0)) + 2 * a.exp_error + (value.shape[1] + 8) * a.u
+        return value, np.minimum(value * each, 1.0) + a.smallest + a.tiny, False
+
+
+@dataclass(frozen=True, slots=True)
 class Isotonic(Node):
     """Column j goes along straight lines from knot to knot; what lies outside counts as the nearest knot.
 

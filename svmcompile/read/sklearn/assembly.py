@@ -21,7 +21,7 @@ from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
 from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
-from svmcompile.model.svm import SVM, LabelRule, digest
+from svmcompile.model.svm import SVM, LabelRule, Link, digest
 
 Columns = tuple[int, ...]  # of the sums of all machines
 Scores = Columns | str  # or a value of the head
@@ -97,7 +97,7 @@ class Assembly:
         picked = {name: [place[column] for column in columns] for name, columns in self.picks.items()}
         head = self._head(answer, scores, picked, len(place))
         alone = machines[0] if len(machines) == 1 else _composite(machines)
-        whole = replace(alone, labels=answer.labels, platt=None, one_vs_rest_scores=False)
+        whole = replace(alone, labels=answer.labels, platt=None, link=Link.NONE, one_vs_rest_scores=False)
         plain = head.outputs[0].value == SUMS and answer.probabilities is None and not alone.counts
         if plain and answer.rule is not LabelRule.HEAD:
             return replace(whole, label_rule=answer.rule)

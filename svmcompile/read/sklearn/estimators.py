@@ -36,7 +36,7 @@ def read_estimator(estimator: object, where: str) -> SVM:
     if last.role in WRAPPERS:
         svm, kind = _assembled(estimator, where)
     else:
-        svm = replace(MACHINES[last.role](last), front=_front(before))
+        svm = _behind(_front(before), MACHINES[last.role](last))
         kind = _kind(estimator, [*before, last])
     svm = replace(
         svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
@@ -60,7 +60,7 @@ def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
         if last.role in WRAPPERS:
             answer = WRAPPERS[last.role](last, front, assembly)
         else:
-            machine = replace(MACHINES[last.role](last), front=front).check(where)
+            machine = _behind(front, MACHINES[last.role](last)).check(where)
             answer = assembly.machine(machine, last.role)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
@@ -78,6 +78,12 @@ def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
     if role(members[-1], [*MACHINES, *WRAPPERS]) is None:
         raise _unsupported(members[-1], where)
     return members, [_transformer(member, where) for member in members[:-1]]
+
+
+def _behind(front: Front, machine: SVM) -> SVM:
+    """The machine, which may have a front of its own, behind another."""
+    own = machine.front
+    return replace(machine, front=front if own is IDENTITY else front.then(own))
 
 
 def _front(before: list[Fitted]) -> Front:
@@ -175,7 +181,7 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "front", "platt", "head", "parts"):
+    for name in ("source", "notes", "front", "platt", "link", "head", "parts"):
         del parts[name]
     for name in LATER:  # so that models without them keep their digest
         if parts[name] is None or parts[name] is False:
@@ -183,6 +189,8 @@ def _parts(svm: SVM) -> dict[str, object]:
     parts |= svm.front.parts()
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
+    if svm.link:
+        parts["link"] = svm.link.value
     if svm.head:
         parts |= {"head": _OldNames((svm.head.nodes, svm.head.outputs))}
         parts |= {f"head {name}": table for name, table in svm.head.tables.items()}

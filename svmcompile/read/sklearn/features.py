@@ -8,19 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import chain, combinations, combinations_with_replacement, islice
-from typing import Any
 
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import Kernel
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
-from svmcompile.read.kernels import make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
+from svmcompile.read.sklearn.kernel_maps import kernel_pca, nystroem
 
-KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 SELECTORS = (
     "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
     "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV", "SequentialFeatureSelector",
@@ -129,43 +126,6 @@ def rbf_sampler(fitted: Fitted) -> Front:
     turn = 2 * math.pi
     angles = front.project(np.ascontiguousarray(weights.T) / turn, np.zeros(len(weights)), offset / turn)
     return angles.then(front.cosine(math.sqrt(2.0 / len(offset))))
-
-
-def nystroem(fitted: Fitted) -> Front:
-    """Kernel values with some rows, times a matrix."""
-    fitted.require("components_")
-    vectors, weights = fitted.numbers("components_", 2), fitted.numbers("normalization_", 2)
-    return front.kernel_map(vectors, weights, _nystroem_kernel(fitted, vectors))
-
-
-def _nystroem_kernel(fitted: Fitted, vectors: Array) -> Kernel:
-    name = fitted.get("kernel")
-    if not isinstance(name, str) or name not in KERNELS:
-        raise UnsupportedError(
-            f"{fitted.place}: kernel {name!r:.60} cannot be compiled; fit it with {', '.join(KERNELS)}"
-        )
-    degree = _parameter(fitted, "degree", 3.0)
-    if not degree.is_integer():
-        raise UnsupportedError(
-            f"{fitted.place}: degree {degree} is not a whole number; fit it with one that is"
-        )
-    gamma = _parameter(fitted, "gamma", 1.0 / max(1, vectors.shape[1]))
-    coef0 = _parameter(fitted, "coef0", 1.0)
-    return make_kernel(KERNELS[name], gamma, coef0, int(degree), fitted.place)
-
-
-def _parameter(fitted: Fitted, name: str, default: float) -> float:
-    """The attribute, else what `kernel_params` says, else scikit-learn's default."""
-    if fitted.get(name) is not None:
-        return fitted.number(name)
-    given: Any = fitted.optional("kernel_params") or {}
-    value = given.get(name) if isinstance(given, dict) else None
-    if value is None:
-        return default
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise fitted.damaged(f"kernel_params has {name}={value!r:.40}") from None
 
 
 def polynomial_features(fitted: Fitted) -> Front:
@@ -305,6 +265,7 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "TruncatedSVD": truncated_svd,
     "PolynomialFeatures": polynomial_features,
     "Nystroem": nystroem,
+    "KernelPCA": kernel_pca,
     "RBFSampler": rbf_sampler,
     **dict.fromkeys(SELECTORS, selector),
     "SimpleImputer": simple_imputer,

@@ -1,4 +1,4 @@
-"""scikit-learn's kernel machines, and its linear ones: a fitted estimator in, an SVM out.
+"""scikit-learn's SVMs: a fitted estimator in, an SVM out. MACHINES has all estimators that are machines.
 
 Label rules. With two classes scikit-learn shows LIBSVM's value with the sign
 turned, and LIBSVM gives the first class only for a value above zero: so below
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,17 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule
-from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, linear_machine, make_kernel
+from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
-
-HINGES = ("hinge", "squared_hinge")
+from svmcompile.read.sklearn.linear import LINEAR_MACHINES
+from svmcompile.read.sklearn.pairwise import (
+    FUNCTIONS,
+    Seen,
+    attribute_or_parameter,
+    named_kernel,
+    recognised,
+    seen_vectors,
+)
 
 
 def read_classifier(fitted: Fitted) -> SVM:
@@ -78,17 +86,35 @@ def _training_points(fitted: Fitted, kernel: Kernel) -> int:
 
 def _machine(fitted: Fitted, rule: LabelRule, labels: Labels | None, sign: int = 1) -> SVM:
     """Kernel, vectors, coefficients and intercepts, from the public attributes."""
-    kernel = _kernel(fitted)
-    if kernel.kind == "precomputed":
-        vectors = fitted.numbers("support_", 1).reshape(-1, 1)
-    else:
-        vectors = fitted.numbers("support_vectors_", 2)
+    (kernel, front), vectors = _kernel_and_vectors(fitted)
     coefficients = fitted.numbers("dual_coef_", 2)
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
     _check_private(fitted, "intercept_", sign * intercepts)
     points = _training_points(fitted, kernel)
-    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, training_points=points)
+    given: Any = {"front": front, "training_points": points}
+    return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, **given)
+
+
+def _kernel_and_vectors(fitted: Fitted) -> tuple[Seen, Array]:
+    """The kernel, and the support vectors as it sees them."""
+    if not callable(fitted.get("kernel")):
+        kernel = _kernel(fitted)
+        if kernel.kind == "precomputed":
+            return Seen(kernel), fitted.numbers("support_", 1).reshape(-1, 1)
+        return Seen(kernel), fitted.numbers("support_vectors_", 2)
+    rows = fitted.numbers("_BaseLibSVM__Xfit", 2)
+    seen = recognised(fitted, fitted.get("kernel"), rows.shape[1])
+    if seen is None:
+        raise UnsupportedError(
+            f"{fitted.place}: the kernel is a Python function, which cannot be compiled, unless it is one "
+            f"of sklearn.metrics.pairwise ({', '.join(FUNCTIONS)}); {WAY_OUT}, "
+            "or with precomputed and write the kernel in C"
+        )
+    places = fitted.numbers("support_", 1)
+    if not ((places >= 0) & (places < len(rows))).all():
+        raise fitted.damaged(f"support_ does not hold numbers of {len(rows)} rows")
+    return seen, seen_vectors(seen, rows[places.astype(np.int64)])
 
 
 def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
@@ -105,11 +131,6 @@ def _check_private(fitted: Fitted, name: str, expected: Array) -> None:
 
 def _kernel(fitted: Fitted) -> Kernel:
     kind = fitted.get("kernel")
-    if callable(kind):
-        raise UnsupportedError(
-            f"{fitted.place}: the kernel is a Python function, which cannot be compiled; {WAY_OUT}, "
-            "or with precomputed and write the kernel in C"
-        )
     if not isinstance(kind, str):
         raise fitted.damaged(f"kernel is a {type(kind).__name__}")
     if kind == "precomputed":
@@ -156,57 +177,21 @@ def _platt(fitted: Fitted, n_classes: int) -> tuple[Array, Array] | None:
     return first, second
 
 
-def read_linear_classifier(fitted: Fitted) -> SVM:
-    """LinearSVC, of either `multi_class`: one row for two classes, else one per class."""
-    fitted.require("coef_")
-    labels = fitted.labels()
-    weights = fitted.numbers("coef_", 2)
-    rows = 1 if len(labels) == 2 else len(labels)
-    if weights.shape[0] != rows:
-        raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {rows}")
-    rule = LabelRule.POSITIVE_SECOND if rows == 1 else LabelRule.ARGMAX
-    return linear_machine(weights, _intercepts(fitted, rows), rule, labels)
-
-
-def read_sgd_classifier(fitted: Fitted) -> SVM:
-    """SGDClassifier with a loss that makes it a linear SVM."""
-    loss = fitted.get("loss")
-    if not isinstance(loss, str) or loss not in HINGES:
-        raise UnsupportedError(
-            f"{fitted.place}: with loss={loss!r:.40} it is not an SVM and cannot be compiled; "
-            f"train with loss={' or '.join(map(repr, HINGES))}"
-        )
-    return read_linear_classifier(fitted)
-
-
-def read_sgd_one_class(fitted: Fitted) -> SVM:
-    """SGDOneClassSVM: zero and above is an inlier."""
-    fitted.require("coef_")
-    offset = fitted.numbers("offset_", 0, 1).ravel()
-    if offset.shape != (1,):
-        raise fitted.damaged(f"offset_ has {offset.size} values, expected 1")
-    weights = fitted.numbers("coef_", 1, 2)
-    weights = weights[np.newaxis] if weights.ndim == 1 else weights
-    labels = Labels((-1, 1), np.dtype(np.int32).str)
-    svm = linear_machine(weights, -offset, LabelRule.NEGATIVE_FIRST, labels)
-    return replace(svm, sample_offset=float(offset[0]))
-
-
-def read_linear_regressor(fitted: Fitted) -> SVM:
-    """LinearSVR: a single output, so `coef_` is one row without a second dimension."""
-    fitted.require("coef_")
-    weights = fitted.numbers("coef_", 1)
-    return linear_machine(weights[np.newaxis], _intercepts(fitted, 1), LabelRule.NONE)
-
-
-def _intercepts(fitted: Fitted, rows: int) -> Array:
-    """`intercept_`, which is a plain 0.0 for estimators fitted without one."""
-    intercepts = fitted.numbers("intercept_", 0, 1)
-    if intercepts.ndim == 0:
-        return np.full(rows, float(intercepts))
-    if intercepts.shape != (rows,):
-        raise fitted.damaged(f"intercept_ has {intercepts.size} values, expected {rows}")
-    return intercepts
+def read_kernel_ridge(fitted: Fitted) -> SVM:
+    """KernelRidge: every training row is a support vector."""
+    fitted.require("dual_coef_")
+    rows, weights = fitted.numbers("X_fit_", 2), fitted.numbers("dual_coef_", 1, 2)
+    coefficients = weights[np.newaxis] if weights.ndim == 1 else np.ascontiguousarray(weights.T)
+    name, points = fitted.get("kernel"), 0
+    if isinstance(name, str) and name == "precomputed":
+        seen, vectors = Seen(Kernel("precomputed")), np.arange(len(rows), dtype=np.float64)[:, np.newaxis]
+        points = len(rows)
+    else:
+        seen = named_kernel(fitted, name, attribute_or_parameter(fitted), rows.shape[1])
+        vectors = seen_vectors(seen, rows)
+    given: Any = {"front": seen.front, "training_points": points}
+    none = np.zeros(len(coefficients))
+    return SVM(seen.kernel, vectors, coefficients, none, LabelRule.NONE, UNKNOWN, **given)
 
 
 MACHINES: dict[str, Callable[[Fitted], SVM]] = {
@@ -215,8 +200,6 @@ MACHINES: dict[str, Callable[[Fitted], SVM]] = {
     "SVR": read_regressor,
     "NuSVR": read_regressor,
     "OneClassSVM": read_one_class,
-    "LinearSVC": read_linear_classifier,
-    "LinearSVR": read_linear_regressor,
-    "SGDClassifier": read_sgd_classifier,
-    "SGDOneClassSVM": read_sgd_one_class,
+    "KernelRidge": read_kernel_ridge,
+    **LINEAR_MACHINES,
 }

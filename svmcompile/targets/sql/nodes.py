@@ -283,6 +283,16 @@ def _(node: ir.Sigmoid, at: At, query: Query) -> Columns:
 
 
 @build.register
+def _(node: ir.Softmax, at: At, query: Query) -> Columns:
+    scores = query.held(at.scores)
+    above = [" AND ".join(f"{one} >= {other}" for other in scores) for one in scores]
+    (most,) = query.held([case(zip(above, scores, strict=True), "NULL")])
+    e = query.held(f"exp({number(node.factor)} * ({score} - {most}))" for score in scores)
+    (whole,) = query.held([total(e)])
+    return query.held(f"{one} / {whole}" for one in e)
+
+
+@build.register
 def _(node: ir.Isotonic, at: At, query: Query) -> Columns:
     columns = []
     for score, (first, end) in zip(query.held(at.scores), pairwise(at.starts), strict=True):

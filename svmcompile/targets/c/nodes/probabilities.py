@@ -21,6 +21,15 @@ class Sigmoid(CNode[ir.Sigmoid]):
         return {"log2e": self.literal(math.log2(math.e))}
 
 
+class Softmax(CNode[ir.Softmax]):
+    """By powers of two, the largest of which is one."""
+
+    calls = ("exp2",)
+
+    def fields(self) -> dict[str, Any]:
+        return {"factor": self.literal(self.node.factor * math.log2(math.e))}
+
+
 class Density(CNode[ir.Density]):
     """Marks below the score are counted."""
 

@@ -38,6 +38,12 @@ def _(node: ir.Sigmoid, values: Values) -> str:
 
 
 @build.register
+def _(node: ir.Softmax, values: Values) -> str:
+    scores = values.wide(values.names[node.scores])
+    return values.graph.op("Softmax", values.graph.op("Mul", scores, node.factor), axis=1)
+
+
+@build.register
 def _(node: ir.Isotonic, values: Values) -> str:
     scores = values.wide(values.names[node.scores])
     starts = values.tables[node.starts]

@@ -1,0 +1,133 @@
+"""Kernels by scikit-learn's names and functions: KernelRidge, SVC and SVR on 10,000 rows each."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import pairwise
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+import svmcompile as sc
+from svmcompile.errors import EmitError, ReadError, UnsupportedError
+from svmcompile.read import read
+from svmcompile.read.sklearn.pairwise import FUNCTIONS, NAMES
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.random((90, 4))
+T, Y = X[:, 0] + np.sin(6 * X[:, 1]), (3 * X[:, 0]).astype(int)
+ROWS = np.vstack([np.zeros((1, 4)), X, RANDOM.random((9_909, 4))])
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["alone", "scaled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_kernel_ridge(name, scaled):
+    estimator = KernelRidge(kernel=name, gamma=0.8, alpha=0.1)
+    estimator = make_pipeline(MinMaxScaler(clip=True), estimator) if scaled else estimator
+    estimator.fit(X, T)
+    np.testing.assert_allclose(sc.compile(estimator).predict(ROWS), estimator.predict(ROWS), atol=1e-11)
+
+
+def test_a_gamma_that_was_not_given():
+    for name in ("poly", "rbf", "laplacian", "sigmoid"):
+        estimator = KernelRidge(kernel=name).fit(X, T)
+        np.testing.assert_allclose(sc.compile(estimator).predict(ROWS), estimator.predict(ROWS), atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("kind", [SVC, SVR, OneClassSVM], ids=lambda kind: kind.__name__)
+def test_functions_of_scikit_learn(kind, name):
+    estimator = kind(kernel=getattr(pairwise, name)).fit(X, T if kind is SVR else Y)
+    program = sc.compile(estimator)
+    if kind is SVR:
+        np.testing.assert_allclose(program.predict(ROWS), estimator.predict(ROWS), atol=1e-11)
+        return
+    scores = estimator.decision_function(ROWS)
+    np.testing.assert_allclose(program.decision_function(ROWS), scores, atol=1e-11)
+    sure = np.ones(len(ROWS), bool) if kind is SVC else np.abs(scores) > 1e-11
+    np.testing.assert_array_equal(program.predict(ROWS)[sure], estimator.predict(ROWS)[sure])
+
+
+def test_functions_with_settings_and_in_skops_files(tmp_path):
+    estimator = SVR(kernel=partial(pairwise.laplacian_kernel, gamma=0.7)).fit(X, T)
+    np.testing.assert_allclose(sc.compile(estimator).predict(ROWS), estimator.predict(ROWS), atol=1e-11)
+    estimator = SVR(kernel=pairwise.chi2_kernel).fit(X, T)
+    skops.io.dump(estimator, tmp_path / "a.skops")
+    program = sc.compile(tmp_path / "a.skops")
+    np.testing.assert_allclose(program.predict(ROWS), estimator.predict(ROWS), atol=1e-11)
+
+
+def test_a_precomputed_kernel():
+    estimator = KernelRidge(kernel="precomputed").fit(pairwise.rbf_kernel(X), T)
+    rows = pairwise.rbf_kernel(ROWS, X)
+    np.testing.assert_allclose(sc.compile(estimator).predict(rows), estimator.predict(rows), atol=1e-11)
+
+
+def test_rbf_ridges_are_machines_as_any_other():
+    estimator = KernelRidge(kernel="rbf", gamma=2.0).fit(X, T)
+    tight = sc.compile(estimator, method="anytime", tolerance=1e-3)
+    assert np.abs(tight.predict(ROWS) - estimator.predict(ROWS)).max() <= 1e-3
+    for method in ("reduced-set", "metric-tree", "sv-tree", "linear"):
+        assert sc.compile(estimator, method=method, X=X).predict(ROWS).shape == (len(ROWS),)
+
+
+def test_other_methods_and_targets_refuse_by_name():
+    estimator = SVC(kernel=pairwise.laplacian_kernel).fit(X, Y)
+    for method in (
+        "anytime",
+        "certified",
+        "reduced-set",
+        "sv-tree",
+        "metric-tree",
+        "linear",
+        "h1-tree",
+        "dtsvm",
+    ):
+        with pytest.raises(UnsupportedError, match=f"{method}.*laplacian kernel.*exact"):
+            sc.compile(estimator, method=method, X=X, y=Y)
+    program = sc.compile(estimator)
+    for target in ("blob", "sql"):
+        with pytest.raises(EmitError, match="DifferenceSum"):
+            sc.emit(program, target, "m")
+    with pytest.raises(EmitError, match="constant_time"):
+        sc.emit(sc.compile(estimator, constant_time=True), "c", "m", profile="portable")
+    with pytest.raises(UnsupportedError, match="fixed point"):
+        sc.emit(sc.compile(KernelRidge(kernel="chi2", gamma=1).fit(X, T)), "c", "m", "q15", "device", X=X)
+
+
+def test_labels_that_are_certain():
+    estimator = SVC(kernel=pairwise.laplacian_kernel).fit(X, Y)
+    program = sc.compile(estimator, labels="certain")
+    np.testing.assert_array_equal(program.predict(ROWS), estimator.predict(ROWS))
+
+
+def test_refused():
+    for kernel in (lambda a, b: a @ b.T, pairwise.euclidean_distances, partial(pairwise.rbf_kernel, Y=X)):
+        with pytest.raises(UnsupportedError, match="Python function"):
+            read(_with_kernel(kernel))
+    estimator = KernelRidge(kernel="rbf").fit(X, T)
+    estimator.kernel = "other"
+    with pytest.raises(UnsupportedError, match="kernel 'other' cannot be compiled"):
+        read(estimator)
+    estimator = KernelRidge(kernel="poly", degree=2.5).fit(X, T)
+    with pytest.raises(UnsupportedError, match=r"degree 2\.5"):
+        read(estimator)
+    estimator = KernelRidge(kernel="laplacian", gamma=1.0).fit(X, T)
+    estimator.gamma = -1.0
+    with pytest.raises(ReadError, match="needs zero or more"):
+        read(estimator)
+    estimator = _with_kernel(pairwise.rbf_kernel)
+    estimator.support_ = estimator.support_ + 90
+    with pytest.raises(ReadError, match="numbers of 90 rows"):
+        read(estimator)
+
+
+def _with_kernel(kernel):
+    estimator = SVR(kernel=pairwise.rbf_kernel).fit(X, T)
+    estimator.kernel = kernel
+    return estimator
