@@ -40,6 +40,7 @@ PUBLIC = {
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD",
+    "sklearn.feature_extraction.text": "CountVectorizer TfidfVectorizer TfidfTransformer HashingVectorizer",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
     "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",
     "sklearn.frozen": "FrozenEstimator",

@@ -19,6 +19,7 @@ from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.read.kernels import make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
+from svmcompile.read.sklearn.text import VECTORIZERS, tfidf_transformer
 
 KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 SELECTORS = (
@@ -310,4 +311,6 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "SimpleImputer": simple_imputer,
     "MissingIndicator": missing_indicator,
     "FunctionTransformer": function_transformer,
+    "TfidfTransformer": tfidf_transformer,
+    **VECTORIZERS,
 }
