@@ -8,7 +8,7 @@ the same, from tables of this Python's version of Unicode.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -147,7 +147,7 @@ class Text:
             )
         return np.asarray(found.toarray())
 
-    def chunks(self, texts: Sequence[Any]) -> Iterator[slice]:
+    def chunks(self, texts: Any) -> Iterator[slice]:
         """Parts of many texts whose rows take little memory."""
         step = max(1, MOST_CELLS // 8 // max(1, self.width))
         return (slice(at, at + step) for at in range(0, len(texts), step))

@@ -10,7 +10,7 @@ from typing import Any
 
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.data.text import NO_TEXT
+from svmcompile.data.text import NO_TEXT, is_text
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.flow.evaluation import TARGETS, evaluate
@@ -348,6 +348,8 @@ def quantise(
             f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
             "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
         )
+    if program.input.text and X is not None and is_text(X):
+        X = program.input.text.rows(X)
     span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
     if ranges is not None:
         low, high = ranges

@@ -54,6 +54,7 @@ PUBLIC = {
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
     "PolynomialFeatures FunctionTransformer LabelBinarizer",
 }
+NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
 
 
@@ -221,6 +222,11 @@ class _Tree:
     def number_type(self, node: dict[str, Any]) -> Any:
         return np.asarray(self.value(node["content"])).dtype
 
+    def kind(self, node: dict[str, Any]) -> Any:
+        """A number type of numpy; other classes are inert."""
+        module, name = self.type_name(node)
+        return getattr(np, name) if module == "numpy" and name in NUMBER_TYPES else self.inert(node)
+
     def sparse(self, node: dict[str, Any]) -> Any:
         """A matrix in compressed rows or columns, small enough to be held densely."""
         from scipy import sparse
@@ -250,4 +256,5 @@ LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {
     "NdArrayNode": _Tree.array,
     "SparseMatrixNode": _Tree.sparse,
     "DTypeNode": _Tree.number_type,
+    "TypeNode": _Tree.kind,
 }

@@ -82,7 +82,7 @@ def _vectorizer(fitted: Fitted, **own: Any) -> Vectorizer:
             f"{fitted.place}: analyzer={analyzer!r:.60} cannot be compiled; fit it with "
             f"{', '.join(ANALYZERS)}, or {WAY_OUT}"
         )
-    number = fitted.get("dtype")  # a type, its name, or what a file has in its place
+    number = fitted.get("dtype")  # a type or its name
     kind = number if isinstance(number, str) else getattr(number, "__name__", type(number).__name__)
     if kind not in NUMBERS:
         raise UnsupportedError(f"{fitted.place}: dtype={kind:.40}; fit it with {' or '.join(NUMBERS)}")
