@@ -80,6 +80,10 @@ def choose(
     """Try candidates and decide; `thorough` tries all of them, within the budget."""
     begin = time.monotonic()
     svm = model.trained()
+    if svm.text:
+        raise OptionError(
+            "models of text are compiled by a method you name, such as exact; auto tries none"
+        )
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(
             f"{model.name}: is a regressor and has no labels; use --tolerance to say how far a value may "

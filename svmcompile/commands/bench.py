@@ -125,6 +125,8 @@ def _rows(options: BenchOptions, program: Program, number: Number) -> tuple[NDAr
     if program.input.number:
         raise OptionError("bench cannot time rows of integers; compile the model without --input")
     data = read_data(options.data, **reading(options, program))
+    if program.input.text:
+        raise OptionError("bench times rows of numbers, and the model takes text; time its functions in C")
     rows = data.X[np.isfinite(data.X).all(axis=1)][: options.rows or options.batch]
     if not len(rows):
         raise ReadError(f"{options.data}: has no row of finite numbers")

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from svmcompile.errors import OptionError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
@@ -27,6 +29,9 @@ class DataOptions:
         ),
     ] = None
     separator: Annotated[str | None, Option(help=".csv: comma, semicolon or tab  [default: detect]")] = None
+    text: Annotated[
+        str | None, Option(help="column of a .csv or .parquet file that holds the text, for models of text")
+    ] = None
     decimal: Annotated[str | None, Option(help=".csv: decimal point, . or ,  [default: detect]")] = None
 
 
@@ -40,6 +45,11 @@ def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
         "separator": options.separator,
         "decimal": options.decimal,
     }
+    text = None if model is None else model.input.text if hasattr(model, "input") else model.text
+    if options.text is not None and not text:
+        raise OptionError("--text is for models of text, and this one takes numbers; leave it out")
+    if text:
+        return found | {"takes_text": True, "text": options.text}
     if model is not None:
         found |= {"n_features": model.n_features, "feature_names": model.feature_names}
         source = model.origin.source if hasattr(model, "origin") else model.source.kind

@@ -17,6 +17,7 @@ from svmcompile.data.libsvm_text import decide_base, index_range, libsvm_parts
 from svmcompile.data.npy import count_npy, count_npz, npy_parts, read_npz
 from svmcompile.data.parquet import count_parquet, parquet_parts
 from svmcompile.data.table import Data, Part, Wanted, as_data, join, open_bytes, reading, some_rows
+from svmcompile.data.texts import text_parts
 from svmcompile.errors import OptionError, ReadError
 
 Format = Literal["npy", "npz", "csv", "libsvm", "parquet"]
@@ -101,9 +102,9 @@ def read_data(path: Path | str, **wanted: Any) -> Data:
     """
     path, asked = Path(path), Wanted(**wanted)
     format = detect(path)
-    if format == "npz":
+    if format == "npz" and not asked.takes_text:
         return read_npz(path, asked)
-    return join(path, PARTS[format](path, asked, CHUNK_ROWS))
+    return join(path, _parts(path, format, asked, CHUNK_ROWS))
 
 
 def iter_data(path: Path | str, *, chunk_rows: int = CHUNK_ROWS, **wanted: Any) -> Iterator[Data]:
@@ -118,9 +119,15 @@ def iter_data(path: Path | str, *, chunk_rows: int = CHUNK_ROWS, **wanted: Any) 
     return _chunks(path, detect(path), asked, chunk_rows)
 
 
+def _parts(path: Path, format: Format, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
+    if wanted.takes_text:
+        return text_parts(path, format, wanted, chunk_rows)
+    return PARTS[format](path, wanted, chunk_rows)
+
+
 def _chunks(path: Path, format: Format, wanted: Wanted, chunk_rows: int) -> Iterator[Data]:
-    if format != "npz":
-        yield from map(as_data, some_rows(path, PARTS[format](path, wanted, chunk_rows)))
+    if format != "npz" or wanted.takes_text:
+        yield from map(as_data, some_rows(path, _parts(path, format, wanted, chunk_rows)))
         return
     data = read_npz(path, wanted)
     for start in range(0, len(data.X), chunk_rows):

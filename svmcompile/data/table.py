@@ -147,6 +147,8 @@ class Wanted:
     ignore_extra: bool = False  # leave out named columns that are no features
     with_labels: bool = True  # else the label column is left out
     missing: bool = False  # empty fields of text are missing values, not errors
+    takes_text: bool = False  # a column of text is wanted, not features
+    text: str | None = None  # that column; None: find it
     base: int | None = None  # the first index of a LIBSVM file, 0 or 1; None: decide
     separator: str | None = None  # of a CSV file; None: decide
     decimal: str | None = None  # its decimal point; None: decide

@@ -166,6 +166,8 @@ def some_of(rows: NDArray[Any], most: int) -> NDArray[Any]:
 
 def rows_for(program: Program, X: NDArray[Any] | None) -> NDArray[Any]:
     """Rows to run: those given, else the program's own, else one of zeros."""
+    if program.input.text:
+        return program.input.text.rows(program.input.text.samples(4))
     if X is not None and len(X):
         return X
     probes = program.probes.reshape(-1, program.n_features)

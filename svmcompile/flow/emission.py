@@ -10,6 +10,7 @@ from typing import Any
 
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
+from svmcompile.data.text import NO_TEXT, is_text
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.flow.evaluation import TARGETS, evaluate
@@ -100,6 +101,11 @@ def emit_files(
         program, target, name, precision, profile, tables, soft_double, platform, onnx, api
     )
     kits = checked_kits(kit, request)
+    if kits and program.input.text:
+        raise OptionError(
+            f"kit {kits[0]}: its examples have rows of numbers, and the model takes text; leave the kit "
+            "out and add NAME.c and NAME.h to your project"
+        )
     if "cmake" in kits:
         request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
@@ -212,7 +218,8 @@ def _emit_sql(program: Program, request: Request) -> Mapping[str, str | bytes]:
 def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
     from svmcompile.targets.blob.model import emit
 
-    return emit(lower(program, request.number, storage="dense"), request.name)
+    numbers = program.replace(input=replace(program.input, text=NO_TEXT))  # a blob takes counts of terms
+    return emit(lower(numbers, request.number, storage="dense"), request.name)
 
 
 # What is not written in C, and needs neither a self-test nor a compiler.
@@ -252,7 +259,8 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     source = wasm_source(program, name)
     main = f"{name}_exports.c"
     module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
-    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
+    given = X is not None and not program.input.text  # text has no ranges
+    rows = as_rows(X, program.n_features, program.feature_names) if given else None
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 
@@ -340,6 +348,8 @@ def quantise(
             f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
             "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
         )
+    if program.input.text and X is not None and is_text(X):
+        X = program.input.text.rows(X)
     span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
     if ranges is not None:
         low, high = ranges

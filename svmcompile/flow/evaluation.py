@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
+from svmcompile.data.text import as_texts, is_text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.extras import install
 from svmcompile.files import recover
@@ -89,7 +90,7 @@ def needs_original(program: Program, stem: str) -> str:
 
 def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Rows, and labels (which files hold as numbers or text) in the type of the model's own."""
-    rows = as_rows(X, program.n_features, program.feature_names)
+    rows = rows_or_texts(program, X)
     if y is None or program.labels is None:
         return rows, None
     labels, classes = labels_for(rows, y), program.labels.array()
@@ -105,6 +106,15 @@ def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[A
             "give labels as the model was trained with, or none"
         )
     return rows, labels
+
+
+def rows_or_texts(program: Program, X: Any) -> NDArray[Any]:
+    """Rows of numbers or, of a program that takes text, an array of texts."""
+    if not program.input.text or not is_text(X):
+        return as_rows(X, program.n_features, program.feature_names)
+    texts = np.empty(len(X), dtype=object)
+    texts[:] = as_texts(X)
+    return texts
 
 
 def find_program(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.registry import accelerate, split_rule
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows, table_rows
+from svmcompile.data.text import NO_TEXT, Text, is_text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.held_out import hold_out
 from svmcompile.ir.arithmetic import Array, nearest_float32
@@ -52,6 +53,11 @@ class Opened:
         model = self.svm or self.program
         assert model
         return model
+
+    @property
+    def text(self) -> Text:
+        """How text becomes its rows, where it takes text."""
+        return self.svm.text if self.svm else self.program.input.text if self.program else NO_TEXT
 
     def trained(self) -> SVM:
         """The SVM, where there is one."""
@@ -95,7 +101,12 @@ class Opened:
             if y is not None:
                 raise OptionError("y was given without X")
             return None
-        rows = as_rows(X, self.model.n_features, self.model.feature_names)
+        text = self.text
+        rows = (
+            text.rows(X)
+            if text and is_text(X)
+            else as_rows(X, self.model.n_features, self.model.feature_names)
+        )
         return Data(rows, None if y is None else labels_for(rows, y))
 
 
@@ -191,6 +202,8 @@ def probe_rows(program: Program, svm: SVM | None, data: Data | None) -> Array:
 
     Values are float32 numbers, so that both precisions see the same row.
     """
+    if program.input.text:
+        return np.zeros((0, program.n_features))  # tests are texts
     wanted = FEW if program.n_features > WIDE else MANY
     pool = _spread(_candidates(svm, data), CANDIDATES)
     pool = pool[np.isfinite(pool).all(axis=1)]

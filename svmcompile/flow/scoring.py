@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data import Data
 from svmcompile.data.rows import gap_text, gaps
+from svmcompile.data.text import is_text
 from svmcompile.errors import MissingValueError, OptionError
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Program
@@ -51,7 +52,7 @@ class Scored:
 
 def score(model: Any, data: Data, wanted: Scoring, where: str, first: int) -> Scored:
     """Score some rows of a file, of which `first` is the number of the first, counted from 1."""
-    found = gaps(data.X, model.may_miss)
+    found = None if is_text(data.X) else gaps(data.X, model.may_miss)
     if found is not None and not wanted.allow_missing:
         raise MissingValueError(
             f"{where}: {gap_text(data.X, found, data.feature_names or model.feature_names, first)}; "

@@ -40,7 +40,7 @@ def in_segments(d: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Rounding of one number type: unit roundoff and the errors of exp2 (relative), tanh and cos."""
+    """Rounding of one number type: unit roundoff and the errors of exp2 (relative), tanh, cos and ln."""
 
     u: float
     exp_error: float
@@ -48,6 +48,7 @@ class Arithmetic:
     smallest: float  # kernel values below are flushed to zero
     cos_error: float
     largest: float  # that it holds
+    log_error: float  # of 1 + |ln x|
 
     @property
     def tiny(self) -> float:
@@ -89,6 +90,6 @@ def split_shift(shift: Array, factor: Array, offset: Array | float = 0.0) -> tup
 
 
 ARITHMETIC: dict[Number, Arithmetic] = {
-    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126, 3e-7, float(np.finfo(np.float32).max)),
-    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022, 6e-16, float(np.finfo(np.float64).max)),
+    "f32": Arithmetic(2.0**-24, 2e-7, 3e-7, 2.0**-126, 3e-7, float(np.finfo(np.float32).max), 4e-7),
+    "f64": Arithmetic(2.0**-53, 4e-16, 6e-16, 2.0**-1022, 6e-16, float(np.finfo(np.float64).max), 8e-16),
 }

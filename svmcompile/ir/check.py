@@ -95,6 +95,10 @@ def _check_input(program: Program, problems: list[str]) -> None:
         problems.append(f"the input has {width} features")
     if names and len(names) != width:
         problems.append(f"{len(names)} feature names for {width} features")
+    if program.input.text:
+        if program.input.text.width != width:
+            problems.append(f"text of {program.input.text.width} features for {width}")
+        problems += program.input.text.problems()
     if program.probes.size and program.probes.shape[1:] != (width,):
         problems.append(f"probes have shape {program.probes.shape}")
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import IndexTable, Kind, Level, Table, Type, Value
+from svmcompile.ir.kinds import IndexTable, Kind, Level, Norm, Table, Type, Value
 from svmcompile.ir.kinds import Tables as Tables
 
 RowError = tuple[float, NDArray[Any]]  # by size, and of each feature
@@ -323,6 +323,14 @@ def shape_flops(shape: str, degree: int) -> int:
 def mean_or_most(per_leaf: NDArray[Any], rows: Any, field: str) -> float:
     """Of the leaves that rows fall into, on average; without rows, of the worst leaf."""
     return float(per_leaf.max() if rows is None else per_leaf[getattr(rows, field)].mean())
+
+
+def norms(x: NDArray[Any], norm: Norm) -> NDArray[np.float64]:
+    """The norm of each row, in double."""
+    sizes = np.abs(x.astype(np.float64))
+    if norm == "l2":
+        return np.asarray(np.sqrt(np.square(sizes).sum(axis=1)))
+    return np.asarray(sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1))
 
 
 def need(condition: bool, message: str) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.errors import UnsupportedError
+from svmcompile.data.text import NO_TEXT, Text, is_text
+from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.arithmetic import FIXED as FIXED
 from svmcompile.ir.arithmetic import INPUT_LIMITS as INPUT_LIMITS
 from svmcompile.ir.arithmetic import Number as Number
@@ -40,13 +41,15 @@ class Claim(str, Enum):
 class Input:
     """The row that enters: its width and, where known, its features' names.
 
-    A program in whole numbers may take rows of such: "u8" or "i16".
+    A program in whole numbers may take rows of such: "u8" or "i16". Where the row is made of text, `text`
+    says how.
     """
 
     width: int
     name: Value = "x"
     feature_names: tuple[str, ...] = ()
     number: WholeInput = ""
+    text: Text = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,12 @@ class Program:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def counts(self, texts: Any) -> Any:
+        """Rows that a program of text takes, as a scipy matrix: what the model counts in each text."""
+        if not self.input.text:
+            raise OptionError("this program takes numbers, not text")
+        return self.input.text.counts(texts)
+
     # The numpy interpreter, under scikit-learn's names.
 
     def predict(self, rows: Any) -> NDArray[Any]:
@@ -183,6 +192,9 @@ class Program:
         value = self.output(name)
         if value is None:
             raise UnsupportedError(f"this program has no {lack}")
+        if self.input.text and is_text(data):
+            parts = [self.input.text.rows(data[part]) for part in self.input.text.chunks(data)]
+            return np.concatenate([interpret_values(self, rows, {value})[value] for rows in parts])
         rows = as_rows(data, self.n_features, self.input.feature_names)
         return interpret_values(self, rows, {value})[value]
 

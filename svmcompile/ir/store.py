@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.arrays import read_array
+from svmcompile.data.text import NO_TEXT, Analyzer, Text, Vectorizer
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
@@ -154,8 +155,9 @@ def _describe(program: Program) -> dict[str, Any]:
 
 
 def _input(described: Input) -> dict[str, Any]:
-    """The input; its number type only where it is not that of the program."""
-    return {key: value for key, value in asdict(described).items() if key != "number" or value}
+    """The input; its number type only where it is not that of the program, its text where it is some."""
+    idle = {"number": "", "text": asdict(NO_TEXT)}
+    return {key: value for key, value in asdict(described).items() if value != idle.get(key)}
 
 
 def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
@@ -233,13 +235,15 @@ def _one_of(known: tuple[str, ...], stored: str) -> str:
 
 CHOICES: dict[str, Any] = {
     "KernelKind": KernelKind, "Shape": Shape, "Rule": Rule, "Norm": Norm, "Order": Order,
-    "LeafRule": LeafRule, "WholeInput": WholeInput, "Decision": Decision,
+    "LeafRule": LeafRule, "WholeInput": WholeInput, "Decision": Decision, "Analyzer": Analyzer,
 }  # fmt: skip
 FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("str", "Value", "Lazy", "Table", "IndexTable", "OutputName"), str),
     **{name: partial(_one_of, get_args(choice)) for name, choice in CHOICES.items()},
     "Kernel": partial(_read, Kernel),
     "Claim": Claim,
+    "Text": partial(_read, Text),
+    "tuple[Vectorizer, ...]": lambda items: tuple(_read(Vectorizer, item) for item in items),
     "Mapping[str, Any]": _details,
     "tuple[int, int]": _two,
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),

@@ -24,6 +24,7 @@ from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
 from svmcompile.lower.sums import Lowered, Sum, pack, pack_distances, tile
 from svmcompile.lower.taylor import lay_out_vote, pick_taylor, tile_taylor
+from svmcompile.lower.terms import fuse_terms
 
 Profile = Literal["portable", "host", "device"]
 STAGED: dict[type[ir.Node], Callable[[Program, Any, Number, str], Lowered]] = {
@@ -49,7 +50,7 @@ def lower(
     Vectors that are mostly zeros are stored by feature where that pays, or as `storage` says.
     With `halves` a host program keeps its support vectors in float16; `round_vectors` goes before.
     """
-    program = settle(own_tables(program), number)
+    program = fuse_terms(settle(own_tables(program), number))
     types = infer_types(program)
     certain = any(isinstance(node, ir.Certain) for node in program.body)
     kept = settled_in_double(program, types)

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.text import NO_TEXT, Text
+from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32, split_shift
 from svmcompile.ir.check import infer_types
@@ -54,6 +56,7 @@ class Front:
     takes: int | None = None  # how wide a row must be; None if any width will do
     gives: int | None = None  # how wide it comes out; None if as wide as it went in
     steps: tuple[Step, ...] = ()
+    text: Text = NO_TEXT  # whose counts the row is, where it is made of text
 
     def width_after(self, width: int) -> int:
         """How wide rows of a width come out."""
@@ -61,12 +64,16 @@ class Front:
 
     def then(self, other: Front) -> Front:
         """Both, the other behind this one."""
+        if other.text and (self.nodes or self.text):
+            raise UnsupportedError("text is counted first, before any other step; put its vectorizer first")
         first = sum(len(step.place) == 1 for step in self.steps)
         behind = other._placed(self.out, self._numbers, self.gives, (), first)
         takes = other.takes if self.takes is None else self.takes
         gives = self.gives if other.gives is None else other.gives
         nodes, tables = self.nodes + behind.nodes, self.tables | behind.tables
-        return Front(nodes, tables, behind.out, takes, gives, self.steps + behind.steps)
+        return Front(
+            nodes, tables, behind.out, takes, gives, self.steps + behind.steps, self.text or other.text
+        )
 
     @property
     def _numbers(self) -> int:
@@ -158,7 +165,7 @@ class Front:
             if step.kind != "Scale":
                 name = step.kind.lower() if step.kind in ("Clip", "Join") else f"{step.kind}Step"
                 parts[f"{name}{at}"] = step.settings
-        return parts
+        return parts | ({"text": self.text} if self.text else {})
 
 
 IDENTITY = Front()
@@ -237,6 +244,11 @@ def powers(factors: NDArray[np.int64], width: int) -> Front:
 def cosine(factor: float) -> Front:
     """z = factor * cos(2 pi x), feature by feature."""
     return _front("Cosine", [ir.Cosine("z0", ROW, factor)], {}, (factor,))
+
+
+def log_counts() -> Front:
+    """z = 1 + ln x where x is above zero, 0 for 0."""
+    return _front("LogCounts", [ir.LogCounts("z0", ROW)], {}, ())
 
 
 def fill(values: Array, nan: bool, marker: float) -> Front:

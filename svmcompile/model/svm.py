@@ -8,6 +8,7 @@ from enum import Enum
 
 import numpy as np
 
+from svmcompile.data.text import Text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
@@ -91,6 +92,11 @@ class SVM:
         return self.kernel_width if self.front.takes is None else self.front.takes
 
     @property
+    def text(self) -> Text:
+        """How text becomes the rows that the model is given, where it takes text."""
+        return self.parts[0].text if self.parts else self.front.text
+
+    @property
     def kernel_width(self) -> int:
         """How wide the rows are that the kernel sees, after the preprocessing."""
         return self.training_points or int(self.vectors.shape[1])
@@ -152,7 +158,9 @@ class SVM:
 def _problems(svm: SVM) -> list[str]:
     """What does not fit, in words."""
     if svm.parts:
-        return [problem for part in svm.parts for problem in _problems(part)]
+        own = ["machines have vectorizers of their own; put one before them all"]
+        own *= any(part.text != svm.text for part in svm.parts)
+        return own + [problem for part in svm.parts for problem in _problems(part)]
     n, d, k = len(svm.vectors), svm.n_features, len(svm.counts)
     given, rows = svm.front.width_after(d), k - 1 if k else svm.n_sums
     points, shape, names = svm.training_points, svm.coefficients.shape, len(svm.feature_names)

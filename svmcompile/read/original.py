@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.data.text import as_texts, is_text
+from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read import content_of, format_of, read_content
 
@@ -54,7 +55,11 @@ def load_original(
     return _from_estimator(estimator, svm)
 
 
-def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:
+def _rows(data: Any, svm: SVM) -> Any:
+    if svm.text:
+        if not is_text(data):
+            raise OptionError("the original takes texts, and was given numbers; pass the texts")
+        return as_texts(data)
     return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
 
 

@@ -45,6 +45,7 @@ PUBLIC = {
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
+    "sklearn.feature_extraction.text": "CountVectorizer TfidfVectorizer TfidfTransformer HashingVectorizer",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
     "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",
     "sklearn.frozen": "FrozenEstimator",
@@ -59,6 +60,7 @@ PUBLIC = {
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
     "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer",
 }
+NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
 
 
@@ -240,6 +242,11 @@ class _Tree:
     def number_type(self, node: dict[str, Any]) -> Any:
         return np.asarray(self.value(node["content"])).dtype
 
+    def kind(self, node: dict[str, Any]) -> Any:
+        """A number type of numpy; other classes are inert."""
+        module, name = self.type_name(node)
+        return getattr(np, name) if module == "numpy" and name in NUMBER_TYPES else self.inert(node)
+
     def sparse(self, node: dict[str, Any]) -> Any:
         """A matrix in compressed rows or columns, small enough to be held densely."""
         from scipy import sparse
@@ -270,4 +277,5 @@ LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {
     "SparseMatrixNode": _Tree.sparse,
     "DTypeNode": _Tree.number_type,
     "FunctionNode": _Tree.function,
+    "TypeNode": _Tree.kind,
 }

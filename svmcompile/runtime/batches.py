@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows, check_complete
+from svmcompile.data.text import NO_TEXT, Text, Texts, is_text
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
 
@@ -25,6 +26,7 @@ class BatchModel(FrozenModel):
 
     n_scores: int
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
+    text: Text = NO_TEXT  # how text becomes rows, where the model takes text
 
     def __init__(
         self, name: str, labels: Labels | None, feature_names: tuple[str, ...], real: np.dtype[Any]
@@ -58,7 +60,7 @@ class BatchModel(FrozenModel):
             return self._values("predict", data, allow_nan)
         rows = self._rows(data, allow_nan)
         indices = np.empty(len(rows), dtype=np.int32)
-        self._call("predict", rows, indices)
+        self._fill("predict", rows, indices)
         return np.asarray(self._classes[indices])
 
     @given
@@ -80,10 +82,21 @@ class BatchModel(FrozenModel):
     def _values(self, function: str, data: Any, allow_nan: bool, *width: int) -> NDArray[np.float64]:
         rows = self._rows(data, allow_nan)
         values = np.empty((len(rows), *width), dtype=self._real)
-        self._call(function, rows, values)
+        self._fill(function, rows, values)
         return values.astype(np.float64)
 
+    def _fill(self, name: str, rows: Any, out: NDArray[Any]) -> None:
+        (self._call_texts if isinstance(rows, Texts) else self._call)(name, rows, out)
+
+    def _call_texts(self, name: str, texts: Texts, out: NDArray[Any]) -> None:
+        """Fill `out` from texts; where the code takes numbers alone, from what is counted in them."""
+        for part in self.text.chunks(texts.contents):
+            rows = self._rows(self.text.rows(texts.contents[part]), True)
+            self._call(name, rows, out[part])
+
     def _rows(self, data: Any, allow_nan: bool) -> Any:
+        if isinstance(data, Texts) or (self.text and is_text(data)):
+            return data if isinstance(data, Texts) else Texts.of(data)
         rows = as_rows(data, self.n_features, self.feature_names)
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows, check_complete
+from svmcompile.data.text import Texts
 from svmcompile.errors import OptionError, ReadError, ToolchainError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.batches import BatchModel
@@ -111,7 +112,7 @@ class CModel(BatchModel):
     def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data, allow_nan)
-        if len(rows) == 1 and not isinstance(rows, SparseRows):
+        if len(rows) == 1 and not isinstance(rows, (SparseRows, Texts)):
             return self._predict_one(rows)
         return super().predict(rows, allow_nan=True)
 
@@ -134,7 +135,12 @@ class CModel(BatchModel):
         failed: int = self._function("self_test")()
         return failed
 
+    def _call_texts(self, name: str, texts: Texts, out: NDArray[Any]) -> None:
+        self._call(name, texts, out)
+
     def _rows(self, data: Any, allow_nan: bool) -> Any:
+        if isinstance(data, Texts):
+            return data
         if self._whole:
             return self._whole_rows(data, allow_nan)
         if isinstance(data, SparseRows):
@@ -205,7 +211,7 @@ class CModel(BatchModel):
             self._functions[name] = getattr(self._library, f"{self.name}_{name}")
         return self._functions[name]
 
-    def _call(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
+    def _call(self, name: str, rows: NDArray[Any] | SparseRows | Texts, out: NDArray[Any]) -> None:
         """Fill `out` from the rows, each thread a part of them."""
         if self.n_jobs == 1 or len(rows) <= LEAST_ROWS:
             self._call_one(name, rows, out)
@@ -215,10 +221,17 @@ class CModel(BatchModel):
         with ThreadPoolExecutor(len(parts)) as pool:
             list(pool.map(lambda part: self._call_one(name, rows[part], out[part]), parts))
 
-    def _call_one(self, name: str, rows: NDArray[Any] | SparseRows, out: NDArray[Any]) -> None:
+    def _call_one(self, name: str, rows: NDArray[Any] | SparseRows | Texts, out: NDArray[Any]) -> None:
         view = self._view
         target = view(self._index_pointer if out.dtype == np.int32 else self._pointer, out, True)
-        if isinstance(rows, SparseRows):
+        if isinstance(rows, Texts):
+            function, width = self._function(f"{name}_text_n"), 1 if out.ndim == 1 else out.shape[1]
+            for at, text in enumerate(rows.contents):
+                if out.ndim == 1:
+                    out[at] = function(text, len(text))
+                else:
+                    function(text, len(text), target + at * width)
+        elif isinstance(rows, SparseRows):
             starts, indices = view("size_t[]", rows.starts), view(self._index_pointer, rows.indices)
             values = view(self._pointer, rows.values)
             self._function(f"{name}_sparse_batch")(starts, indices, values, len(rows), target)

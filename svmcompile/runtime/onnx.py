@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows, check_complete
+from svmcompile.data.text import NO_TEXT, Text, as_texts, is_text
 from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
@@ -63,6 +64,7 @@ class OnnxModel(FrozenModel):
     n_features: int
     feature_names: tuple[str, ...]
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
+    text: Text = NO_TEXT  # how text becomes rows, where the model is one of text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,13 +84,16 @@ class OnnxModel(FrozenModel):
 
     def outputs(self, rows: Any, *names: str) -> dict[str, NDArray[Any]]:
         """Some outputs of the graph by name, or all of them, for any number of rows."""
+        if self.text and is_text(rows):
+            some = [self.outputs(self.text.rows(rows[part]), *names) for part in self.text.chunks(rows)]
+            return {name: np.concatenate([part[name] for part in some]) for name in some[0]}
         matrix = as_rows(rows, self.n_features, self.feature_names)
         with np.errstate(over="ignore"):  # beyond float's range is infinity
             matrix = np.ascontiguousarray(matrix, self.number)
         wanted, size = names or self.names, self._graph.batch or BLOCK_ROWS
         starts = range(0, len(matrix), size) or range(1)  # no rows still have a shape
         parts = [self._graph.call(matrix[at : at + size], wanted) for at in starts]
-        return {name: self._joined(some) for name, *some in zip(wanted, *parts, strict=True)}
+        return {name: self._joined(found) for name, *found in zip(wanted, *parts, strict=True)}
 
     def _joined(self, parts: list[Any]) -> NDArray[Any]:
         """One array of several parts; of maps, their values in the order of the labels."""
@@ -129,7 +134,9 @@ class OnnxModel(FrozenModel):
     def _output(self, rows: Any, allow_nan: bool, name: str) -> NDArray[np.float64]:
         return self.outputs(self._rows(rows, allow_nan), name)[name].astype(np.float64)
 
-    def _rows(self, data: Any, allow_nan: bool) -> NDArray[np.floating[Any]]:
+    def _rows(self, data: Any, allow_nan: bool) -> Any:
+        if self.text and is_text(data):
+            return as_texts(data)
         rows = as_rows(data, self.n_features, self.feature_names)
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)

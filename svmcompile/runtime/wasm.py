@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.text import Texts
 from svmcompile.errors import ReadError, ToolchainError
 from svmcompile.extras import install
 from svmcompile.ir.program import Labels
@@ -67,11 +68,30 @@ class WasmModel(BatchModel):
         for at in range(0, len(rows), step):
             self._call_block(name, rows[at : at + step], out[at : at + step])
 
+    def _call_texts(self, name: str, texts: Texts, out: NDArray[Any]) -> None:
+        """One by one; the results stand before the text."""
+        function, size = self._exports[f"{name}_text_n"], out[:1].nbytes
+        room = -(-size // ALIGNED) * ALIGNED
+        for at, text in enumerate(texts.contents):
+            start = self._reserve(room + len(text) + 1)
+            self._exports["memory"].write(self._store, text, start + room)
+            if out.ndim == 1:
+                out[at] = function(self._store, start + room, len(text))
+                continue
+            function(self._store, start + room, len(text), start)
+            found = self._exports["memory"].read(self._store, start, start + size)
+            out[at] = np.frombuffer(bytes(found), out.dtype)
+
+    def _reserve(self, n_bytes: int) -> int:
+        """The place of so many bytes in the module's memory."""
+        start: int = self._exports["reserve"](self._store, n_bytes) & 0xFFFFFFFF
+        if not start:
+            raise ToolchainError(f"{self.name}.wasm: no room for {n_bytes} bytes of rows")
+        return start
+
     def _call_block(self, name: str, rows: NDArray[Any], out: NDArray[Any]) -> None:
         results = -(-rows.nbytes // ALIGNED) * ALIGNED  # behind the rows
-        start = self._exports["reserve"](self._store, results + out.nbytes) & 0xFFFFFFFF
-        if not start:
-            raise ToolchainError(f"{self.name}.wasm: no room for {results + out.nbytes} bytes of rows")
+        start = self._reserve(results + out.nbytes)
         memory = self._exports["memory"]
         memory.write(self._store, rows.tobytes(), start)
         self._exports[f"{name}_batch"](self._store, start, len(rows), start + results)

@@ -28,6 +28,7 @@ from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
 from svmcompile.progress import Advance, steps
 from svmcompile.statistics import interval
+from svmcompile.verification.texts import are_texts, bounded, in_type
 
 # Figures of a comparison that are None where there is nothing to compare.
 ERRORS = (
@@ -117,10 +118,9 @@ def compare(
     numbers, may be off as they are, not more, whatever its own numbers say.
     """
     if any(backend.precision in ("f32", *FIXED) for backend in backends):
-        with np.errstate(over="ignore"):
-            rows = rows.astype(np.float32)
+        rows = in_type(rows, np.float32)
     finite = usable_rows(program, rows)
-    kept = rows[finite].astype(np.float64)
+    kept = in_type(rows[finite], np.float64)
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
         raise VerifyError("no rows to compare; the data has no row of finite numbers")
@@ -131,7 +131,7 @@ def compare(
         meant = _Expected.of(program, _Chunked(program, program, advance), kept)
         exact, bounds = _summed_by_original(program, reference[1]), {}
         for number in numbers:
-            bounds[number] = _limited(_bounds(program, kept, number, exact), program, trusted, kept, number)
+            bounds[number] = bounded(program, kept, _bounding(program, trusted, number, exact))
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
@@ -154,8 +154,8 @@ def compare(
 
 
 def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
-    finite = np.isfinite(rows).all(axis=1)
+    """Texts, rows of finite numbers, and those with NaN whose missing features the program fills in."""
+    finite = np.full(len(rows), True) if are_texts(rows) else np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
     fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
     if name is None or finite.all() or not fills:
@@ -232,6 +232,10 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
     )
 
 
+def _bounding(program: Program, trusted: Sequence[Program], number: Number, exact: Program | None) -> Any:
+    return lambda rows: _limited(_bounds(program, rows, number, exact), program, trusted, rows, number)
+
+
 def _limited(
     bounds: Bounds, program: Program, trusted: Sequence[Program], rows: NDArray[Any], number: Number
 ) -> Bounds:
@@ -274,7 +278,7 @@ class _Measured(NamedTuple):
 def _measure(program: Program, rows: NDArray[Any], original: Any) -> _Measured | None:
     """None for programs of real numbers, and where sums cannot be told apart."""
     exact = original if isinstance(original, Program) else getattr(original, "exact", None)
-    if program.number not in FIXED or exact is None:
+    if program.number not in FIXED or exact is None or are_texts(rows):
         return None
     found, meant = (_sums(one, rows) for one in (program, exact))
     inside = within_range(program, rows)

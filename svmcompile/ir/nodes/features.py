@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Array, Bounded, split_shift
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded, split_shift
 from svmcompile.ir.kinds import IndexTable, Kind, Norm, Table, Type, Value
-from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, RowError, Work, dims, need, within
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, RowError, Work, dims, need, norms, within
 
 NORM_ROUNDINGS = 5  # of a division by a norm that is in the number type itself
 
@@ -145,15 +145,15 @@ class Normalize(Node):
         return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
-        size = _norms(at.x, self.norm)
+        size = norms(at.x, self.norm)
         size = np.where(size < self.least, 1.0, size)
         size = np.where(np.isfinite(at.x).all(axis=1), size, np.nan)
         return np.asarray((at.x / size[:, None]).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value, x = self.value(at), at.x
-        size, in_double = _norms(x.value, self.norm), (value.shape[1] + 6) * ARITHMETIC["f64"].u
-        moved = _norms(x.error, self.norm) + in_double * size
+        size, in_double = norms(x.value, self.norm), (value.shape[1] + 6) * ARITHMETIC["f64"].u
+        moved = norms(x.error, self.norm) + in_double * size
         small = size < self.least
         divisor = np.where(small, 1.0, np.maximum(size - moved, 0.0))[:, None]
         error = (x.error + np.abs(value) * np.where(small, 0.0, moved)[:, None]) / divisor
@@ -221,6 +221,32 @@ class Cosine(Node):
         moved = 2 * np.pi * (x.error + 2 * a.u * np.abs(x.value))
         error = np.fmin(moved + a.cos_error, 2.0)
         return value, abs(self.factor) * (error + 2 * a.u) + a.tiny, False
+
+
+@dataclass(frozen=True, slots=True)
+class LogCounts(Node):
+    """out = 1 + ln x where x is above zero, 0 for 0 and NaN below: counts that grow slowly."""
+
+    flops: ClassVar = SHAPE_FLOPS["exp2"]
+    in_place: ClassVar = True
+    out: Value
+    x: Value
+
+    def result(self, at: At) -> Type:
+        return Type(Kind.FEATURES, at.d)
+
+    def run(self, at: At) -> NDArray[Any]:
+        logs = 1 + np.log(at.x.astype(np.float64))
+        return np.asarray(np.where(at.x == 0, 0.0, logs).astype(at.x.dtype))
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value, x = self.value(at), at.x
+        least = np.maximum(x.value - x.error, 0.0)
+        with np.errstate(all="ignore"):
+            moved = np.where(x.error > 0, x.error / least, 0.0)
+        # A number that rounding may bring to zero jumps.
+        unstable = ((x.error > 0) & (least <= 0)).any(axis=1)
+        return value, moved + a.log_error * (1 + np.abs(value)) + a.tiny, unstable
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,14 +371,6 @@ def _missing_result(at: At) -> Type:
 
 def _is_missing(node: Fill | Missing, x: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(x) if node.nan else np.asarray(x == node.marker)
-
-
-def _norms(x: NDArray[Any], norm: Norm) -> Array:
-    """The norm of each row, in double."""
-    sizes = np.abs(x.astype(np.float64))
-    if norm == "l2":
-        return np.asarray(np.sqrt(np.square(sizes).sum(axis=1)))
-    return np.asarray(sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1))
 
 
 def _with_column(part: NDArray[Any], end: float) -> NDArray[Any]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kernel import poisoned
-from svmcompile.ir.kinds import Kind, Level, Table, Type, Value
-from svmcompile.ir.node import At, Node, Result, Work, dims
+from svmcompile.ir.kinds import Kind, Level, Norm, Table, Type, Value
+from svmcompile.ir.node import At, Node, Result, Work, dims, norms
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,40 @@ class SizedAffine(Affine):
 
     def work(self, at: At, rows: At | None) -> Work:
         return Affine.work(self, at, rows) + Work(0, 2 * at.weights.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class TermAffine(Node):
+    """out = weights^T v / |v| + bias with v = x * factor: a row of text, which hardly has any features.
+
+    `logs`: of counts x as `LogCounts` has them. |v| is 1 without a `norm`, and where it is below `least`.
+    """
+
+    level: ClassVar = Level.MACHINE
+    out: Value
+    x: Value
+    factor: Table = field(metadata=dims("d"))
+    weights: Table = field(metadata=dims("d m"))
+    bias: Table = field(metadata=dims("m"))
+    logs: bool
+    norm: str  # l1, l2, max or none
+    least: float
+
+    def result(self, at: At) -> Type:
+        at.fit()
+        return Type(Kind.SCORES, at.m)
+
+    def run(self, at: At) -> NDArray[Any]:
+        v = at.x.astype(np.float64)
+        v = (np.where(v == 0, 0.0, 1 + np.log(v)) if self.logs else v) * at.factor
+        size = np.ones(len(v)) if not self.norm else norms(v, cast("Norm", self.norm))
+        size = np.where(size < self.least, 1.0, size)[:, None]
+        out = (v @ at.weights.astype(np.float64)) / size + at.bias
+        return poisoned(at.x, out.astype(at.x.dtype))
+
+    def work(self, at: At, rows: At | None) -> Work:
+        d, m = at.weights.shape
+        return Work(0, 3 * d + 2 * m * d)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.text import NO_TEXT, Text
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
 from svmcompile.model.svm import SVM, Source, digest
@@ -256,7 +257,25 @@ def _feature_union(fitted: Fitted, depth: int) -> Front:
     """Every transformer over all columns."""
     members = [(name, one) for name, one in _named(fitted, "transformer_list", 2) if not _is_dropped(one)]
     branches = [(name, front_of(one, fitted.where, depth)) for name, one in members]
+    if any(branch.text for _, branch in branches):
+        return _texts_joined(fitted, branches)
     return _joined(fitted, branches, _union_width(fitted, members, branches))
+
+
+def _texts_joined(fitted: Fitted, branches: list[tuple[Any, Front]]) -> Front:
+    """Vectorizers side by side, each with what stands behind it."""
+    if not all(branch.text for _, branch in branches):
+        raise UnsupportedError(f"{fitted.place}: takes text and numbers; {WAY_OUT}")
+    texts = [branch.text for _, branch in branches]
+    width = sum(text.width for text in texts)
+    starts, own = 0, []
+    for (name, branch), text in zip(branches, texts, strict=True):
+        counts = pick(np.arange(starts, starts + text.width), width)
+        own.append((name, counts.then(replace(branch, text=NO_TEXT))))
+        starts += text.width
+    return replace(
+        _joined(fitted, own, width), text=Text(tuple(part for text in texts for part in text.parts))
+    )
 
 
 def _union_width(fitted: Fitted, members: list[tuple[Any, Any]], branches: list[tuple[Any, Front]]) -> int:
@@ -278,7 +297,13 @@ def _column_transformer(fitted: Fitted, depth: int) -> Front:
         columns = _columns(fitted, spec, width)
         if _is_dropped(member) or not len(columns):
             continue
-        branches.append((name, pick(columns, width).then(front_of(member, fitted.where, depth))))
+        branch = front_of(member, fitted.where, depth)
+        if branch.text:
+            raise UnsupportedError(
+                f"{fitted.place}: has a column of text among others; put the vectorizer of one text at the "
+                f"start of the Pipeline, or {WAY_OUT}"
+            )
+        branches.append((name, pick(columns, width).then(branch)))
     return _joined(fitted, branches, width)
 
 

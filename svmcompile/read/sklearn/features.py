@@ -17,6 +17,7 @@ from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.kernel_maps import kernel_pca, nystroem
+from svmcompile.read.sklearn.text import VECTORIZERS, tfidf_transformer
 
 SELECTORS = (
     "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
@@ -271,4 +272,6 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "SimpleImputer": simple_imputer,
     "MissingIndicator": missing_indicator,
     "FunctionTransformer": function_transformer,
+    "TfidfTransformer": tfidf_transformer,
+    **VECTORIZERS,
 }

@@ -56,6 +56,7 @@ EXP2_FROM_FLOOR: dict[Number, tuple[float, ...]] = {
     ),
 }  # fmt: skip
 COSINE_TERMS: dict[Number, int] = {"f32": 7, "f64": 12}
+LOG_TERMS: dict[Number, int] = {"f32": 5, "f64": 11}
 LOWEST: dict[Number, str] = {"f32": "-3.4028235e+38f", "f64": "-1.7976931348623157e+308"}  # finite
 
 
@@ -128,6 +129,17 @@ def cosine_numbers(number: Number) -> dict[str, Any]:
     }
 
 
+def log_numbers(number: Number) -> dict[str, Any]:
+    """Literals of ln m = 2 s (1 + s^2 / 3 + s^4 / 5 + ...) with s = (m - 1) / (m + 1)."""
+    return {
+        "log": [real(2 / (2 * k + 1), number) for k in range(LOG_TERMS[number])],
+        "root_two": real(math.sqrt(2), number),
+        "ln2": real(math.log(2), number),
+        "tiniest": real(2.0**-126 if number == "f32" else 2.0**-1022, number),
+        "log_error": "4e-7" if number == "f32" else "8e-16",
+    }
+
+
 def _short_chains(coefficients: list[str]) -> list[tuple[str, str]]:
     """Names and texts of steps that lead to a polynomial of f; few wait for each other."""
     steps: list[tuple[str, str]] = []
@@ -154,7 +166,7 @@ def _numbers(number: Number, **own: Any) -> dict[str, Any]:
     for key, polynomial in zip(("coefficients", "from_nearest", "from_floor"), polynomials, strict=True):
         values[key] = [real(value, number) for value in polynomial[number]]
     values["short_chains"] = _short_chains(values["from_nearest"])
-    return values | cosine_numbers(number) | own
+    return values | cosine_numbers(number) | log_numbers(number) | own
 
 
 NUMBERS: dict[Number, dict[str, Any]] = {

@@ -28,6 +28,7 @@ from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.c.steady import check_steady, is_steady
 from svmcompile.targets.c.strict import strict
 from svmcompile.targets.c.table_comments import table_comments
+from svmcompile.targets.c.text import TextRows, text_rows
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -78,6 +79,7 @@ def emit(
         files[f"{name}.c"] = text = strict(files[f"{name}.c"])
         files[f"{name}.misra.md"] = deviation_record(name, text)
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
+    tables |= context["text"].tables if context["text"] else {}
     if asked := extra.points(program):
         tables[f"{name}_vectors"] = np.array(asked, np.int32)
     check_tables(files[f"{name}.c"], tables, program.labels, f"{name}_labels", context["parts"])
@@ -87,8 +89,9 @@ def emit(
 # Symbols the templates use themselves; tables and nodes stay clear of them.
 RESERVED = frozenset(
     "labels label_name self_test quantise predict_q "
-    "decision_function_q exp2 tanh power root cosine dot kernel pick "
-    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_pick wide_dot wide_dot_i8 wide_dot_f16 "
+    "decision_function_q exp2 tanh power root cosine log dot kernel pick "
+    "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_log wide_pick wide_dot wide_dot_i8 "
+    "wide_dot_f16 "
     "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
 ) | {
     f"{any_}{function}{sparse}"
@@ -127,22 +130,28 @@ def _context(
     asked = extra.points(program)
     quantised = extra.quantised_functions(file)
     sparse = None if asked or "sparse" not in parts else extra.sparse_rows(file, around)
-    api = _api(file, sparse, quantised)
+    text = text_rows(file)
+    api = _api(file, sparse, quantised, text)
     labels = _labels(program.labels)
     struct = model_struct(program, types, name, labels) if "model" in parts else None
     bodies_of = extra.functions_with_kernel if asked else functions
-    has_bulk = any(table["bulk"] for table in tables)
+    has_bulk = any(table["bulk"] for table in tables) or bool(
+        text and any(map(_is_bulk, text.tables.values()))
+    )
     by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
     return {
         **_names(program, name, profile),
         "sparse": sparse,
+        "text": text,
+        "terms": next((node.context() for node in nodes if node.takes_terms), None) if text else None,
         "results": results(program, types, name),
         "has_model": struct,
         "constants": _constants(program, asked),
         "points": _points(program, asked) if asked else None,
         "labels": labels,
         "api": api,
-        "tables": tables,
+        "tables": tables
+        + [_table(*one, "Text.", profile == "host") for one in (text.tables if text else {}).items()],
         "has_bulk": has_bulk,
         "has_long_strings": has_bulk
         or bool(labels and labels["long"])
@@ -246,7 +255,9 @@ def _check_double(program: Program, soft_double: bool) -> None:
     )
 
 
-def _api(file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Both]) -> list[Function]:
+def _api(
+    file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Both], text: TextRows | None
+) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
     self_test = file.style.self_test(api.pop())
@@ -254,6 +265,8 @@ def _api(file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Bot
         api += extra.kernel_functions(file.program, file.types, file.name)
     if sparse:
         api += [function for one in sparse.functions for function in (one.single, one.batch)]
+    if text:
+        api += [function for one in text.functions for function in (one.single, one.sized)]
     return [*api, *(function for function, _ in quantised), self_test]
 
 
@@ -349,17 +362,27 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         table = _held(program, name)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
-        bulk = table.nbytes > literals.MAX_DECIMAL_BYTES
-        tables.append(
-            {
-                "name": symbols(f"@{name}", name),
-                "comment": comments[name],
-                "bulk_name": symbols(f"@{name} bulk", f"{name}_bulk") if bulk else "",
-                "count": table.size,
-                "bytes": table.nbytes,
-                "bulk": bulk,
-                "type": TABLE_TYPES.get(str(table.dtype), f"{table.dtype}_t"),
-                "text": _table_text(table, bulk, is_host),
-            }
-        )
+        bulk = symbols(f"@{name} bulk", f"{name}_bulk") if _is_bulk(table) else ""
+        tables.append(_table(symbols(f"@{name}", name), table, comments[name], is_host, bulk))
     return tables
+
+
+def _is_bulk(table: NDArray[Any]) -> bool:
+    return table.nbytes > literals.MAX_DECIMAL_BYTES
+
+
+def _table(
+    name: str, table: NDArray[Any], comment: str, is_host: bool, bulk_name: str = ""
+) -> dict[str, Any]:
+    """What the template needs of a table."""
+    bulk = _is_bulk(table)
+    return {
+        "name": name,
+        "comment": comment,
+        "bulk_name": bulk_name or f"{name}_bulk",
+        "count": table.size,
+        "bytes": table.nbytes,
+        "bulk": bulk,
+        "type": TABLE_TYPES.get(str(table.dtype), f"{table.dtype}_t"),
+        "text": _table_text(table, bulk, is_host),
+    }

@@ -21,14 +21,17 @@ from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import Body, body, c_real, needed, row_argument, row_parameters, taken_over
 from svmcompile.targets.c.literals import NUMBERS, real
-from svmcompile.targets.c.profiles import Style
+from svmcompile.targets.c.profiles import HELD_TERMS, Style
 from svmcompile.targets.templating import Names
 
 N = TypeVar("N", bound=Node)
 DOUBLE, INT, SIZE = 8, 4, 8
+CURSOR, CURSORS = 40, 512  # of a word of a term, and of the functions that read text
 DOTS = {"float16": "dot_f16", "int8": "dot_i8"}  # by the type of the table
 WHOLE_TABLES: dict[str, Number] = {"int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32"}
-HELPERS = "pick sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine".split()
+HELPERS = (
+    "pick sum row plane dot dot_i8 dot_f16 distance fade raise exp2 tanh power root cosine log".split()
+)
 ARRAYS = (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES)
 # Bytes that compilers take for registers, addresses and their own arithmetic; tests hold code to it.
 SAVED, SAVED_IN_WHOLE_NUMBERS, SAVED_WITH_DOUBLE = 240, 320, 480
@@ -87,6 +90,7 @@ class CNode(Generic[N]):
     in_vectors: ClassVar[bool] = False  # whether it reads whole vectors from its tables
     in_batches: ClassVar[bool] = False  # whether it is a sum that can be the whole way of many rows at once
     by_feature: ClassVar[bool] = False  # whether it stores vectors by their features, and takes rows so
+    takes_terms: ClassVar[bool] = False  # whether it takes the terms of a text, one by one
     in_front: ClassVar[bool] = False  # whether it takes many rows at once before all other nodes
     gives_labels: ClassVar[bool] = False  # whether its chunks of rows end as labels
     stores: ClassVar[tuple[str, ...]] = ()  # fields of the tables that hold all its support vectors
@@ -312,7 +316,17 @@ def scratch_bytes(program: Program) -> int:
     file = CFile.of(program)
     rows = [_deepest(file, output.value) for output in program.outputs]
     chunks = [node.batch_scratch(lambda value: _deepest(file, value)) for node in file.nodes.values()]
-    return max(rows + chunks)
+    return max(rows + chunks) + text_bytes(file)
+
+
+def text_bytes(file: CFile) -> int:
+    """Bytes that a function of text takes beside those of a row: places in it, and counts."""
+    text, row = file.program.input.text, file.program.n_features * BYTES[float_number(file.program)]
+    if not text:
+        return 0
+    if any(node.takes_terms for node in file.nodes.values()):
+        row = 2 * INT * HELD_TERMS[file.style.device]
+    return row + CURSORS + max(part.most for part in text.parts) * CURSOR
 
 
 def _deepest(file: CFile, goal: str) -> int:

@@ -16,6 +16,7 @@ from svmcompile.targets.c.api import Function
 
 FAR = 1e30  # a row whose half squared norm is beyond is so far out that every kernel value is zero
 RESERVED = frozenset("sum start add total row fade raise".split())  # of the profile's helper functions
+HELD_TERMS = {False: 512, True: 64}  # terms of a text that are counted at once; on a device
 MOST_SUMS = 12  # registers for sums that do not wait for each other
 X86 = "defined(__x86_64__) || defined(__i386__)"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from svmcompile.ir.graph import float_number
 from svmcompile.ir.interpret import entering, interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import row_type
-from svmcompile.targets.c.literals import real, wrap
+from svmcompile.targets.c.literals import real, string, wrap
 
+SAMPLES = 6  # texts
 SPARSE_ROW = "indices + starts[i], values + starts[i], starts[i + 1] - starts[i]"
 
 
@@ -27,16 +28,18 @@ class SelfTest:
     expected: NDArray[np.float64]
     labels: NDArray[np.int64] | None
     tolerances: NDArray[np.float64]
+    texts: list[str] = field(default_factory=list)  # whose counts the rows are
 
     @classmethod
     def of(cls, program: Program, number: Number) -> SelfTest:
         """The probe rows of a math program whose label rounding cannot change."""
-        rows = program.probes.reshape(-1, program.n_features)
+        texts = program.input.text.samples(SAMPLES) if program.input.text else []
+        rows = program.input.text.rows(texts) if texts else program.probes.reshape(-1, program.n_features)
         if not len(rows):
             empty = np.zeros((0, 1))
             return cls(rows, empty, None, empty[:, 0])
         if program.number:
-            return cls._of_whole(program, rows)
+            return cls._of_whole(program, rows, texts)
         bounds = error_bounds(program, rows, number)
         outputs = interpret(program, rows)
         none = np.zeros((len(rows), 0))  # of a program that gives labels alone
@@ -50,10 +53,11 @@ class SelfTest:
         usable = ~bounds.unstable & fits.all(axis=1)
         labels = outputs["label"][usable] if "label" in outputs else None
         tolerances = 2 * limits[usable].max(axis=1, initial=0.0)
-        return cls(rows[usable], scores[usable], labels, tolerances)
+        kept = [text for text, is_kept in zip(texts, usable, strict=True) if is_kept] if texts else []
+        return cls(rows[usable], scores[usable], labels, tolerances, kept)
 
     @classmethod
-    def _of_whole(cls, program: Program, rows: NDArray[np.float64]) -> SelfTest:
+    def _of_whole(cls, program: Program, rows: NDArray[np.float64], texts: list[str]) -> SelfTest:
         """In whole numbers what comes out is known to the last bit, unless float steps come before."""
         rows = entering(program, rows, np.float64).astype(np.float64)
         bounds, exact = fixed_bounds(program, rows), is_exact(program)
@@ -61,7 +65,8 @@ class SelfTest:
         outputs = {name: value[usable] for name, value in interpret(program, rows).items()}
         scores = outputs.get("scores", outputs.get("value", np.zeros((int(usable.sum()), 0))))
         tolerances = 0.0 if exact else bounds.scores[usable].max(axis=1, initial=0.0)
-        return cls(rows[usable], scores, outputs.get("label"), tolerances + np.zeros(len(scores)))
+        kept = [text for text, is_kept in zip(texts, usable, strict=False) if is_kept]
+        return cls(rows[usable], scores, outputs.get("label"), tolerances + np.zeros(len(scores)), kept)
 
     def context(
         self, program: Program, name: str, by_feature: bool = False, copy: str = ""
@@ -73,6 +78,8 @@ class SelfTest:
         number = float_number(program)
         width = self.expected.shape[1]
         suffix, row = ("_sparse", SPARSE_ROW) if by_feature else ("", copy or "inputs[i]")
+        if self.texts:
+            suffix, row, by_feature, copy = "_text", "texts[i]", False, ""
         function = "decision_function" if program.output("scores") else "predict_proba"
         call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
@@ -82,7 +89,8 @@ class SelfTest:
             "rows": len(self.rows),
             "width": program.n_features,
             "outputs": width,
-            "inputs": "" if by_feature else _rows(self.rows, program.input.number or number),
+            "texts": wrap([string(text) for text in self.texts], " " * 8),
+            "inputs": "" if by_feature or self.texts else _rows(self.rows, program.input.number or number),
             "row_type": row_type(program),
             "by_feature": self._by_feature(number) if by_feature else None,
             "predict": f"{name}_predict{suffix}({row})",

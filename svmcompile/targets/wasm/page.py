@@ -25,6 +25,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import public_functions
 from svmcompile.targets.c.node import scratch_bytes
+from svmcompile.targets.c.text import text_functions
 from svmcompile.targets.templating import render
 
 SPARE_STACK = 1 << 14  # for registers and addresses, beside the arrays that are counted
@@ -54,6 +55,7 @@ def wasm_source(program: Program, name: str) -> WasmSource:
     types = infer_types(program)
     scores = program.output("scores")
     declarations = [function.declaration for function in public_functions(program, types, name)]
+    declarations += [one.sized.declaration for one in text_functions(program, types, name)]
     numbers = {
         "number_bytes": BYTES[program.number or "f64"],
         "n_features": program.n_features,

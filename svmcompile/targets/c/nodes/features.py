@@ -37,6 +37,12 @@ class Cosine(CNode[ir.Cosine]):
     calls = ("cosine",)
 
 
+class LogCounts(CNode[ir.LogCounts]):
+    """The same."""
+
+    calls = ("log",)
+
+
 class Products(Centred[ir.Products]):
     """A triangle, row by row."""
 

@@ -8,7 +8,8 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.graph import maker, value_number
 from svmcompile.ir.node import operands
 from svmcompile.targets.c.api import c_real, widened_later
-from svmcompile.targets.c.node import CNode
+from svmcompile.targets.c.literals import real
+from svmcompile.targets.c.node import DOUBLE, CNode
 
 
 class Centred(CNode[ir.Affine | ir.Quadratic]):
@@ -45,6 +46,31 @@ class SizedAffine(Affine):
 
     def helpers(self) -> set[str]:
         return {"plane"} if self.out_width == 2 else super().helpers()
+
+
+class TermAffine(CNode[ir.TermAffine]):
+    """Looks at the features of a row that are not zero, which it may be given alone."""
+
+    adds_up = takes_terms = in_front = by_feature = True
+
+    @property
+    def takes_sparse_rows(self) -> bool:
+        return bool(self.program.input.text) or "sparse" in self.file.parts
+
+    def fields(self) -> dict[str, Any]:
+        least = real(self.node.least, "f32" if self.is_narrow else "f64")
+        return {"least": least, "sparse_rows": "sparse" in self.file.parts}
+
+    def idle(self) -> set[str]:
+        factor = self.node.factor
+        return {factor} if (self.tables[factor] == 1).all() else set()
+
+    def helpers(self) -> set[str]:
+        called = {"log"} if self.node.logs else set()
+        return super().helpers() | called | ({"root"} if self.node.norm == "l2" else set())
+
+    def scratch(self) -> int:
+        return DOUBLE * (self.out_width + 1)
 
 
 class Quadratic(Centred):

@@ -85,6 +85,13 @@ def _(node: ir.Cosine, values: Values) -> str:
 
 
 @build.register
+def _(node: ir.LogCounts, values: Values) -> str:
+    graph, x = values.graph, values.wide(values.names[node.x])
+    logs = graph.op("Add", graph.op("Log", x), 1.0)
+    return graph.op("Where", graph.op("Equal", x, 0.0), 0.0, logs)
+
+
+@build.register
 def _(node: ir.Fill, values: Values) -> str:
     x, table = values.names[node.x], values.tables[node.values]
     gone = _missing(node, values)
