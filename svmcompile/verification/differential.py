@@ -110,28 +110,28 @@ def compare(
     labels: NDArray[Any] | None = None,
     trusted: Sequence[Program] = (),
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it.
+    """Run everything on the same rows, rounded to float32 if any backend or the original computes in it.
 
-    The original may be slow, so rows go through in chunks, and a bar can show how far they are. `trusted`
-    are programs made of the original: a program that claims to be exact, or states its error in whole
-    numbers, may be off as they are, not more, whatever its own numbers say.
+    Rows go through in chunks; a bar shows how far they are. A program that claims to be exact, or states
+    its error in whole numbers, may be off as `trusted` ones are, which were made of the original.
     """
-    if any(backend.precision in ("f32", *FIXED) for backend in backends):
-        with np.errstate(over="ignore"):
-            rows = rows.astype(np.float32)
+    original: Number = getattr(reference[1], "precision", "f64")
+    numbers = {backend.precision for backend in backends}
+    with np.errstate(over="ignore"):
+        rows = rows if {original} | numbers == {"f64"} else rows.astype(np.float32)
     finite = usable_rows(program, rows)
     kept = rows[finite].astype(np.float64)
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
         raise VerifyError("no rows to compare; the data has no row of finite numbers")
-    numbers = {backend.precision for backend in backends}
     passes = (2 + len(backends)) * (1 + len(program.outputs)) + len(numbers)
     with steps("verifying", passes * len(kept)) as advance:
         expected = _Expected.of(program, _Chunked(reference[1], program, advance), kept)
         meant = _Expected.of(program, _Chunked(program, program, advance), kept)
         exact, bounds = _summed_by_original(program, reference[1]), {}
         for number in numbers:
-            bounds[number] = _limited(_bounds(program, kept, number, exact), program, trusted, kept, number)
+            coarse = original if number == "f64" else number
+            bounds[number] = _limited(_bounds(program, kept, coarse, exact), program, trusted, kept, coarse)
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
@@ -394,6 +394,4 @@ def _unknown(truth: NDArray[Any] | None, program: Program) -> int:
 
 
 def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:
-    if truth is None or program.labels is None:
-        return None
-    return float((labels == truth).mean())
+    return None if truth is None or program.labels is None else float((labels == truth).mean())
