@@ -9,6 +9,8 @@ from typer import Option
 
 from svmcompile.errors import OptionError
 
+LIBRARIES = ("LIBSVM", "ThunderSVM", "LIBLINEAR", "SVM-light")  # whose rows have numbered features
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
@@ -53,6 +55,6 @@ def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
     if model is not None:
         found |= {"n_features": model.n_features, "feature_names": model.feature_names}
         source = model.origin.source if hasattr(model, "origin") else model.source.kind
-        if given is None and source.startswith("LIBSVM"):
-            found["base"] = 1  # as LIBSVM itself reads such files
+        if given is None and source.startswith(LIBRARIES):
+            found["base"] = int("zero-based" not in source)  # as the library itself reads such files
     return found

@@ -9,10 +9,11 @@ from typer import Argument, Option
 
 from svmcompile.commands.helping import METHODS
 
+FILES = "LIBSVM, LIBLINEAR, SVM-light, OpenCV"
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
 Model = Annotated[
-    Path, Argument(metavar="MODEL", help="LIBSVM text, ONNX, skops, joblib/pickle or .svmc file")
+    Path, Argument(metavar="MODEL", help=f"{FILES}, ONNX, skops, joblib/pickle or .svmc file")
 ]
 Folder = Annotated[Path, Argument(metavar="FOLDER", help="a folder that `compile` wrote")]
 DataFile = Annotated[Path, Option("--data", help=FORMATS)]

@@ -14,22 +14,27 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Protocol, cast
 
-from svmcompile.errors import OptionError, ReadError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError
 from svmcompile.model.svm import SVM, Source
 from svmcompile.read.kernels import MAX_FEATURES
 
 READERS: dict[str, str] = {
     "libsvm": "svmcompile.read.libsvm.model:read_text",
+    "liblinear": "svmcompile.read.liblinear.model:read_liblinear",
+    "svmlight": "svmcompile.read.svmlight:read_svmlight",
+    "opencv": "svmcompile.read.opencv.model:read_opencv",
     "onnx": "svmcompile.read.onnx.model:read_onnx",
     "skops": "svmcompile.read.stored:load_skops",
     "pickle": "svmcompile.read.original:load_pickle",
 }
 SUFFIXES = {".model": "libsvm", **{f".{name}": name for name in ("skops", "onnx", "svmc")}}
+SUFFIXES |= dict.fromkeys((".yml", ".yaml"), "opencv")
 SUFFIXES |= dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle")
 COMPRESSED = (  # what joblib writes around a pickle
     b"ZF", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"\x1f\x8b", b"BZh",
     b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18",
 )  # fmt: skip
+WORDS_WITHIN = 4096
 ONNX_SECOND_FIELDS = b"\x12\x1a\x22\x28\x32\x3a\x42\x72"  # what may follow ir_version in a ModelProto
 
 
@@ -120,8 +125,9 @@ def format_of(content: bytes, where: str) -> str:
     found = _by_content(content, where) or SUFFIXES.get(PurePath(where).suffix.lower())
     if found is None:
         raise ReadError(
-            f"{where}: not a model file that is known; expected a LIBSVM text model, an ONNX model, a "
-            "skops file, or a pickle or joblib file of a scikit-learn estimator; rows go with --data"
+            f"{where}: not a model file that is known; expected a LIBSVM, LIBLINEAR or SVM-light model, "
+            "an SVM of OpenCV, an ONNX model, a skops file, or a pickle or joblib file of a scikit-learn "
+            "estimator; rows go with --data"
         )
     refuse_known(found, where)
     return found
@@ -134,11 +140,6 @@ def refuse_known(name: str, where: str) -> None:
             f"{where}: is a program that svmcompile made (.svmc), not a model; "
             "open it with Program.load or `svmcompile inspect`, or pass the model it was made from"
         )
-    if name == "liblinear":
-        raise UnsupportedError(
-            f"{where}: is a LIBLINEAR model, which cannot be read; "
-            "train scikit-learn's LinearSVC or LinearSVR"
-        )
 
 
 def _by_content(content: bytes, where: str) -> str | None:
@@ -146,6 +147,10 @@ def _by_content(content: bytes, where: str) -> str | None:
         return "libsvm"
     if content.startswith(b"solver_type"):
         return "liblinear"
+    if content.startswith(b"SVM-light Version"):
+        return "svmlight"
+    if content.startswith((b"%YAML", b"<", b"{", b"\xef\xbb\xbf<")):
+        return _by_words(content)
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _by_members(content, where)
     if content.startswith((*COMPRESSED, b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
@@ -153,6 +158,12 @@ def _by_content(content: bytes, where: str) -> str | None:
     if content[0] == 0x08 and len(content) > 2 and content[1] < 32 and content[2] in ONNX_SECOND_FIELDS:
         return "onnx"
     return None
+
+
+def _by_words(content: bytes) -> str | None:
+    """Text whose names are met near its beginning."""
+    names = {b"%YAML": "opencv", b"<opencv_storage": "opencv", b'"opencv_ml_svm"': "opencv"}
+    return next((name for word, name in names.items() if word in content[:WORDS_WITHIN]), None)
 
 
 def _by_members(content: bytes, where: str) -> str:

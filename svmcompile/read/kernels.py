@@ -17,13 +17,9 @@ WAY_OUT = "retrain with linear, poly, rbf or sigmoid"
 MAX_FEATURES = 1 << 24
 MAX_ENTRIES = 1 << 28  # of a dense [vectors, features] table: 2 GiB of float64
 MAX_DEGREE = 64
-
-
-def no_vectors(where: str) -> UnsupportedError:
-    """The refusal of a precomputed kernel where the numbers of its points are not known."""
-    return UnsupportedError(
-        f"{where}: kernel 'precomputed' stores no vectors and cannot be compiled; {WAY_OUT}"
-    )
+FROM_ZERO = "zero-based"  # in the name of a source whose files count features from 0
+# Sparse text may stand for a far larger dense table, but not for an absurd one.
+ENTRIES_PER_BYTE, FREE_ENTRIES = 256, 1 << 20  # 20 newsgroups, the widest set tried, has 200
 
 
 def make_kernel(kind: str, gamma: float, coef0: float, degree: int, where: str) -> Kernel:
@@ -62,6 +58,11 @@ def _poly(gamma: float, coef0: float, degree: int, where: str) -> Kernel:
 def linear_machine(weights: Array, intercepts: Array, rule: LabelRule, labels: Labels | None = None) -> SVM:
     """Linear functions as an SVM: each is a vector whose kernel value is the score itself."""
     return SVM(Kernel("linear"), weights, np.eye(len(weights)), intercepts, rule, UNKNOWN, labels)
+
+
+def entries_limit(n_bytes: int) -> int:
+    """How many numbers a dense table of a file of so many bytes may hold."""
+    return min(MAX_ENTRIES, FREE_ENTRIES + ENTRIES_PER_BYTE * n_bytes)
 
 
 def check_dense_size(n_vectors: int, n_features: int, where: str, limit: int = MAX_ENTRIES) -> None:

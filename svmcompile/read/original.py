@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import warnings
@@ -15,10 +16,17 @@ from numpy.typing import NDArray
 from svmcompile.data.rows import as_rows
 from svmcompile.data.text import as_texts, is_text
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
-from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.ir.arithmetic import Number
+from svmcompile.model.svm import SVM
 from svmcompile.read import content_of, format_of, read_content
 
 Run = Callable[[Any], NDArray[Any]]
+ORIGINALS = {  # formats of libraries that can run their own files
+    "libsvm": "svmcompile.read.libsvm.original:load_libsvm",
+    "liblinear": "svmcompile.read.liblinear.original:load_liblinear",
+    "opencv": "svmcompile.read.opencv.original:load_opencv",
+}
+HOLDERS = ("skops", "pickle")  # formats whose files hold an estimator
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class Original:
     decision_function: Run | None
     predict_proba: Run | None = None
     exact: Any = None  # the program of what the library adds up, for its rounding errors
+    precision: Number = "f64"  # what the library computes in
 
 
 def load_original(
@@ -47,15 +56,20 @@ def load_original(
         return _from_estimator(source, svm)
     where = os.fspath(source)
     format = format or format_of(content_of(source), where)
-    if format == "onnx":
+    if format in ORIGINALS:
+        module, function = ORIGINALS[format].split(":")
+        try:
+            found: Original = getattr(importlib.import_module(module), function)(source, svm)
+        except ImportError:
+            return None
+        return found
+    if format not in HOLDERS:
         return None
-    if format == "libsvm":
-        return _from_libsvm(source, svm)
     _, estimator = read_content(source, content_of(source), format, trust_pickle=trust_pickle)
     return _from_estimator(estimator, svm)
 
 
-def _rows(data: Any, svm: SVM) -> Any:
+def rows_of(data: Any, svm: SVM) -> Any:
     if svm.text:
         if not is_text(data):
             raise OptionError("the original takes texts, and was given numbers; pass the texts")
@@ -83,7 +97,7 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
             with warnings.catch_warnings():
                 # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return np.asarray(getattr(estimator, method)(_named(_rows(data, svm), svm)))
+                return np.asarray(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
 
         return run
 
@@ -101,41 +115,6 @@ def _most_probable(probabilities: Run, svm: SVM) -> Run:
     assert svm.labels
     labels = svm.labels.array()
     return lambda data: np.asarray(labels[probabilities(data).argmax(axis=1)])
-
-
-def _from_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original | None:
-    from svmcompile.read.libsvm.original import LibsvmModel
-
-    try:
-        model = LibsvmModel(path)
-    except ImportError:
-        return None
-
-    def predict(data: Any) -> NDArray[Any]:
-        results, _ = model.run(_rows(data, svm), svm.n_sums)
-        return results if svm.labels is None else results.astype(svm.labels.dtype)
-
-    def decision_function(data: Any) -> NDArray[Any]:
-        _, scores = model.run(_rows(data, svm), svm.n_sums)
-        return scores[:, 0] if svm.n_sums == 1 else scores
-
-    def probabilities(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        return model.run_probability(_rows(data, svm), len(svm.labels or ()))
-
-    def predict_proba(data: Any) -> NDArray[Any]:
-        found = probabilities(data)[1]
-        return found[:, ::-1] if svm.density_marks is not None else found  # LIBSVM has the inlier first
-
-    def most_probable(data: Any) -> NDArray[Any]:
-        assert svm.labels
-        return probabilities(data)[0].astype(svm.labels.dtype)
-
-    return Original(
-        f"LIBSVM {model.version}",
-        most_probable if svm.most_probable else predict,
-        None if svm.label_rule is LabelRule.NONE else decision_function,
-        predict_proba if svm.has_probabilities else None,
-    )
 
 
 def load_pickle(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None = None) -> object:

@@ -111,27 +111,28 @@ def compare(
     labels: NDArray[Any] | None = None,
     trusted: Sequence[Program] = (),
 ) -> Report:
-    """Run everything on the same rows, rounded to float32 if any backend computes in it.
+    """Run everything on the same rows, rounded to float32 if any backend or the original computes in it.
 
-    The original may be slow, so rows go through in chunks, and a bar can show how far they are. `trusted`
-    are programs made of the original: a program that claims to be exact, or states its error in whole
-    numbers, may be off as they are, not more, whatever its own numbers say.
+    Rows go through in chunks; a bar shows how far they are. A program that claims to be exact, or states
+    its error in whole numbers, may be off as `trusted` ones are, which were made of the original.
     """
-    if any(backend.precision in ("f32", *FIXED) for backend in backends):
+    original: Number = getattr(reference[1], "precision", "f64")
+    numbers = {backend.precision for backend in backends}
+    if {original} | numbers != {"f64"}:
         rows = in_type(rows, np.float32)
     finite = usable_rows(program, rows)
     kept = in_type(rows[finite], np.float64)
     truth = None if labels is None else np.asarray(labels)[finite]
     if not len(kept):
         raise VerifyError("no rows to compare; the data has no row of finite numbers")
-    numbers = {backend.precision for backend in backends}
     passes = (2 + len(backends)) * (1 + len(program.outputs)) + len(numbers)
     with steps("verifying", passes * len(kept)) as advance:
         expected = _Expected.of(program, _Chunked(reference[1], program, advance), kept)
         meant = _Expected.of(program, _Chunked(program, program, advance), kept)
         exact, bounds = _summed_by_original(program, reference[1]), {}
         for number in numbers:
-            bounds[number] = bounded(program, kept, _bounding(program, trusted, number, exact))
+            coarse = original if number == "f64" else number
+            bounds[number] = bounded(program, kept, _bounding(program, trusted, coarse, exact))
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
@@ -398,6 +399,4 @@ def _unknown(truth: NDArray[Any] | None, program: Program) -> int:
 
 
 def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:
-    if truth is None or program.labels is None:
-        return None
-    return float((labels == truth).mean())
+    return None if truth is None or program.labels is None else float((labels == truth).mean())

@@ -99,6 +99,12 @@ def _libsvm() -> list[bytes]:
     return [text.encode(), LIBSVM]
 
 
+def _stored(folder: str, pattern: str) -> list[bytes]:
+    """Files that a library wrote, which need not be installed."""
+    found = sorted((Path(__file__).parents[1] / "data" / folder).glob(pattern))
+    return [path.read_bytes() for path in found]
+
+
 def _arrays(save: Callable[..., None], **arrays: Any) -> bytes:
     buffer = io.BytesIO()
     save(buffer, **arrays)
@@ -147,8 +153,20 @@ KEYS = (
     b"nr_sv",
     b"SV\n",
 )
+LIBLINEAR = [
+    b"solver_type L2R_LR\nnr_class 3\nlabel 3 -1 7\nnr_feature 2\nbias 0.5\nw\n0.5 1 -2\n1 2 3\n-1 0 2\n",
+    b"solver_type ONECLASS_SVM\nnr_class 2\nnr_feature 1\nbias -1\nrho 0.5\nw\n2 \n",
+]
+SOLVERS = (b"MCSVM_CS", b"L2R_L2LOSS_SVR", b"nr_class 2", b"label 1 2", b"bias -1", b"rho 1", b"\nw\n")
+TAGS = (
+    b"<_>", b"</_>", b"<!DOCTYPE a>", b"&amp;", b"<data>", b"<index>", b"\n   - [ 1. ]", b"[ ", b" ]", b"{",
+    b"svm_type: ", b"svmType", b"C_SVC", b"ONE_CLASS", b"POLY", b"rho: 1\n", b"!!opencv-matrix", b"dt: f",
+)  # fmt: skip
 TARGETS = [
     Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
+    Target("opencv", partial(_model, "opencv"), partial(_stored, "opencv", "*"), (*NUMBERS, *TAGS)),
+    Target("liblinear", partial(_model, "liblinear"), lambda: LIBLINEAR, (*NUMBERS, *SOLVERS)),
+    Target("svmlight", partial(_model, "svmlight"), partial(_stored, "svmlight", "*.model"), NUMBERS),
     Target("onnx", partial(_model, "onnx"), _onnx, (b"\xff" * 9 + b"\x01", b"Concat", b"Cast")),
     Target("skops", partial(_model, "skops"), _skops, (*NUMBERS, *NODES)),
     Target("svmc", _program, _svmc, (*NUMBERS, *HEADER, b"KernelSum", b"null", b"[]", b"{}")),

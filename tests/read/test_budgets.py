@@ -70,6 +70,23 @@ def hostile_files(folder: Path) -> None:
     )
     (folder / "wide.libsvm").write_text("1 1:1\n" * 3000 + "1 16000000:1\n")
 
+    (folder / "bomb.xml").write_text(
+        "<!DOCTYPE a [<!ENTITY b0 'x'>"
+        + "".join(f"<!ENTITY b{n + 1} '{f'&b{n};' * 10}'>" for n in range(12))
+        + "]><opencv_storage><a>&b12;</a></opencv_storage>"
+    )
+    (folder / "deep.xml").write_text("<opencv_storage>" + "<a>" * 300_000)
+    (folder / "deep.json").write_text('{"opencv_ml_svm":' + "[" * 900_000)
+    votes = (ROOT / "tests" / "data" / "opencv" / "votes.yml").read_text()
+    (folder / "many.yml").write_text(votes.replace("class_count: 3", "class_count: 2147483647"))
+    weights = " ".join("0" * 60_000)
+    (folder / "classes.model").write_text(
+        f"solver_type MCSVM_CS\nnr_class 60000\nlabel {' '.join(map(str, range(60_000)))}\nnr_feature 1\n"
+        f"bias -1\nw\n{weights}\n"
+    )
+    light = (ROOT / "tests" / "data" / "svmlight" / "rbf.model").read_text()
+    (folder / "light.model").write_text(light.replace("3 # highest", "16000000 # highest"))
+
     X, y = np.eye(4), [0, 1, 0, 1]
     estimator = SVC().fit(X, y)
     estimator.support_vectors_ = np.zeros((30_000, 8_000), np.float32)
@@ -105,7 +122,8 @@ for path in map(Path, sys.argv[2:]):
 """
 NAMES = (
     "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
-    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops",
+    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "deep.xml",
+    "deep.json", "many.yml", "classes.model", "light.model",
 )  # fmt: skip
 
 

@@ -162,8 +162,11 @@ def test_files_that_are_something_else(tmp_path, estimator):
     with pytest.raises(UnsupportedError, match=r"b.bin: is an ONNX model without an SVM node.*pass the"):
         read(tmp_path / "b.bin")
     (tmp_path / "c.model").write_bytes(b"solver_type L2R_LR\nnr_class 2\n")
-    with pytest.raises(UnsupportedError, match="LIBLINEAR"):
+    with pytest.raises(ReadError, match=r"the file ends before the line 'w'.*not a LIBLINEAR model"):
         read(tmp_path / "c.model")
+    (tmp_path / "e.xml").write_bytes(b"<?xml version='1.0'?><page/>")
+    with pytest.raises(ReadError, match=r"e.xml: not a model file that is known; expected"):
+        read(tmp_path / "e.xml")
     with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
         archive.writestr("readme", "x")
     with pytest.raises(ReadError, match=r"d.zip: is a zip file"):

@@ -124,7 +124,7 @@ def test_no_features_at_all():
 BAD_EDITS = {  # (old, new): what the message must hold
     (b"c_svc", b"d_svc"): "m.model:1: svm_type 'd_svc' is not known",
     (b"rbf", b"gauss"): "m.model:2: kernel_type 'gauss' is not known",
-    (b"rbf", b"precomputed"): "m.model:2: kernel 'precomputed' stores no vectors",
+    (b"rbf", b"precomputed"): "the kernel is precomputed, so each support vector must be 0:NUMBER",
     (b"gamma 0.5\n", b""): "has no 'gamma'",
     (b"gamma 0.5", b"gamma -1"): "gamma is -1",
     (b"gamma 0.5", b"gamma"): "m.model:3: gamma has 0 value",
@@ -162,7 +162,7 @@ BAD_EDITS = {  # (old, new): what the message must hold
     (b"3:-1", b"3: -1"): "m.model:10",
     (b"3:-1", b"3:-1:4"): "m.model:10",
     (b"3:-1", b"0:-1"): "m.model:10: feature indices must increase",
-    (b"1:0.25", b"0:0.25"): "m.model:10: feature index 0; indices start at 1",
+    (b"1:0.25", b"-1:0.25"): "m.model:10: feature index -1; indices start at 1, or at 0",
     (b"3:-1", b"1:-1"): "m.model:10: feature indices must increase",
     (b"3:-1", b"2000000000:-1"): "m.model:10: feature index 2000000000 is above the limit",
     (b"3:-1", b"9" * 5000 + b":-1"): "m.model:10",
@@ -274,3 +274,61 @@ def test_random_bytes(content):
     assert_read_or_refused(content)
     assert_read_or_refused(b"svm_type c_svc\n" + content)
     assert_read_or_refused(MODEL[: MODEL.index(b"SV\n") + 3] + content)
+
+
+@pytest.mark.parametrize("kind", range(5), ids=LIBSVM_TYPES)
+def test_precomputed_kernels(tmp_path, kind):
+    """Rows are kernel values with all training points, by their numbers from 1 on."""
+    X, y = blobs(3 if kind < 2 else 2)
+    problem = [{0: number, **dict(enumerate(row, 1))} for number, row in enumerate(X @ X.T, 1)]
+    path = tmp_path / "a.model"
+    model = svmutil.svm_train(y.tolist(), problem, f"-q -s {kind} -t 4 -n 0.3")
+    svmutil.svm_save_model(str(path), model)
+    svm = read(path, n_features=len(X))
+    assert svm.kernel.kind == "precomputed" and svm.n_features == len(X)
+    original, rows = load_original(path, svm), queries(500) @ X.T
+    assert_same(svm, original.predict, original.decision_function, rows)
+    if kind != 1:  # the package's own function has too small a buffer for nu_svc
+        some = [{0: 1, **dict(enumerate(row, 1))} for row in rows[:50]]
+        labels = svmutil.svm_predict([0] * 50, some, model, "-q")[0]
+        np.testing.assert_allclose(program_of(svm).predict(rows[:50]), labels, rtol=0, atol=1e-9)
+    assert read(path).n_features == svm.vectors.max() + 1  # the last point that supports
+
+
+@pytest.mark.parametrize("numbers", [b"0:0", b"0:1.5", b"1:3", b"0:3 1:2", b"0:99999999"])
+def test_precomputed_kernels_need_numbers_of_points(numbers):
+    header = b"svm_type nu_svr\nkernel_type precomputed\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    content = header + b"SV\n1 0:3 \n-1 0:1 \n"
+    assert parse(content).vectors.tolist() == [[2.0], [0.0]]
+    with pytest.raises(ReadError, match="each support vector must be 0:NUMBER"):
+        parse(content.replace(b"0:3", numbers))
+
+
+def thunder(content, first):
+    """LIBSVM's text as ThunderSVM writes it: a space behind SV, six digits, and arrays counted from 0."""
+    head, _, rows = content.decode().partition("SV\n")
+    for index in range(1 - first and 1, 10 if first == 0 else 0):
+        rows = rows.replace(f" {index}:", f" {index - 1}:")
+    return (head + "SV \n" + rows).encode()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("kind", range(5), ids=LIBSVM_TYPES)
+def test_thundersvm(tmp_path, kind, first):
+    path = train(tmp_path / "a.model", f"-s {kind} -n 0.3 -b {int(kind < 2)}", 3 if kind < 2 else 2)
+    plain = read(path)
+    path.write_bytes(thunder(path.read_bytes(), first))
+    svm = assert_same_as_libsvm(path)
+    assert svm.source.kind == f"ThunderSVM {'' if first else 'zero-based '}{LIBSVM_TYPES[kind]}"
+    np.testing.assert_array_equal(svm.vectors, plain.vectors)
+    if svm.has_probabilities:
+        rows = queries()
+        expected = load_original(path, svm).predict_proba(rows)
+        np.testing.assert_allclose(program_of(svm).predict_proba(rows), expected, rtol=0, atol=1e-6)
+
+
+def test_rows_are_counted_as_the_model_counts():
+    from svmcompile.commands.data_options import DataOptions, reading
+
+    for content, base in ((MODEL, 1), (MODEL.replace(b"1:0.25", b"0:0.25"), 0)):
+        assert reading(DataOptions(), parse(content))["base"] == base

@@ -6,7 +6,8 @@ above zero is the first label of the file for two classes, the vote for more.
 A model file does not store how many features there are. Unless the caller
 says so, it is the largest index met; features beyond that are zero in every
 vector, so an RBF model still depends on them: pass `n_features` for rows that
-have more.
+have more. Where a vector has the index 0, indices start there: ThunderSVM, which
+writes the same text, does so for models trained on arrays.
 
 Models trained with -b 1 have probabilities: `platt` holds probA and probB of a
 classifier, `density_marks` those of a one-class model, and `noise_scale` is a
@@ -27,7 +28,14 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import MAX_ENTRIES, check_dense_size, make_kernel, no_vectors
+from svmcompile.read.kernels import (
+    FROM_ZERO,
+    MAX_ENTRIES,
+    MAX_FEATURES,
+    check_dense_size,
+    entries_limit,
+    make_kernel,
+)
 from svmcompile.read.libsvm.text import Header, Lines, Rows, read_header, read_rows, shown
 
 CLASSIFIERS = ("c_svc", "nu_svc")
@@ -37,9 +45,6 @@ TYPES = (*CLASSIFIERS, ONE_CLASS, *REGRESSORS)
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 DENSITY_MARKS = 10  # as many as LIBSVM writes
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1  # labels and counts are C ints in LIBSVM
-
-# Sparse text may stand for a far larger dense table, but not for an absurd one.
-ENTRIES_PER_BYTE, FREE_ENTRIES = 256, 1 << 20  # 20 newsgroups, the widest set tried, has 200
 
 
 def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
@@ -51,10 +56,14 @@ def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     intercepts = 0.0 - np.array(header.decimals("rho", _pairs(n_classes)))
     kernel = _kernel(header)
     rows = read_rows(lines, header.wholes("total_sv", 1, 0, INT_MAX)[0], n_classes - 1)
-    vectors = _vectors(rows, where, n_features, len(content))
+    given = kernel.kind == "precomputed"
+    vectors = _points(rows, where) if given else dense_vectors(rows, where, n_features, len(content))
+    points = (n_features or int(vectors.max(initial=0)) + 1) if given else 0
     coefficients = np.array(rows.coefficients).reshape(len(rows), n_classes - 1).T.copy()
-    source = Source(f"LIBSVM {kind}", hashlib.sha256(content).hexdigest())
-    svm = SVM(kernel, vectors, coefficients, intercepts, LabelRule.NONE, source)
+    library = "ThunderSVM" if header.ends_in_space else "LIBSVM"
+    library += f" {FROM_ZERO}" if rows.from_zero and not given else ""
+    source = Source(f"{library} {kind}", hashlib.sha256(content).hexdigest())
+    svm = SVM(kernel, vectors, coefficients, intercepts, LabelRule.NONE, source, training_points=points)
     finish = _classifier if kind in CLASSIFIERS else _one_class if kind == ONE_CLASS else _regressor
     return finish(header, svm, n_classes).check(where)
 
@@ -85,7 +94,7 @@ def _class_count(header: Header, kind: str) -> int:
 
 def _kernel(header: Header) -> Kernel:
     if header.word("kernel_type") == "precomputed":
-        raise no_vectors(header.place("kernel_type"))
+        return Kernel("precomputed")
     kind = KERNELS[_known(header, "kernel_type", KERNELS)]
     gamma = header.decimals("gamma", 1)[0] if kind != "linear" else 1.0
     coef0 = header.decimals("coef0", 1)[0] if kind in ("poly", "sigmoid") else 0.0
@@ -93,21 +102,35 @@ def _kernel(header: Header) -> Kernel:
     return make_kernel(kind, gamma, coef0, degree, header.place("kernel_type"))
 
 
-def _vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int) -> Array:
-    """The dense table of support vectors."""
-    width = rows.largest if n_features is None else n_features
-    if rows.largest > width:
+def _points(rows: Rows, where: str) -> Array:
+    """Vectors of a precomputed kernel: the numbers of their points, which LIBSVM stores as 0:NUMBER."""
+    numbers = np.array(rows.values)
+    alone = len(numbers) == len(rows) and rows.largest == 0 and all(length == 1 for length in rows.lengths)
+    if not alone or not ((numbers == np.floor(numbers)) & (numbers >= 1) & (numbers <= MAX_FEATURES)).all():
+        raise ReadError(
+            f"{where}: the kernel is precomputed, so each support vector must be 0:NUMBER, "
+            f"the number of a training point in 1..{MAX_FEATURES}"
+        )
+    return numbers[:, None] - 1
+
+
+def dense_vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int, least: int = 0) -> Array:
+    """The dense table of support vectors, `least` features wide unless the caller says how wide."""
+    first = 0 if rows.from_zero else 1
+    largest = rows.largest + 1 - first
+    width = max(largest, least) if n_features is None else n_features
+    if largest > width:
         raise ReadError(
             f"{where}:{rows.largest_line}: feature index {rows.largest}, but n_features is {n_features}"
         )
     if width < 1:
         raise ReadError(f"{where}: no vector has a feature, so their number is unknown; pass n_features")
     # Features that the caller asks for are no surprise, whatever the size of the file.
-    limit = MAX_ENTRIES if n_features else min(MAX_ENTRIES, FREE_ENTRIES + ENTRIES_PER_BYTE * n_bytes)
+    limit = MAX_ENTRIES if n_features else entries_limit(n_bytes)
     check_dense_size(len(rows), width, where, limit)
     vectors = np.zeros((len(rows), width))
     row_of = np.repeat(np.arange(len(rows)), np.array(rows.lengths, dtype=np.int64))
-    vectors[row_of, np.array(rows.indices, dtype=np.int64) - 1] = np.array(rows.values)
+    vectors[row_of, np.array(rows.indices, dtype=np.int64) - first] = np.array(rows.values)
     return vectors
 
 

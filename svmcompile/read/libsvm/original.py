@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.errors import ReadError
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.read.kernels import FROM_ZERO
+from svmcompile.read.original import Original, rows_of
 
 Floats = NDArray[np.float64]
 CHUNK_NODES = 1 << 22
@@ -39,33 +43,38 @@ class LibsvmModel:
         number = ctypes.c_int.in_dll(self._api.libsvm, "libsvm_version").value
         return f"{number // 100}.{number % 100:02d}"
 
-    def run(self, rows: Floats, n_scores: int) -> tuple[Floats, Floats]:
+    def run(self, rows: Floats, n_scores: int, first: int = 1) -> tuple[Floats, Floats]:
         """What svm_predict_values gives for each row: its result, and all decision values."""
-        return self._run(self._api.libsvm.svm_predict_values, rows, n_scores)
+        function = partial(self._api.libsvm.svm_predict_values, self._model)
+        return run_rows(function, self._api.svm_node, rows, n_scores, first)
 
-    def run_probability(self, rows: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    def run_probability(self, rows: Floats, n_classes: int, first: int = 1) -> tuple[Floats, Floats]:
         """What svm_predict_probability gives for each row: its result, and all probabilities."""
-        return self._run(self._api.libsvm.svm_predict_probability, rows, n_classes)
+        function = partial(self._api.libsvm.svm_predict_probability, self._model)
+        return run_rows(function, self._api.svm_node, rows, n_classes, first)
 
-    def _run(self, function: Any, rows: Floats, width: int) -> tuple[Floats, Floats]:
-        results = np.empty(len(rows))
-        values = np.empty((len(rows), width))
-        step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            self._run_chunk(function, rows[part], results[part], values[part])
-        return results, values
 
-    def _run_chunk(self, function: Any, rows: Floats, results: Floats, values: Floats) -> None:
-        """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
-        nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(self._api.svm_node))
-        nodes["index"] = [*range(1, rows.shape[1] + 1), -1]
-        nodes["value"][:, :-1] = rows
-        node, double = ctypes.POINTER(self._api.svm_node), ctypes.POINTER(ctypes.c_double)
-        for index in range(len(rows)):
-            x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
-            out = ctypes.cast(values.ctypes.data + index * values.strides[0], double)
-            results[index] = function(self._model, x, out)
+def run_rows(function: Any, node: Any, rows: Floats, width: int, first: int) -> tuple[Floats, Floats]:
+    """The result and `width` values that a function of LIBSVM or LIBLINEAR gives for each row."""
+    results = np.empty(len(rows))
+    values = np.empty((len(rows), width))
+    step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        _run_chunk(function, node, rows[part], results[part], values[part], first)
+    return results, values
+
+
+def _run_chunk(function: Any, node: Any, rows: Floats, results: Floats, values: Floats, first: int) -> None:
+    """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
+    nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(node))
+    nodes["index"] = [*range(first, rows.shape[1] + first), -1]
+    nodes["value"][:, :-1] = rows
+    node, double = ctypes.POINTER(node), ctypes.POINTER(ctypes.c_double)
+    for index in range(len(rows)):
+        x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
+        out = ctypes.cast(values.ctypes.data + index * values.strides[0], double)
+        results[index] = function(x, out)
 
 
 def _import_api() -> Any:
@@ -74,3 +83,41 @@ def _import_api() -> Any:
     except Exception as error:  # the package raises a bare Exception where its C library is missing
         raise ImportError(str(error)) from None
     return api
+
+
+def load_libsvm(path: str | os.PathLike[str], svm: SVM) -> Original:
+    """A model as LIBSVM runs it. Raises ImportError where the package is missing."""
+    model = LibsvmModel(path)
+
+    given = svm.kernel.kind == "precomputed"
+    first = 0 if given or FROM_ZERO in svm.source.kind else 1
+
+    def rows(data: Any) -> Floats:
+        found = rows_of(data, svm)
+        return np.insert(found, 0, 1.0, axis=1) if given else found  # such rows begin with their number
+
+    def predict(data: Any) -> NDArray[Any]:
+        results, _ = model.run(rows(data), svm.n_sums, first)
+        return results if svm.labels is None else results.astype(svm.labels.dtype)
+
+    def decision_function(data: Any) -> NDArray[Any]:
+        _, scores = model.run(rows(data), svm.n_sums, first)
+        return scores[:, 0] if svm.n_sums == 1 else scores
+
+    def probabilities(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        return model.run_probability(rows(data), len(svm.labels or ()), first)
+
+    def predict_proba(data: Any) -> NDArray[Any]:
+        found = probabilities(data)[1]
+        return found[:, ::-1] if svm.density_marks is not None else found  # LIBSVM has the inlier first
+
+    def most_probable(data: Any) -> NDArray[Any]:
+        assert svm.labels
+        return probabilities(data)[0].astype(svm.labels.dtype)
+
+    return Original(
+        f"LIBSVM {model.version}",
+        most_probable if svm.most_probable else predict,
+        None if svm.label_rule is LabelRule.NONE else decision_function,
+        predict_proba if svm.has_probabilities else None,
+    )

@@ -1,4 +1,4 @@
-"""The text of a LIBSVM model: bytes in, a header and rows of numbers out.
+"""The text of LIBSVM's and LIBLINEAR's models: bytes in, a header and rows of numbers out.
 
 Every number is checked here, and nothing larger than a small multiple of the
 file is ever made. What the numbers mean is the business of `model.py`.
@@ -16,12 +16,26 @@ from operator import lt
 from svmcompile.errors import ReadError
 from svmcompile.read.kernels import MAX_FEATURES
 
-KEYS = (
-    "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho",
-    "label", "probA", "probB", "prob_density_marks", "nr_sv",
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The keys of a header, those whose number of values nr_class gives, and the line that ends it."""
+
+    library: str
+    keys: tuple[str, ...]
+    per_class: tuple[str, ...]
+    end: str
+
+
+LIBSVM = Grammar(
+    "LIBSVM",
+    (
+        "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho",
+        "label", "probA", "probB", "prob_density_marks", "nr_sv",
+    ),
+    ("rho", "label", "probA", "probB", "nr_sv"),
+    "SV",
 )  # fmt: skip
-PER_CLASS = ("rho", "label", "probA", "probB", "nr_sv")  # lists whose length nr_class gives
-END = "SV"
 
 TEXT = re.compile(rb"[\t\x20-\x7e]*")
 WHOLE = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -35,8 +49,10 @@ class Header:
     """The values behind each key, and the line each stands on."""
 
     where: str
+    grammar: Grammar = LIBSVM
     values: dict[str, list[bytes]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
+    ends_in_space: bool = False  # as ThunderSVM writes the last line
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -50,7 +66,7 @@ class Header:
     def list_of(self, key: str, count: int | None) -> list[bytes]:
         """The values of a key that must be there, `count` of them if that is known."""
         if key not in self.values:
-            raise ReadError(f"{self.where}:{self.lines[END]}: the header has no {key!r}")
+            raise ReadError(f"{self.where}:{self.lines[self.grammar.end]}: the header has no {key!r}")
         found = self.values[key]
         if count is not None and len(found) != count:
             raise self.error(key, f"{key} has {len(found)} value(s), expected {count}")
@@ -90,6 +106,7 @@ class Rows:
     lengths: array[int] = field(default_factory=lambda: array("q"))
     largest: int = 0  # the largest index
     largest_line: int = 0
+    from_zero: bool = False  # whether a vector has the index 0
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -132,29 +149,34 @@ def decimal(token: bytes) -> float | None:
     return value if isfinite(value) else None
 
 
-def read_header(lines: Lines) -> Header:
-    """All lines up to `SV`."""
-    header = Header(lines.where)
+def read_header(lines: Lines, grammar: Grammar = LIBSVM) -> Header:
+    """All lines up to the one that ends a header."""
+    header = Header(lines.where, grammar)
     while (line := lines.next()) is not None:
         if not TEXT.fullmatch(line):
-            raise lines.error(f"{shown(line)} is not plain text, so this is not a LIBSVM model")
+            raise lines.error(f"{shown(line)} is not plain text, so this is not a {grammar.library} model")
         key, *values = line.split() or [b""]
         name = key.decode("ascii")
-        if name == END and not values:
-            header.lines[END] = lines.number
+        if name == grammar.end and not values:
+            header.lines[name] = lines.number
+            header.ends_in_space = line.endswith(b" ")
             return header
         _check_key(lines, header, name, key)
         header.values[name], header.lines[name] = values, lines.number
-    raise lines.error("the file ends before the line 'SV'; it was cut off or is not a LIBSVM model")
+    raise lines.error(
+        f"the file ends before the line '{grammar.end}'; it was cut off or is not a {grammar.library} model"
+    )
 
 
 def _check_key(lines: Lines, header: Header, name: str, key: bytes) -> None:
-    if name not in KEYS:
-        raise lines.error(f"{shown(key)} is not a header key of LIBSVM; known: {', '.join(KEYS)}")
+    grammar = header.grammar
+    if name not in grammar.keys:
+        known = ", ".join(grammar.keys)
+        raise lines.error(f"{shown(key)} is not a header key of {grammar.library}; known: {known}")
     if name in header:
         raise lines.error(f"{name} appears twice, first on line {header.lines[name]}")
-    # LIBSVM itself reads these lists by the nr_class met before.
-    if name in PER_CLASS and "nr_class" not in header:
+    # The library itself reads these lists by the nr_class met before.
+    if name in grammar.per_class and "nr_class" not in header:
         raise lines.error(f"{name} comes before nr_class")
 
 
@@ -163,7 +185,7 @@ def read_rows(lines: Lines, total: int, n_coefficients: int) -> Rows:
     rows = Rows()
     while (line := lines.next()) is not None:
         if len(rows) < total:
-            _read_row(lines, line, n_coefficients, rows)
+            read_row(lines, line, n_coefficients, rows)
         elif line.strip(b" \t"):
             raise lines.error(f"text after the last of {total} support vectors: {shown(line)}")
     if len(rows) < total:
@@ -171,7 +193,7 @@ def read_rows(lines: Lines, total: int, n_coefficients: int) -> Rows:
     return rows
 
 
-def _read_row(lines: Lines, line: bytes, n_coefficients: int, rows: Rows) -> None:
+def read_row(lines: Lines, line: bytes, n_coefficients: int, rows: Rows) -> None:
     tokens = line.split()
     try:
         if line.strip(SPARSE):
@@ -186,6 +208,7 @@ def _read_row(lines: Lines, line: bytes, n_coefficients: int, rows: Rows) -> Non
         raise lines.error(_explain(line, n_coefficients))
     if indices:
         _check_indices(lines, indices)
+        rows.from_zero |= indices[0] == 0
         if indices[-1] > rows.largest:
             rows.largest, rows.largest_line = indices[-1], lines.number
     rows.coefficients.extend(coefficients)
@@ -195,8 +218,8 @@ def _read_row(lines: Lines, line: bytes, n_coefficients: int, rows: Rows) -> Non
 
 
 def _check_indices(lines: Lines, indices: list[int]) -> None:
-    if indices[0] < 1:
-        raise lines.error(f"feature index {indices[0]}; indices start at 1 (0 is for precomputed kernels)")
+    if indices[0] < 0:
+        raise lines.error(f"feature index {indices[0]}; indices start at 1, or at 0")
     if not all(map(lt, indices, indices[1:])):
         raise lines.error("feature indices must increase from left to right, without repeats")
     if indices[-1] > MAX_FEATURES:

@@ -1,0 +1,1 @@
+"""LIBLINEAR: its text models become linear machines, and its own library runs them for comparison."""

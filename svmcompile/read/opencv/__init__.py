@@ -1,0 +1,1 @@
+"""OpenCV's ml::SVM files: XML, YAML and JSON."""
