@@ -33,6 +33,7 @@ METHODS: dict[str, str] = {
     "h1-tree": "svmcompile.accelerate.h1_tree.method",
     "linear": "svmcompile.accelerate.linear",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
+    "proto": "svmcompile.accelerate.proto.method",
     "reduced-set": "svmcompile.accelerate.reduced_set",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }

@@ -16,11 +16,19 @@ UNIT_BITS = 15  # of the numbers that powers are made of
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 MOST_SHIFT = 30
+SHARED = 4.0  # the range of all features is at most so many times that of a typical one
 
 
 def whole(table: NDArray[Any]) -> Wholes:
     """A table of whole numbers, wide enough to compute with."""
     return np.asarray(table, dtype=np.int64)
+
+
+def share_a_range(low: NDArray[Any], high: NDArray[Any]) -> bool:
+    """Whether one scale does for all features: half of them fill a good part of the range of all."""
+    widths = (high - low)[high > low]
+    whole_range = float(high.max(initial=0.0) - low.min(initial=0.0))
+    return bool(len(widths)) and whole_range <= SHARED * float(np.median(widths))
 
 
 def rounded_shift(values: Wholes, bits: int) -> Wholes:

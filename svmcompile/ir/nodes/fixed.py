@@ -8,7 +8,7 @@ Shifts to the right round down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,6 +148,39 @@ class FixedAffine(Node):
     def run(self, at: At) -> NDArray[Any]:
         dots = wn.whole_dots(at.x.astype(np.int64), whole(at.weights))
         return wn.rounded_shift(dots, self.shift) + whole(at.bias)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        m, d = at.weights.shape
+        return Work(0, 2 * m * d)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedProjection(Node):
+    """out = (weights x + bias) / 2^shifts to the nearest, held within +-limit: features of features."""
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    weights: Table = field(metadata=dims("m d"))
+    bias: Table = field(metadata=dims("m"))
+    shifts: Table = field(metadata=dims("m"))
+    bits: int  # of the result: 8 or 16
+    limit: int
+
+    def result(self, at: At) -> Type:
+        at.fit(d=wn.whole_features(at))
+        shifts = whole(at.shifts)
+        wn.sound_shift(int(shifts.min()))
+        wn.sound_shift(int(shifts.max()))
+        reach = at.x.limit * wn.sizes(whole(at.weights)) + np.abs(whole(at.bias)) + ((1 << shifts) >> 1)
+        fits(int(reach.max()), INT32, "a projection")
+        return replace(wn.quantised_features(at), width=at.m)
+
+    def run(self, at: At) -> NDArray[Any]:
+        dots = wn.whole_dots(at.x.astype(np.int64), whole(at.weights)) + whole(at.bias)
+        shifts = whole(at.shifts)
+        return np.clip((dots + ((1 << shifts) >> 1)) >> shifts, -self.limit, self.limit)
 
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape

@@ -17,6 +17,13 @@ from svmcompile.ir.graph import Tables, fresh, leading_to
 from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.lower import cast_tables
+from svmcompile.lower.fixed.projections import (
+    WITH_KERNEL,
+    by_distance,
+    fixed_projection,
+    projection_of,
+    source_row,
+)
 from svmcompile.lower.fixed.rows import (
     INT32,
     Row,
@@ -32,7 +39,6 @@ from svmcompile.lower.fixed.sums import Fixed, fixed_affine, fixed_quadratic, fi
 from svmcompile.lower.fixed.trees import fixed_axes, fixed_leaf_sums, fixed_leaves, fixed_path, fixed_planes
 from svmcompile.model.head import renamed
 
-WITH_KERNEL = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
 FORMS: dict[type[ir.Node], Callable[[Any, Tables, Row, View, float], Fixed | None]] = {
     ir.Affine: fixed_affine,
     ir.Quadratic: fixed_quadratic,
@@ -45,6 +51,7 @@ FORMS: dict[type[ir.Node], Callable[[Any, Tables, Row, View, float], Fixed | Non
     ir.PlaneLists: fixed_planes,
     ir.LeafAffine: fixed_leaves,
 }
+RowMaker = Callable[[str, str, Span, Number], Row]
 JOINED = (ir.Add, ir.Guard)  # whose operands must be in one unit
 WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole numbers as they are
 
@@ -53,11 +60,6 @@ def fixable(program: Program) -> list[Any]:
     """Nodes to be computed in whole numbers: sums that are no step of preprocessing."""
     steps = {name for node in program.body if isinstance(node, ir.AsFeatures) for name in ir.operands(node)}
     return [node for node in program.body if type(node) in FORMS and node.out not in steps]
-
-
-def by_distance(node: ir.Node) -> bool:
-    """Whether a node needs all features in one scale."""
-    return isinstance(node, WITH_KERNEL) and node.kernel.kind == "rbf"
 
 
 def _alike(view: View, other: View) -> bool:
@@ -86,6 +88,7 @@ class Fixer:
     number: Number
     spans: dict[str, Span]
     share: float
+    projects: bool = True  # projections are in whole numbers as well
     units: dict[str, float] = field(default_factory=dict)  # of scores, where not the finest
     body: list[ir.Node] = field(default_factory=list)
     tables: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -157,11 +160,11 @@ class Fixer:
         row = common_row(self._row_name(view), view, span, self.number, self.share)
         self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
-    def _row(self, view: View, distances: bool) -> Row:
+    def _row(self, view: View, distances: bool, make: RowMaker = own_row) -> Row:
         for other, row in self.rows:
             if _alike(view, other) if distances else view.base == other.base:
                 return row
-        row = own_row(self._row_name(view), view.base, self.spans[view.base], self.number)
+        row = make(self._row_name(view), view.base, self.spans[view.base], self.number)
         if self._takes_bytes(View(view.base, np.ones(1), np.zeros(1))):
             row = self._bytes(view)
         return self._add_row(View(view.base, np.zeros(0), np.zeros(0)), row)
@@ -180,6 +183,9 @@ class Fixer:
 
     def _add_row(self, view: View, row: Row) -> Row:
         row = replace(row, made=row.base != self.program.input.name)
+        if self.projects and (projected := self._projected(row)):
+            self.rows.append((view, projected))
+            return projected
         if self.program.input.number and not row.made and not row.as_it_is:
             row = from_whole(row, self.program.input.number)
         self.rows.append((view, row))
@@ -189,6 +195,20 @@ class Fixer:
         self.body.append(quantise)
         self.tables |= tables
         return row
+
+    def _projected(self, row: Row) -> Row | None:
+        """The row made in whole numbers of the one it is a projection of, where it is one."""
+        affine = projection_of(self.program, row.base)
+        if affine is None:
+            return None
+        view = view_of(self.program, affine.x)
+        source = self._row(view, False, source_row)
+        made = fixed_projection(affine, dict(self.program.tables), source, view, row)
+        if made is None:
+            return None
+        self.body.append(made[1])
+        self.tables |= made[2]
+        return made[0]
 
     def _keep(self, node: ir.Node) -> None:
         """A node that stays as it is, and reads floats unless whole numbers do as well."""

@@ -7,6 +7,7 @@ stays in float. Scales are chosen by the range of each feature and tried out on 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,13 +21,16 @@ from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.node import VALUES, lazy_operands, operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
-from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable
+from svmcompile.lower.fixed.fixer import Fixer, fixable
+from svmcompile.lower.fixed.projections import by_distance, projection_of
 from svmcompile.lower.fixed.rows import Span, has_grid, view_of
 from svmcompile.model.head import renamed
 
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 # Rows to come may go this share of a range beyond those seen, on either side.
 MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
+# A projection in whole numbers may cost this share of labels, or as many times the error of values.
+PROJECTED_LOSS, PROJECTED_ERROR = 0.01, 10.0
 MOST_ROWS = 2000  # that scales are tried on
 
 
@@ -39,9 +43,27 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
     program = program.replace(input=replace(program.input, number=given))
-    found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
-    best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
+    shares = _shares(program, spans)
+    best, badness = judged.best(_fixed(program, number, spans, share) for share in shares)
+    if _sources(program):
+        plain, other = judged.best(_fixed(program, number, spans, share, False) for share in shares)
+        if not _nearly(badness, other):
+            best, badness = plain, other
     return judged.noted(best, badness)
+
+
+def _sources(program: Program) -> list[str]:
+    """What projections are made of that can be in whole numbers."""
+    bases = {view_of(program, node.x).base for node in fixable(program) if by_distance(node)}
+    found = (projection_of(program, base) for base in sorted(bases))
+    return [view_of(program, affine.x).base for affine in found if affine]
+
+
+def _nearly(whole: tuple[float, float, float], plain: tuple[float, float, float]) -> bool:
+    """Whether a projection in whole numbers does about as well as one in floats."""
+    if whole[0] or plain[0]:
+        return whole[0] <= max(plain[0], PROJECTED_LOSS)
+    return whole[1] <= PROJECTED_ERROR * plain[1]
 
 
 def range_of_rows(rows: NDArray[Any]) -> Span:
@@ -95,6 +117,7 @@ def _plain(program: Program) -> Program:
 def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
     """The range of all features that are quantised."""
     bases = dict.fromkeys(view_of(program, node.x).base for node in fixable(program))
+    bases |= dict.fromkeys(_sources(program))
     made = [base for base in bases if base != program.input.name]
     if made and span.rows is None:
         raise OptionError(
@@ -114,12 +137,14 @@ def _shares(program: Program, spans: dict[str, Span]) -> list[float]:
     return [*SHARES, *([0.0] if all(has_grid(spans[view.base].seen(view), view) for view in views) else [])]
 
 
-def _fixed(program: Program, number: Number, spans: dict[str, Span], share: float) -> Program:
+def _fixed(
+    program: Program, number: Number, spans: dict[str, Span], share: float, projects: bool = True
+) -> Program:
     """The program in whole numbers; scores that are joined are made again in one unit."""
-    fixer = Fixer(program, number, spans, share)
+    fixer = Fixer(program, number, spans, share, projects)
     made = fixer.fixed()
     units = fixer.joined_units()
-    return Fixer(program, number, spans, share, units).fixed() if units else made
+    return Fixer(program, number, spans, share, projects, units).fixed() if units else made
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +157,10 @@ class _Judged:
     @classmethod
     def of(cls, program: Program, rows: NDArray[Any] | None) -> _Judged:
         return cls(rows, {} if rows is None else interpret(program, rows))
+
+    def best(self, found: Iterable[Program]) -> tuple[Program, tuple[float, float, float]]:
+        """The program that is least bad, and how bad that is."""
+        return min(((one, self.badness(one)) for one in found), key=lambda pair: pair[1])
 
     def badness(self, fixed: Program) -> tuple[float, float, float]:
         """Share of labels that differ, mean error of scores, and the stated bound."""

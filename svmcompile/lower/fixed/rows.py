@@ -74,6 +74,7 @@ class Row:
     made: bool = False  # by preprocessing in float, which rounds as well
     scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
     as_it_is: bool = False  # the row is the input, without a sign
+    off: float = 0.0  # by what a projection in whole numbers rounds before
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +98,7 @@ class Row:
         """How far q can be off, in whole numbers."""
         if self.as_it_is:
             return 0.0
-        return 0.5 + (STEPS_ROUNDING if self.made else FLOAT_ROUNDING) * self.limit
+        return 0.5 + self.off + (STEPS_ROUNDING if self.made else FLOAT_ROUNDING) * self.limit
 
     def node(self) -> tuple[Quantise | Requantise, Tables]:
         names = f"{self.value}_shift", f"{self.value}_factor"

@@ -72,6 +72,15 @@ class FixedAffine(CNode[ir.FixedAffine]):
         return {"half": _half(self.node.shift)}
 
 
+class FixedProjection(CNode[ir.FixedProjection]):
+    """Dot products that are features again."""
+
+    dots_with = "weights"
+
+    def fields(self) -> dict[str, Any]:
+        return {"out_type": c_real(self.types[self.node.out].whole or "i8")}
+
+
 class FixedQuadratic(CNode[ir.FixedQuadratic]):
     """In 64 bits."""
 

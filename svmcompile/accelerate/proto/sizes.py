@@ -1,0 +1,107 @@
+"""Sizes: how many prototypes, dimensions and features, and the bytes that their tables take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from svmcompile.accelerate.proto.options import ProtoOptions
+from svmcompile.errors import OptionError
+
+SHARES = (0.4, 0.6, 0.75)  # of the bytes that the projection may have
+RANKS = (0.7, 1.0, 1.5)  # tried about the usual one
+LANES = 16  # of host code
+CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
+NUMBER_BYTES = {"f32": 4, "f64": 8, "q15": 2, "q7": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is to be trained."""
+
+    rank: int
+    vectors: int
+    columns: int  # features that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Counts bytes of tables as they are emitted, at most."""
+
+    features: int
+    outputs: int
+    front: int  # bytes of the preprocessing
+    precision: str
+    host: bool = False
+
+    def of(self, sizes: Sizes) -> int:
+        return self.fixed(sizes.rank) + sizes.columns * self.column(sizes.rank) + self.prototypes(sizes)
+
+    def column(self, rank: int) -> int:
+        """Bytes of a feature: its number, its weights, and in floats its centre."""
+        number = NUMBER_BYTES[self.precision]
+        index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
+        return index + rank * number + (number if self.precision in ("f32", "f64") else 0)
+
+    def vector(self, rank: int) -> int:
+        """Bytes of a prototype: place, offset and weights."""
+        number = NUMBER_BYTES[self.precision]
+        if self.precision in ("f32", "f64"):
+            return number * (self._filled(rank, 1) + 1 + self.outputs)
+        return number * rank + (2 if self.precision == "q7" else 4) + 2 * self.outputs
+
+    def prototypes(self, sizes: Sizes) -> int:
+        return self._filled(sizes.vectors, LANES) * self.vector(sizes.rank)
+
+    def fixed(self, rank: int) -> int:
+        """Bytes whatever the sizes: of whole numbers the curve, scales and shifts."""
+        number = NUMBER_BYTES[self.precision]
+        if self.precision in ("f32", "f64"):
+            return self.front + number * (3 * rank + self.outputs)
+        return self.front + 2 * CURVE_POINTS[self.precision] + 8 + 5 * rank + 4 * self.outputs
+
+    def _filled(self, count: int, to: int) -> int:
+        return -(-count // to) * to if self.host else count
+
+
+def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> Iterator[Sizes]:
+    """Sizes worth trying within the limit, those given as they are."""
+    found: dict[Sizes, None] = {}
+    for rank in [options.rank] if options.rank else _ranks(tables, limit):
+        room = limit - tables.fixed(rank)
+        for share in SHARES:
+            columns = _columns(options, tables, int(room * share) // tables.column(rank))
+            left = room - columns * tables.column(rank)
+            vectors = options.vectors or min(_most(tables, rank, left), max(2, rows // 4))
+            if not options.density and vectors >= max(2, rows // 4):  # then features may have the rest
+                spare = room - tables.prototypes(Sizes(rank, vectors, columns))
+                columns = _columns(options, tables, spare // tables.column(rank))
+            sizes = Sizes(rank, vectors, columns)
+            if vectors >= 1 and columns >= 1 and tables.of(sizes) <= limit:
+                found[sizes] = None
+    if not found:
+        raise OptionError(
+            f"proto: {limit:,} bytes in {tables.precision} are too few for such a model (preprocessing and "
+            f"constants alone take {tables.fixed(options.rank or 1):,}); raise max_bytes, or lower "
+            "rank, vectors or density"
+        )
+    yield from found
+
+
+def _ranks(tables: Tables, limit: int) -> list[int]:
+    """Dimensions that suit so many numbers, at most those of the features."""
+    numbers = max(1.0, (limit - tables.fixed(1)) / NUMBER_BYTES[tables.precision])
+    usual = 0.6 * numbers ** (1 / 3)
+    return sorted({max(1, min(tables.features, round(usual * factor))) for factor in RANKS})
+
+
+def _columns(options: ProtoOptions, tables: Tables, room: int) -> int:
+    if options.density:
+        return max(1, round(options.density * tables.features))
+    return min(tables.features, room)
+
+
+def _most(tables: Tables, rank: int, room: int) -> int:
+    """Prototypes that fit in so many bytes."""
+    count = max(0, room) // tables.vector(rank)
+    return count // LANES * LANES if tables.host else count

@@ -1,0 +1,153 @@
+"""Training: minibatches with falling steps (Adam), while features are dropped; then L-BFGS on all rows.
+
+Kingma and Ba, "Adam" (2015). The features that stay are those with the largest weights (hard
+thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmcompile.accelerate.proto.network import Floats, Loss, Parts, Prototypes
+from svmcompile.accelerate.proto.sizes import Sizes
+
+BATCH = 256
+RATE = 0.1  # of the typical size of a part, at first
+MOMENTUM, SQUARES = 0.9, 0.99
+DROPS = (0.25, 0.65)  # shares of the steps between which features are dropped
+DROP_EVERY = 50  # steps
+START_ROWS = 5000  # that principal directions are taken from
+NEAREST_ROWS = 1000  # that the width is chosen by
+FINE_STEPS, FINE_VALUES = 30, 4e8  # of L-BFGS; products per step at most, by taking fewer rows
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Rows and what is to be said of them."""
+
+    rows: Floats  # [n, features], about their mean
+    targets: Floats  # [n, outputs]
+    loss: Loss
+
+    def some(self, at: NDArray[np.intp]) -> Lesson:
+        return Lesson(self.rows[at], self.targets[at], self.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What was learned, on the features that are read."""
+
+    network: Prototypes
+    columns: NDArray[np.intp]
+
+    def scores(self, rows: Floats) -> Floats:
+        return self.network.scores(rows[:, self.columns])
+
+
+def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int, fine: bool = True) -> Trained:
+    """Prototypes of these sizes; the same for the same seed."""
+    random = np.random.default_rng(seed)
+    network = _start(lesson, sizes, random)
+    trained = _descend(lesson, network, sizes.columns, steps, random)
+    return _refine(lesson, trained) if fine else trained
+
+
+def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:
+    """Principal directions, with rows for prototypes that are about one apart from the nearest row."""
+    rows = lesson.rows
+    some = rows[:START_ROWS].astype(np.float64)
+    directions = np.linalg.eigh(some.T @ some)[1].T[::-1][: sizes.rank]
+    at = rows @ directions.T.astype(rows.dtype)
+    chosen = random.choice(len(rows), sizes.vectors, replace=sizes.vectors > len(rows))
+    scale = 1 / np.sqrt(_nearest(at[:NEAREST_ROWS].astype(np.float64), at[chosen].astype(np.float64)))
+    own = lesson.targets[chosen]
+    parts = directions * scale, at[chosen] * scale, own - own.mean(axis=0), np.zeros(own.shape[1])
+    return Prototypes(*(part.astype(rows.dtype) for part in parts))
+
+
+def _nearest(at: Floats, vectors: Floats) -> float:
+    """The typical squared distance from a row to the nearest prototype that is another row."""
+    apart = np.square(at).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1) - 2 * at @ vectors.T
+    apart[apart < 1e-9 * np.square(at).sum(axis=1).max(initial=0.0)] = np.inf
+    nearest = apart.min(axis=1)
+    nearest = nearest[np.isfinite(nearest)]
+    return float(np.median(nearest)) if len(nearest) else 1.0
+
+
+def _descend(
+    lesson: Lesson, start: Prototypes, wanted: int, steps: int, random: np.random.Generator
+) -> Trained:
+    columns = np.arange(lesson.rows.shape[1])
+    rows, targets, spread = lesson.rows, lesson.targets, lesson.rows.var(axis=0)
+    parts = list(start.parts)
+    rates = [RATE * _size(part) for part in parts[:2]] + [RATE, RATE]
+    means, squares = ([np.zeros_like(part) for part in parts] for _ in range(2))
+    order, batch, next_row = random.permutation(len(rows)), min(BATCH, len(rows)), 0
+    for step in range(steps):
+        if next_row + batch > len(order):
+            order, next_row = random.permutation(len(rows)), 0
+        picked = order[next_row : next_row + batch]
+        next_row += batch
+        gradients = Prototypes(*parts).loss(rows[picked], targets[picked], lesson.loss)[1]
+        fall = 0.5 * (1 + np.cos(np.pi * step / steps))
+        for k, gradient in enumerate(gradients):
+            means[k] += (1 - MOMENTUM) * (gradient - means[k])
+            squares[k] += (1 - SQUARES) * (np.square(gradient) - squares[k])
+            size = np.sqrt(squares[k] / (1 - SQUARES ** (step + 1))) + 1e-8
+            move = rates[k] * fall / (1 - MOMENTUM ** (step + 1)) * (means[k] / size)
+            parts[k] = parts[k] - move.astype(parts[k].dtype)
+        room = _room(step / steps, lesson.rows.shape[1], wanted)
+        if room < len(columns) and (step % DROP_EVERY == 0 or room == wanted):
+            kept = _largest(parts[0], spread[columns], room)
+            columns, rows = columns[kept], rows[:, kept]
+            parts[0], means[0], squares[0] = (part[:, kept] for part in (parts[0], means[0], squares[0]))
+    kept = _largest(parts[0], spread[columns], wanted)
+    return Trained(Prototypes(parts[0][:, kept], parts[1], parts[2], parts[3]), columns[kept])
+
+
+def _size(part: Floats) -> float:
+    return float(np.sqrt(np.square(part - part.mean()).mean())) or 1.0
+
+
+def _room(share: float, features: int, wanted: int) -> int:
+    """How many features may be read after this share of the steps."""
+    done = min(max((share - DROPS[0]) / (DROPS[1] - DROPS[0]), 0.0), 1.0)
+    return round(features + (wanted - features) * done)
+
+
+def _largest(projection: Floats, spread: Floats, count: int) -> NDArray[np.intp]:
+    """The features that move the projection most, in their order."""
+    order = np.argsort(-np.square(projection).sum(axis=0) * spread, kind="stable")
+    return np.sort(order[:count])
+
+
+def _refine(lesson: Lesson, trained: Trained) -> Trained:
+    """All parts by L-BFGS, on as many rows as time allows; features stay."""
+    from scipy.optimize import minimize
+
+    parts = trained.network.parts
+    n, outputs = parts[2].shape
+    work = sum(part.size for part in parts) + n * (len(parts[0]) + outputs)
+    some = np.arange(min(len(lesson.rows), max(BATCH, int(FINE_VALUES / work))))
+    rows = lesson.rows[some][:, trained.columns].astype(np.float64)
+    targets = lesson.targets[some].astype(np.float64)
+    scales = [_size(part) for part in parts]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        value, slopes = Prototypes(*unpacked(flat)).loss(rows, targets, lesson.loss)
+        return value, np.concatenate([(g * s).ravel() for g, s in zip(slopes, scales, strict=True)])
+
+    def unpacked(flat: Floats) -> Parts:
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        pieces = zip(np.split(flat, ends), parts, scales, strict=True)
+        projection, vectors, weights, bias = (one.reshape(part.shape) * s for one, part, s in pieces)
+        return projection, vectors, weights, bias
+
+    begin = np.concatenate([(part / s).ravel() for part, s in zip(parts, scales, strict=True)])
+    found = minimize(
+        loss, begin.astype(np.float64), jac=True, method="L-BFGS-B", options={"maxiter": FINE_STEPS}
+    )
+    return Trained(Prototypes(*unpacked(np.asarray(found.x))), trained.columns)
