@@ -32,7 +32,7 @@ METHODS: dict[str, str] = {
     "h1-tree": "svmcompile.accelerate.h1_tree.method",
     "linear": "svmcompile.accelerate.linear",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
-    "reduced-set": "svmcompile.accelerate.reduced_set",
+    "reduced-set": "svmcompile.accelerate.reduced_set.method",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 
