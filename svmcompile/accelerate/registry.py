@@ -34,7 +34,7 @@ METHODS: dict[str, str] = {
     "linear": "svmcompile.accelerate.linear",
     "metric-tree": "svmcompile.accelerate.metric_tree.method",
     "proto": "svmcompile.accelerate.proto.method",
-    "reduced-set": "svmcompile.accelerate.reduced_set",
+    "reduced-set": "svmcompile.accelerate.reduced_set.method",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
 

@@ -10,7 +10,8 @@ from accelerate_cases import digits, moons, svm_of, wave
 from sklearn.svm import SVC
 
 import svmcompile as sc
-from svmcompile.accelerate.reduced_set import moved, ridge_fit, select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set.fit import moved, ridge_fit
+from svmcompile.accelerate.reduced_set.select import select_by_features, select_by_rows
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.errors import OptionError

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import head_of
+from svmcompile.accelerate.fitting.field import Field
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
@@ -130,7 +131,7 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
     count = len(z)
     z = np.concatenate([z, made_up_rows(z, synthetic, random)])
     at = np.arange(len(z))
-    return FittingRows(z, kernel_sums(svm, z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
+    return FittingRows(z, Field(svm).values(z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
 
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
