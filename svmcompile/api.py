@@ -140,9 +140,9 @@ def emit(
     If you give the original `model`, the report states the agreement of the emitted code on rows `X` and
     its accuracy by labels `y`, or both on the rows `held_out`; `figures` are added to it. `X` are
     representative rows: the page of target wasm takes the range of each feature from them. A `kit`
-    (arduino, platformio, cmake, zephyr, esp-idf; one or several) adds a copy of the C files in the layout
-    of that system, under KIT/NAME/. Kit wheel is a Python package for pip and the `platform`, without need
-    of a compiler; java and rust are packages of target blob, npm of wasm, triton (a server) of onnx.
+    (arduino, platformio, cmake, zephyr, esp-idf, micropython; one or several) adds a copy of the C files in
+    the layout of that system, under KIT/NAME/. Kit wheel is a Python package for pip and the `platform`,
+    without need of a compiler; java and rust are packages of target blob, npm of wasm, triton of onnx.
     Precisions q15 and q7 need rows `X` or `ranges`; `given` is the type of their rows. See `quantise`.
     Every model of a kind and profile has the same C functions. `api` adds parts (sparse, model, cpp), or
     leaves them out (no-sparse): docs/c.md.

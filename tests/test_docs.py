@@ -63,6 +63,7 @@ def test_pages_name_what_is_there(page: Path) -> None:
         "CHANGES.md",
         "SECURITY.md",
         "NAME.misra.md",
+        "NAME.py",
     }
     assert [name for name in sorted(named) if not is_there(name)] == []
     assert [name for name in sorted({*MODULE.findall(text)}) if not is_importable(name)] == []

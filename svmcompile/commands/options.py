@@ -129,8 +129,8 @@ class CompileOptions(WishOptions, OnnxFlags):
     kit: Annotated[
         list[str] | None,
         Option(
-            help="package C for arduino, platformio, cmake, zephyr, esp-idf or as wheel; ONNX for triton; "
-            "a blob for java or rust; wasm for npm",
+            help="package C for arduino, platformio, cmake, zephyr, esp-idf, micropython or as wheel; "
+            "ONNX for triton; a blob for java or rust; wasm for npm",
             autocompletion=KITS,
         ),
     ] = None

@@ -11,7 +11,7 @@ from typing import Any
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.data.text import NO_TEXT, is_text
-from svmcompile.errors import OptionError, find_name
+from svmcompile.errors import EmitError, OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
@@ -288,7 +288,7 @@ def emit_kits(
     kits: Iterable[str], program: Program, request: Request, emitted: Emitted, report: str
 ) -> Files:
     """The files of each kit around the C or the graph that was emitted."""
-    from svmcompile.targets.kits import TRITON, WHEEL, emit_kit
+    from svmcompile.targets.kits import MICROPYTHON, TRITON, WHEEL, emit_kit
     from svmcompile.targets.onnx.triton import emit_triton
     from svmcompile.targets.packages import PACKAGES, emit_package
     from svmcompile.targets.wheel import emit_wheel
@@ -306,10 +306,23 @@ def emit_kits(
             found |= emit_package(kit, program, request.name, request.number, emitted.files)
         else:
             assert emitted.test
+            files = {**emitted.c} | (_python_module(program, request) if kit == MICROPYTHON else {})
             found |= emit_kit(
-                kit, program, request.name, request.number, request.profile, emitted.c, emitted.test
+                kit, program, request.name, request.number, request.profile, files, emitted.test
             )
     return found
+
+
+def _python_module(program: Program, request: Request) -> dict[str, str]:
+    """NAME.py of kit micropython, where the program can be written as a blob."""
+    from svmcompile.targets.micropython import emit_module
+
+    if program.number:  # whole numbers are for C
+        return {}
+    try:
+        return {f"{request.name}.py": emit_module(lower(program, request.number, storage="dense"))}
+    except EmitError:  # the kit says that there is none
+        return {}
 
 
 def quantise(

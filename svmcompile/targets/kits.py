@@ -16,12 +16,14 @@ import numpy as np
 from svmcompile import __version__
 from svmcompile.errors import OptionError, find_name
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
+from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.interface import MODEL_VERSION
 from svmcompile.targets.c.literals import LOWEST, real, wrap
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.micropython import MICROPYTHON as MICROPYTHON
 from svmcompile.targets.onnx.triton import TRITON as TRITON
 from svmcompile.targets.packages import PACKAGES, check_package
 from svmcompile.targets.templating import render_folder
@@ -54,6 +56,7 @@ KITS = {
     "cmake": Kit(host=True),
     "zephyr": Kit(returns="0"),
     "esp-idf": Kit(entry="void app_main(void)", returns=""),
+    MICROPYTHON: Kit(header="native", source="native"),
 }
 
 
@@ -63,7 +66,7 @@ KIT_NAMES = (*KITS, WHEEL, TRITON, *PACKAGES)
 def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
     kit = find_name(kit, KIT_NAMES, "kit")
-    if kit == WHEEL:
+    if kit in (WHEEL, MICROPYTHON):
         check_package_name(name)
     check_package(kit, name)
     if kit not in KITS:
@@ -90,11 +93,12 @@ def emit_kit(
     headers = [file for file in (f"{name}.h", f"{name}.hpp") if file in files]
     context = _context(layout, program, name, "f32" if number in FIXED else number, header, test)
     context |= {"made": _made_rows(program, context["number"], header, test, profile)}
+    context["python"] = f"{name}.py" in files
     context["headers"] = " ".join(f"include/{file}" for file in (*headers, "svmcompile_model.h"))
     found = render_folder(f"kits/{kit}", context)
     found |= {f"{layout.header}/{file}": str(files[file]) for file in headers}
     found[f"{layout.source}/{name}.c"] = source
-    found |= {file: str(text) for file, text in files.items() if file.endswith(".misra.md")}
+    found |= {file: str(text) for file, text in files.items() if file.endswith((".misra.md", ".py"))}
     placed: dict[str, str | bytes] = {f"{kit}/{name}/{path}": text for path, text in found.items()}
     if layout.zipped:
         inside = {f"{name}/{path}": text.encode() for path, text in found.items()}
@@ -116,6 +120,9 @@ def _context(
         "short_version": MODEL_VERSION.rpartition(".")[0],
         "compiler": __version__,
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
+        "features": program.n_features,
+        "widths": {one.name: infer_types(program)[one.value].width for one in program.outputs},
+        "label_kind": program.labels and program.labels.kind,
         "number": number,
         "real": c_real(number),
         "row_type": c_real(program.input.number or number),
@@ -139,6 +146,9 @@ def _rows(program: Program, number: Number, test: SelfTest) -> dict[str, Any]:
     given = program.input.number or number
     inputs = [wrap([real(value, given) for value in row], " " * 6).strip() for row in rows]
     return {
+        "plain": (rows.astype(int) if program.input.number in INPUT_LIMITS else rows).tolist(),
+        "answers": expected.ravel().tolist(),
+        "limits": np.minimum(tolerances, 1e30).tolist(),
         "count": len(rows),
         "inputs": ",\n".join(f"    {{ {text} }}" for text in inputs),
         "expected": ", ".join(told),

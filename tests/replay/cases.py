@@ -173,7 +173,7 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "three-ovo", Case(iris, rbf(decision_function_shape="ovo"), emissions=FLOATS)
     yield "three-ovr", Case(iris, rbf(), emissions=WITH_WHOLE)
     yield "three-ties", Case(iris, rbf(break_ties=True), emissions=SHORT)
-    kits = DEVICE | {"kit": ("arduino", "platformio", "cmake", "zephyr", "esp-idf")}
+    kits = DEVICE | {"kit": ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "micropython")}
     packages = BLOB | {"kit": ("java", "rust")}
     yield (
         "ten-ovr",

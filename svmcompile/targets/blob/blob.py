@@ -71,8 +71,8 @@ class Blob:
     def __init__(self, number: Number, n_features: int) -> None:
         self.real = np.dtype("<f4" if number == "f32" else "<f8")
         self.next = self.size = n_features  # the first free register, and how many; the row comes first
-        self._tables: dict[bytes, int] = {}
-        self._kinds: list[tuple[int, bytes]] = []
+        self._numbers: dict[bytes, int] = {}
+        self.tables: list[tuple[int, bytes]] = []
         self.instructions: list[list[int]] = []
 
     def room(self, width: int) -> Register:
@@ -84,10 +84,10 @@ class Blob:
     def table(self, kind: int, content: bytes) -> int:
         """The number of a table of one kind; equal ones are stored once."""
         key = bytes([kind]) + content
-        if key not in self._tables:
-            self._tables[key] = len(self._kinds)
-            self._kinds.append((kind, content))
-        return self._tables[key]
+        if key not in self._numbers:
+            self._numbers[key] = len(self.tables)
+            self.tables.append((kind, content))
+        return self._numbers[key]
 
     def op(
         self, name: str, a: Register, *tables: Any, b: Register | None = None, out: Register | None = None,
@@ -131,7 +131,7 @@ class Blob:
         """All of it: header, tables and their directory, instructions."""
         body, directory = bytearray(), []
         start = 4 * HEADER_WORDS
-        for kind, content in self._kinds:
+        for kind, content in self.tables:
             count = len(content) // (4, self.real.itemsize, 1)[kind]
             directory.append((kind, start + len(body), count, 0))
             body += content + b"\0" * (-len(content) % ALIGNED)

@@ -30,7 +30,18 @@ def runner() -> dict[str, str]:
 
 def encode(machine: Program) -> bytes:
     """The blob; equal programs give equal bytes."""
-    number: Number = machine.number or "f64"
+    blob, streams = assemble(machine)
+    number, labels = _number(machine), machine.labels
+    text = b"".join(_text(label) + b"\0" for label in labels.values) if labels else b""
+    curves = (EXP2_COEFFICIENTS[number], cosine_terms(number))
+    tables = blob.table(TEXT, text), *(blob.add("r", curve) for curve in curves)
+    facts = (machine.n_features, machine.n_classes, KINDS[labels.kind if labels else None], *tables)
+    return blob.content([*facts, *(word for stream in streams for word in stream)])
+
+
+def assemble(machine: Program) -> tuple[Blob, list[list[int]]]:
+    """Tables and instructions; for each of OUTPUTS first, count, register, width, or zeros."""
+    number = _number(machine)
     _check_numbers(machine, number)
     blob, nodes = Blob(number, machine.n_features), {node.out: node for node in machine.body}
     streams = [[0, 0, 0, 0] for _ in OUTPUTS]
@@ -39,12 +50,11 @@ def encode(machine: Program) -> bytes:
         first = len(blob.instructions)
         found = Values(nodes, machine.tables, blob, row)[output.value]
         streams[NAMES[output.name]] = [first, len(blob.instructions) - first, found.at, found.width]
-    labels = machine.labels
-    text = b"".join(_text(label) + b"\0" for label in labels.values) if labels else b""
-    curves = (EXP2_COEFFICIENTS[number], cosine_terms(number))
-    tables = blob.table(TEXT, text), *(blob.add("r", curve) for curve in curves)
-    facts = (machine.n_features, machine.n_classes, KINDS[labels.kind if labels else None], *tables)
-    return blob.content([*facts, *(word for stream in streams for word in stream)])
+    return blob, streams
+
+
+def _number(machine: Program) -> Number:
+    return machine.number or "f64"
 
 
 def _text(label: object) -> bytes:
