@@ -39,7 +39,14 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
     program = program.replace(input=replace(program.input, number=given))
-    found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
+    except (ArithmeticError, ValueError) as error:
+        raise OptionError(
+            f"numbers of this model are too large or too small for whole numbers ({error}); scale its "
+            "features before training, or use --precision f32 or f64"
+        ) from None
     best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
     return judged.noted(best, badness)
 
