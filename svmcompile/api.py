@@ -6,7 +6,6 @@ number type and profile, lowers it once for each C file, and reports on what cam
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError, find_name
+from svmcompile.files.plain import json_text
 from svmcompile.flow.emission import Files, check_program, emit_files
 from svmcompile.flow.emission import checked_precision as checked_precision
 from svmcompile.flow.emission import quantise as quantise
@@ -267,7 +267,7 @@ def prove(folder: Any, *, name: str | None = None) -> Any:
     stem, program = find_program(folder, name)
     check_seal(folder, stem)
     report = prove_functions(program, read_plain(folder / f"{stem}.c").decode(), stem)
-    write_file(folder / f"{stem}.proof.json", json.dumps(report.as_dict(), indent=2, sort_keys=True) + "\n")
+    write_file(folder / f"{stem}.proof.json", json_text(report.as_dict()))
     return report
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -14,6 +13,7 @@ from typer.core import TyperCommand
 from svmcompile.commands import helping, options
 from svmcompile.commands.data_options import DataOptions
 from svmcompile.errors import SvmCompileError
+from svmcompile.files.plain import json_text, visible
 
 # A command NAME has its options in NameOptions and runs in the module `commands.NAME`.
 NAMES = (
@@ -45,7 +45,7 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except SvmCompileError as error:
-        print(f"svmcompile: {error}", file=sys.stderr)
+        print(f"svmcompile: {visible(str(error))}", file=sys.stderr)
         _end(type(error).__name__, str(error), error.exit_code)
     except KeyboardInterrupt:
         print("svmcompile: stopped", file=sys.stderr)
@@ -60,7 +60,7 @@ def main() -> None:
 def _end(kind: str, message: str, code: int) -> NoReturn:
     """Leave with an error that is on standard error already; with --json it is the one JSON object too."""
     if "--json" in sys.argv[1:]:
-        print(json.dumps({"error": kind, "message": message, "exit_code": code, "ok": False}, indent=2))
+        print(json_text({"error": kind, "message": message, "exit_code": code, "ok": False}), end="")
     sys.exit(code)
 
 
@@ -125,7 +125,7 @@ def run(name: str, wanted: options.Options) -> None:
     with showing(lambda what, total: show.progress(what, total, quiet), lambda text: show.say(text, quiet)):
         report = command.run(wanted)
     if wanted.as_json:
-        print(json.dumps(report, indent=2, sort_keys=True, default=str))
+        print(json_text(report, default=str), end="")
     else:
         getattr(show, name)(report, wanted)
     if not report.get("ok", True):

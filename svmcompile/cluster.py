@@ -35,8 +35,35 @@ def connected(where: str) -> Iterator[Any]:
     """joblib works on the cluster at `where`: a scheduler's address, or `local:N`. The client is given."""
     from joblib import parallel_config
 
-    with _client(where) as client, parallel_config(backend="dask", client=client, retries=RETRIES):
+    with _client(where) as client, parallel_config(backend=_backend(client)), _named_deaths():
         yield client
+
+
+def _backend(client: Any) -> Any:
+    """joblib's own for Dask; it also hears of tasks that are given up, instead of waiting for ever."""
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no types
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: done.exception() and callback(done.exception()))
+            return future
+
+    return Backend(client=client, retries=RETRIES)
+
+
+@contextmanager
+def _named_deaths() -> Iterator[None]:
+    """A task that no worker survives is an error in words."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ToolchainError(
+            f"the cluster gave a task up that {error.allowed_failures + 1} workers died of: most likely "
+            "they have too little memory for it; give them more, or let it be smaller (dtsvm: a lower ceiling)"
+        ) from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.datasets import dump_svmlight_file, make_classification
 
 import svmcompile as sc
@@ -19,6 +20,7 @@ from svmcompile.commands import predict, train
 from svmcompile.commands.options import PredictOptions
 from svmcompile.commands.options import TrainOptions as TrainFlags
 from svmcompile.data import partition_files, read_partitions
+from svmcompile.errors import ToolchainError
 from svmcompile.progress import showing
 
 pytest.importorskip("distributed", reason="extra dask is not installed")
@@ -85,6 +87,19 @@ def test_a_worker_that_dies_midway_loses_nothing(rows):
         assert killed and killed[0] not in client.run(os.getpid).values()
     assert [one.as_dict() for one in alone.tried] == [one.as_dict() for one in shared.tried]
     same_leaves(alone, shared)
+
+
+def test_a_task_that_no_worker_survives_is_an_error():
+    """joblib alone would wait for its result for ever."""
+    for results in ("list", "generator_unordered"):
+        with pytest.raises(ToolchainError, match="4 workers died"), connected("local:2"):
+            list(Parallel(return_as=results)(delayed(_die_at)(at) for at in range(3)))
+
+
+def _die_at(at):
+    if at == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return at
 
 
 def test_partitioned_files_are_trained_on_and_scored_on_a_cluster(rows, parquet, tmp_path):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+
 from svmcompile.accelerate.options import (
     Option,
     ProbabilityOptions,
@@ -19,12 +21,14 @@ from svmcompile.accelerate.options import (
     plain,
 )  # fmt: skip
 from svmcompile.data import Data
-from svmcompile.errors import OptionError, UnsupportedError, find_name
+from svmcompile.errors import CheckError, OptionError, UnsupportedError, find_name
 from svmcompile.ir.check import check
 from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM, Link
 
+LARGEST = 1e70  # whose squares, products and sums are far from the ends of double
+SOME = 200  # vectors that are looked at
 METHODS: dict[str, str] = {
     "exact": "svmcompile.accelerate.exact",
     "anytime": "svmcompile.accelerate.anytime",
@@ -130,10 +134,31 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
         )
     parsed = parse_options(name, chosen.options, options)
     taken = _restrict(svm, name, chosen)
-    program = chosen.run(taken, data, parsed)
-    if program.origin.details.get("emitted") == "exact" and taken is not svm:  # which keeps all outputs
-        program = _with_all_outputs(program, svm, set(taken.notes) - set(svm.notes))
-    return _with_options(program, parsed)
+    try:
+        program = chosen.run(taken, data, parsed)
+        if program.origin.details.get("emitted") == "exact" and taken is not svm:  # which keeps all outputs
+            program = _with_all_outputs(program, svm, set(taken.notes) - set(svm.notes))
+        return _with_options(program, parsed)
+    except (ArithmeticError, ValueError, LookupError, CheckError) as error:
+        if not _leaves_double(svm):
+            raise
+        raise UnsupportedError(
+            f"method {name!r}: numbers of this model are too large to compute with in double "
+            f"({error}); scale the features before training, or use method 'exact'"
+        ) from None
+
+
+def _leaves_double(svm: SVM) -> bool:
+    """Whether squares and products of a model's numbers, or its kernel's values, are beyond double."""
+    for part in svm.parts or (svm,):
+        numbers = (part.vectors, part.coefficients, part.intercepts, part.kernel.gamma, part.kernel.coef0)
+        if max(float(np.abs(one).max(initial=0.0)) for one in map(np.asarray, numbers)) > LARGEST:
+            return True
+        with np.errstate(all="ignore"):
+            values = part.kernel.values(part.vectors[:SOME], part.vectors[:SOME])
+        if not (np.abs(values) < LARGEST).all():
+            return True
+    return False
 
 
 def _with_all_outputs(program: Program, svm: SVM, gone: set[str]) -> Program:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +13,7 @@ from svmcompile.choose.choice import Choice, Rows, choose
 from svmcompile.choose.page import explore_page
 from svmcompile.choose.wishes import Wishes
 from svmcompile.errors import SvmCompileError
+from svmcompile.files.plain import json_text
 from svmcompile.flow.emission import Files, emit_files
 from svmcompile.flow.program import Opened
 from svmcompile.lower import lower
@@ -31,7 +31,7 @@ def explore(
     ]
     record = overlay(choices)
     page = explore_page(record, *_to_try(choices[0], subjects[0][1]))
-    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    text = json_text(record, indent=1)
     return record, {"explore.json": text, "explore.html": page}
 
 

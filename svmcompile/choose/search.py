@@ -24,7 +24,9 @@ from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.decide import decide, misses
 from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.timing import race_folders
+from svmcompile.errors import ReadError
 from svmcompile.files import write_file, write_files
+from svmcompile.files.checked import with_digest, without_digest
 from svmcompile.flow.emission import Files
 from svmcompile.flow.evaluation import find_program
 from svmcompile.ir.program import Program
@@ -35,6 +37,7 @@ RACE_ROWS = 1000
 SETTLE_SECONDS = 1.0
 IDLE_SECONDS = 300  # after which a process ends whose search was killed
 MORE_WORK = 2.0  # than the best so far: not built, or not raced
+RECORD = "record"
 KEEP_VECTORS = ("exact", "anytime", "certified")
 Group = tuple[Candidate, ...]
 Built = list[tuple[Record, Files]]
@@ -99,7 +102,7 @@ class Search:
         for record, files in built:
             self.records[record["number"]] = record
             folder = self._place(record["number"])
-            write_files({**files, "record.json": json.dumps(record)}, folder)
+            write_files({**files, RECORD: with_digest(json.dumps(record).encode())}, folder)
 
     def _place(self, number: int) -> Path:
         """The folder of a candidate: the same for the same model, rows and options."""
@@ -115,9 +118,9 @@ class Search:
         """The candidates of a group that are not known yet and may win; the others are noted."""
         tried = []
         for one in group:
-            stored = self._place(one.number) / "record.json"
+            stored = self._place(one.number) / RECORD
             if stored.exists():
-                self.records[one.number] = json.loads(stored.read_text()) | {"number": one.number}
+                self.records[one.number] = _read_record(stored) | {"number": one.number}
             elif reason := self._cannot_win(one):
                 self._leave(one, reason)
             else:
@@ -184,6 +187,15 @@ class Search:
             one["figures"] |= {
                 "time_us": taken.single * 1e6, "batch_time_us": taken.batch * 1e6, "raced": True
             }  # fmt: skip
+
+
+def _read_record(path: Path) -> Record:
+    """What an earlier search found of a candidate."""
+    try:
+        found: Record = json.loads(without_digest(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{path}: is not a result of this search ({error}); remove {path.parent}") from None
+    return found
 
 
 def predicted_bytes(one: Candidate, task: Task) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from svmcompile.commands.helping import WISHES
 from svmcompile.commands.options import CompileOptions, WishOptions
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError
+from svmcompile.files.plain import json_text, read_json
 from svmcompile.flow.program import Opened
 from svmcompile.progress import say
 from svmcompile.targets.kits import default_profile
@@ -90,7 +90,7 @@ def _recorded(options: CompileOptions, model: Opened) -> CompileOptions:
     path = options.replay or options.from_
     assert path
     try:
-        record = json.loads(path.read_text())
+        record = read_json(path.read_bytes())
         number = options.pick or record["winner"]
         winner = next((one for one in record["candidates"] if one["number"] == number), None)
         count = len(record["candidates"])
@@ -123,4 +123,4 @@ def choice_file(record: dict[str, Any]) -> str:
     """choice.json: what --replay needs, without the other candidates."""
     winner = next(one for one in record["candidates"] if one["number"] == record["winner"])
     slim = {key: record[key] for key in ("format", "sentence", "winner", "models", "settings", "rows")}
-    return json.dumps(slim | {"candidates": [winner]}, indent=2, sort_keys=True) + "\n"
+    return json_text(slim | {"candidates": [winner]})

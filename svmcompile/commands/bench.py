@@ -28,6 +28,7 @@ from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, SvmCompileError
 from svmcompile.files.atomic import check_output_folder
 from svmcompile.files.cache import private_cache, scratch
+from svmcompile.files.plain import json_text
 from svmcompile.flow.evaluation import find_program
 from svmcompile.flow.seal import read_report
 from svmcompile.ir.arithmetic import Number
@@ -47,7 +48,7 @@ def run(options: BenchOptions) -> dict[str, Any]:
             raise OptionError(f"--{name} must be at least 1, got {value}")
     result = _in_child(options)
     if options.output is not None:
-        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
+        text = json_text(result)
         title = f"{result['name']}: time per row"
         picture = dot_chart(title, _about(result), result["contenders"], result["batch"])
         files = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -21,9 +22,11 @@ from svmcompile.files.atomic import check_output
 from svmcompile.flow.evaluation import find_program
 from svmcompile.flow.scoring import Scoring, score, score_names
 from svmcompile.flow.seal import read_key
+from svmcompile.ir.program import Program
 from svmcompile.progress import steps
 
 STANDARD = Path("-")  # input or output
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.eE+-]*$)")  # what spreadsheets compute; a number is none
 
 
 def run(options: PredictOptions) -> dict[str, Any]:
@@ -51,8 +54,15 @@ def run(options: PredictOptions) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     return {
         "model": stem, **done, "output": str(options.output), "seconds": seconds,
-        "rows_per_second": done["rows"] / seconds,
+        "rows_per_second": done["rows"] / seconds, "notes": _notes(program, options.output),
     }  # fmt: skip
+
+
+def _notes(program: Program, output: Path) -> list[str]:
+    """A label that a spreadsheet would compute; it is written as it is, since others compare it."""
+    labels = program.labels.values if program.labels and output.suffix != ".parquet" else ()
+    found = [one for one in labels if isinstance(one, str) and FORMULA.match(one)]
+    return [f"a spreadsheet may take {one!r} for a formula: import the column as text" for one in found[:1]]
 
 
 def _score_files(

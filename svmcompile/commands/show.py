@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from svmcompile.choose.words import duration
@@ -18,11 +16,12 @@ from svmcompile.commands.methods import text as default_text
 from svmcompile.commands.show_runs import bench as bench
 from svmcompile.commands.show_runs import predict as predict
 from svmcompile.commands.show_runs import verify as verify
-from svmcompile.commands.tables import Report, console, size
+from svmcompile.commands.tables import Plain, Report, console, escape, size
 from svmcompile.commands.tables import figure as _figure
 from svmcompile.commands.tables import print_note as _print_note
 from svmcompile.commands.tables import print_notes as _print_notes
 from svmcompile.commands.tables import titled as _table
+from svmcompile.files.plain import visible
 from svmcompile.progress import Advance
 
 BAR = 12  # characters of a bar
@@ -32,7 +31,7 @@ LINE_SECONDS = 10.0  # between two lines about long work, where no bar can be dr
 @contextmanager
 def progress(title: str, total: int, quiet: bool) -> Iterator[Advance]:
     """A bar on standard error, or now and then a line where that is no terminal."""
-    errors = Console(stderr=True)
+    errors = Plain(stderr=True)
     if quiet or not errors.is_terminal:
         yield _lines(title, total, quiet)
         return
@@ -54,7 +53,11 @@ def _lines(title: str, total: int, quiet: bool) -> Advance:
         if quiet or time.monotonic() - last < LINE_SECONDS:
             return
         last = time.monotonic()
-        print(f"{now or title}: {so_far:,}{f' of {total:,}' if total else ''}", file=sys.stderr, flush=True)
+        print(
+            f"{visible(now or title)}: {so_far:,}{f' of {total:,}' if total else ''}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return advance
 
@@ -62,7 +65,7 @@ def _lines(title: str, total: int, quiet: bool) -> Advance:
 def say(text: str, quiet: bool) -> None:
     """A line on standard error."""
     if not quiet:
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
 
 def _device(table: Table, cost: dict[str, Any]) -> None:
@@ -85,8 +88,8 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     cost = report["cost"]
     if "choice" in report:
         _choice(report["choice"])
-    table = _table(f"{report['name']}: {report['source']['kind']}", "what", "figure")
-    table.add_row("method", f"{report['method']} (claim {report['claim']})")
+    table = _table(escape(f"{report['name']}: {report['source']['kind']}"), "what", "figure")
+    table.add_row("method", f"{escape(report['method'])} (claim {report['claim']})")
     table.add_row("features, classes", f"{report['n_features']}, {report['n_classes'] or 'regression'}")
     table.add_row("support vectors", str(report["n_support_vectors"]))
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f} (as trained: {cost['exact_flops']:,})")
@@ -97,13 +100,10 @@ def compile(report: Report, options: given.CompileOptions) -> None:
         flops, tables = saved["flops"], saved["table_bytes"]
         if flops["after"] < flops["before"]:
             less = f"{size(tables['before'])} -> {size(tables['after'])} in float64"
-            table.add_row(saved["name"], f"{flops['before']:,} -> {flops['after']:,} flops, {less}")
-    _leaves(table, report["details"])
-    _stages(table, report["details"])
+            table.add_row(escape(saved["name"]), f"{flops['before']:,} -> {flops['after']:,} flops, {less}")
+    _details(table, report["details"])
     table.add_row("seconds", f"{report['seconds']:.1f} for the method")
     _agreement(table, report)
-    if fixed := report["details"].get("fixed"):
-        table.add_row("stated error", f"{fixed['error']:.3g} at worst, of decision values")
     if "device" in report:
         _device(table, report["device"])
     for name, count in report["files"].items():
@@ -112,6 +112,19 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     _print_notes(report)
     if told := _fitted(report):
         _print_note(told)
+
+
+def _details(table: Table, details: dict[str, Any]) -> None:
+    """What a method tells of itself; left out where it is not as we write it, as in programs of others."""
+    for told in (_leaves, _stages, _stated_error):
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            told(table, details)
+
+
+def _stated_error(table: Table, details: dict[str, Any]) -> None:
+    if "fixed" in details:
+        error = float(details["fixed"]["error"])
+        table.add_row("stated error", f"{error:.3g} at worst, of decision values")
 
 
 def _agreement(table: Table, report: Report) -> None:
@@ -131,7 +144,7 @@ def _agreement(table: Table, report: Report) -> None:
     worst = {"decision": "worst decision error", "probability": "worst error of probabilities"}
     for key, title in worst.items():
         if (error := report.get(f"max_{key}_error")) is not None:
-            table.add_row(title, f"{error:.3g} on {rows}")
+            table.add_row(title, f"{float(error):.3g} on {rows}")
     if both := report.get("accuracy"):
         table.add_row("accuracy", f"{both['compiled']:.4f} (original {both['original']:.4f}) on {rows}")
 
@@ -142,7 +155,7 @@ def _fitted(report: Report) -> str:
     known = report if few else report.get("fitted")
     if known is None:
         return ""
-    same = f"errors reach {known['max_decision_error']:.3g}"
+    same = f"errors reach {float(known['max_decision_error']):.3g}"
     if report["n_classes"]:
         same = f"{known['agreement']:.2%} keep their label"
     more = "; these are too few to hold any out; give others with --test FILE" if few else ""
@@ -184,7 +197,7 @@ def _stages(table: Table, details: dict[str, Any]) -> None:
     for stage in stages:
         rows, cost = stage["share"], stage["cost"] / total
         bars = f"{_bar(rows)} {rows:6.1%} of rows   {_bar(cost)} {cost:6.1%} of the cost"
-        table.add_row(stage["stage"], bars)
+        table.add_row(escape(stage["stage"]), bars)
 
 
 def _bar(share: float) -> str:
@@ -249,7 +262,7 @@ def inspect(report: Report, options: given.InspectOptions) -> None:
                 table.add_row(key.replace("_", " "), escape(_short(value)))
         console.print(table)
     if listing:
-        console.print(listing, markup=False, soft_wrap=True, end="")
+        console.print(visible(listing), markup=False, soft_wrap=True, end="")
 
 
 def _short(value: Any) -> str:

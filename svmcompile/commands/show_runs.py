@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
 from svmcompile.commands import options as given
-from svmcompile.commands.tables import Report, console, figure, narrow, print_notes, size, titled
+from svmcompile.commands.tables import (
+    Plain,
+    Report,
+    console,
+    escape,
+    figure,
+    narrow,
+    print_notes,
+    size,
+    titled,
+)
 
 
 def verify(report: Report, options: given.VerifyOptions) -> None:
@@ -30,7 +37,7 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
         errors = [figure(one["max_decision_error"])]
         errors += [figure(one["max_error_over_bound"])] if promised else []
         fine = "yes" if approximate else "holds"
-        table.add_row(form, _share(one, key), *counts, *errors, "; ".join(one["broken"]) or fine)
+        table.add_row(form, _share(one, key), *counts, *errors, escape("; ".join(one["broken"])) or fine)
         if one["accuracy"] is not None and options.model is not None:
             lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
@@ -102,12 +109,14 @@ def _proofs(report: Report) -> None:
 
 def predict(report: Report, options: given.PredictOptions) -> None:
     to_stdout = report["output"] == "-"
-    out = Console(stderr=True, highlight=False) if to_stdout else console
+    out = Plain(stderr=True, highlight=False) if to_stdout else console
     speed = f"{report['seconds']:.1f} s, {report['rows_per_second']:,.0f} rows a second"
     where = "standard output" if to_stdout else escape(report["output"])
     out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
     if report["unscored"]:
         out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
+    for note in report["notes"]:
+        out.print(f"note: {escape(note)}", soft_wrap=True)
 
 
 def bench(result: Report, options: given.BenchOptions) -> None:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 
+from svmcompile.files.plain import visible
+
 Report = dict[str, Any]
-console = Console(highlight=False)
+
+
+class Plain(Console):
+    """A terminal that acts on nothing in the text it gets; colours are our own."""
+
+    def render(self, *given: Any, **more: Any) -> Iterable[Segment]:
+        for text, style, control in super().render(*given, **more):
+            yield Segment(text if control else visible(text), style, control)
+
+
+console = Plain(highlight=False)
+
+
+def escape(text: str) -> str:
+    """Text as it is, without markup and without what a terminal acts on."""
+    return markup.escape(visible(text))
 
 
 def titled(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:

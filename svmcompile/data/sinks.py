@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.parquet import import_arrow
+from svmcompile.files.plain import visible
 
 STDOUT = Path("-")
 SPECIAL = (",", '"', "\n", "\r")
@@ -66,6 +67,8 @@ class CsvSink:
         else:
             lines = map(",".join, zip(*columns.values(), strict=True))
         text = "\n".join(lines)
+        if self.stream is sys.stdout and sys.stdout.isatty():
+            text = visible(text)
         self.stream.write(text + "\n" if text else "")
 
     def close(self) -> None:

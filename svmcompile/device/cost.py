@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from svmcompile.device.boards import ALIASES, OTHERS
 from svmcompile.errors import OptionError, suggestion
+from svmcompile.files.plain import json_text
 from svmcompile.ir.program import Program
 
 Files = Mapping[str, str | bytes]
@@ -188,7 +189,7 @@ def shortfalls(cost: Mapping[str, Any], wanted: DeviceOptions) -> list[str]:
 def with_cost(files: dict[str, str | bytes], name: str, cost: Mapping[str, Any]) -> dict[str, str | bytes]:
     """The files with the cost in their report."""
     report = json.loads(files[f"{name}.json"]) | {"device": dict(cost)}
-    return {**files, f"{name}.json": json.dumps(report, indent=2, sort_keys=True) + "\n"}
+    return {**files, f"{name}.json": json_text(report)}
 
 
 class Rates(NamedTuple):

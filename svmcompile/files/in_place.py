@@ -22,6 +22,7 @@ from pathlib import Path
 
 from svmcompile.errors import EmitError
 from svmcompile.files import atomic
+from svmcompile.files.plain import read_json
 from svmcompile.files.removal import remove_tree
 from svmcompile.files.staging import claimed, link_or_copy, private_folder
 
@@ -148,7 +149,7 @@ def _plan(folder: Path, stage: Path, name: str) -> Plan:
     """What is to be renamed. The folder may come from anywhere, so nothing leads out of it."""
     if any((stage / part).is_symlink() for part in (name, NEW, OLD)):
         raise ValueError("a link in a stage")
-    stored = json.loads((stage / name).read_bytes())
+    stored = read_json((stage / name).read_bytes())
     for path in (*stored["paths"], *stored["made"]):
         above = atomic.real_path((folder / atomic.check_path(path)).parent)
         if folder not in (above, *above.parents):

@@ -25,6 +25,7 @@ from typing import Any
 
 from svmcompile.files import atomic
 from svmcompile.files.exchange import exchange
+from svmcompile.files.plain import read_json
 from svmcompile.files.removal import open_folder, remove_tree
 
 LEVELS = 4  # folders above an output folder that are looked at for leftovers
@@ -245,7 +246,7 @@ def _clear(stage: Path, folder: Path) -> None:
 def _record(stage: Path) -> dict[str, Any] | None:
     """What was noted just before the swap; None where it did not come to that."""
     try:
-        found: dict[str, Any] = json.loads((stage / SEEN).read_bytes())
+        found: dict[str, Any] = read_json((stage / SEEN).read_bytes())
     except (FileNotFoundError, ValueError):
         return None
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from svmcompile.data.rows import as_rows
 from svmcompile.data.text import NO_TEXT, is_text
 from svmcompile.errors import EmitError, OptionError, find_name
 from svmcompile.files import write_files
+from svmcompile.files.plain import json_text
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.flow.seal import sealed
@@ -126,7 +126,7 @@ def emit_files(
         files[f"{request.name}.onnx"] = annotated(graph, report)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)
-    text = files[f"{request.name}.json"] = json.dumps(report, indent=2, sort_keys=True) + "\n"
+    text = files[f"{request.name}.json"] = json_text(report)
     return sealed(files | emit_kits(kits, ready, request, emitted, text), request.name)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from svmcompile import __version__
+from svmcompile.files.plain import read_json
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Program
@@ -117,7 +117,7 @@ def revive(
 def form_in(folder: Path, name: str, target: str, program: Program) -> Form:
     """The form of what an output folder holds, as its report tells; where there is none, a likely one."""
     try:
-        report = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        report = read_json((folder / f"{name}.json").read_bytes())
         tables, vectors = report["tables"], report["vectors"] or {}
         chosen = "f16" if tables == "f16" else vectors.get("storage")
         if chosen not in TABLES or report["precision"] in FIXED:

@@ -17,6 +17,7 @@ from typing import Any
 
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files.atomic import as_bytes, check_path
+from svmcompile.files.plain import json_text, read_json
 
 DIGESTS = "digests"  # in the report
 LEAST_KEY = 16  # bytes
@@ -29,7 +30,7 @@ def sealed(files: Mapping[str, str | bytes], name: str, key: bytes | None = None
     others = {path: data for path, data in files.items() if path not in (report, signature)}
     told = json.loads(files[report])
     told[DIGESTS] = {path: hashlib.sha256(as_bytes(data)).hexdigest() for path, data in others.items()}
-    text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+    text = json_text(told)
     signed = {} if key is None else {signature: _sign(text.encode(), key) + "\n"}
     return {**others, report: text, **signed}
 
@@ -63,7 +64,7 @@ def read_report(folder: Path, name: str) -> dict[str, Any]:
     """The report of a model; an error that says so where it is none."""
     path = folder / f"{name}.json"
     try:
-        found = json.loads(read_plain(path))
+        found = read_json(read_plain(path))
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from svmcompile.data.text import NO_TEXT, Text, as_texts, is_text
 from svmcompile.errors import ReadError
 from svmcompile.ir.program import Labels
 from svmcompile.runtime.scikit import FrozenModel, given
+from svmcompile.targets.onnx.options import told_outputs
 
 BLOCK_ROWS = 256  # rows per call: the matrix of their kernel values should stay in the cache
 
@@ -37,7 +37,7 @@ class Started:
         cls, run: Run, names: Sequence[str], number: np.dtype[Any], rows: Any, metadata: Mapping[str, str]
     ) -> Started:
         """Names are those the graph tells in its metadata, else taken as they are."""
-        told = json.loads(metadata.get("outputs", "{}"))
+        told = told_outputs(metadata)
         outputs = {meaning: name for meaning, name in told.items() if name in names}
         outputs = outputs or {name: name for name in names}
         return cls(run, outputs, number, rows if isinstance(rows, int) and rows > 0 else 0, metadata)

@@ -27,7 +27,12 @@ TIMEOUT_SECONDS = 600
 
 def find_compiler() -> tuple[str, ...]:
     """The command of the C compiler: $CC, else cc, gcc, clang, or ziglang's, whichever is there first."""
-    chosen = shlex.split(os.environ.get("CC", ""))
+    try:
+        chosen = shlex.split(os.environ.get("CC", ""))
+    except ValueError:
+        raise ToolchainError(
+            f"CC={os.environ['CC']!r} has a quote that does not end; set CC to a command"
+        ) from None
     if chosen:
         return tuple(chosen)
     for name in CANDIDATES:

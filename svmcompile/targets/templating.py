@@ -23,13 +23,23 @@ KEYWORDS = frozenset(
     typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
     """.split()
 )
-# A file `math.h` beside the user's code would hide the system's.
+# A file `math.h` beside the user's code would hide the system's, also from other headers of the system.
 HEADERS = frozenset(
     """
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
-    stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time
+    uchar wchar wctype
+
+    aio alloca byteswap cpio dirent dlfcn elf endian err error execinfo fcntl features fnmatch
+    ftw getopt glob grp iconv langinfo libgen libintl link malloc memory monetary mqueue ndbm netdb
+    newlib nl_types paths poll pthread pwd reent regex resolv sched search semaphore spawn strings
+    stropts sysexits syslog tar termios trace ucontext ulimit unistd utime utmpx values wait wordexp
+
+    arduino arm_acle arm_fp16 arm_mve arm_neon arm_sve basetsd corecrt cpuid crtdefs intrin io
+    mm_malloc process riscv_vector sal vadefs vcruntime windows
     """.split()
 )
+INTRINSICS = "intrin"  # ends the names of headers of compilers
 
 
 def template_folder() -> Path:
@@ -85,11 +95,17 @@ def check_name(name: str) -> str:
             f"the name {name[:MAX_NAME]!r} cannot be used in C; choose a letter followed by letters, "
             f"digits and underscores, at most {MAX_NAME} characters (--name)"
         )
-    if name.lower() in KEYWORDS or name.lower() in HEADERS:
+    if is_taken(name):
         raise OptionError(
             f"the name {name!r} is a keyword or a system header in C; choose another (--name)"
         )
     return name
+
+
+def is_taken(name: str) -> bool:
+    """Whether C, its library, or headers that this includes have the name."""
+    plain = name.lower()
+    return plain in KEYWORDS or plain in HEADERS or plain.endswith(INTRINSICS)
 
 
 def name_from(text: str) -> str:
@@ -97,7 +113,7 @@ def name_from(text: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[: MAX_NAME - 6]
     if not plain or not plain[0].isalpha():
         plain = f"svm_{plain}".rstrip("_")
-    if plain.lower() in KEYWORDS or plain.lower() in HEADERS:
+    if is_taken(plain):
         plain += "_svm"
     return check_name(plain)
 

@@ -92,7 +92,7 @@ def test_a_second_start_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr("svmcompile.accelerate.dtsvm.training.fit_leaf", counted)
     with pytest.raises(KeyboardInterrupt):
         train_classifier(X, y, 4, given)
-    kept = list((tmp_path / "kept").glob("leaf-*.npz"))
+    kept = list((tmp_path / "kept").glob("leaf-*.checkpoint"))
     assert 3 <= len(kept) <= 4  # the last one may not have been handed over yet
     monkeypatch.setattr(
         "svmcompile.accelerate.dtsvm.training.fit_leaf", lambda task: (calls.append(task), fit(task))[1]
@@ -113,10 +113,19 @@ def test_other_work_never_meets_a_checkpoint_and_damage_is_named(tmp_path):
     train_classifier(X, y, 4, options(**(given | {"C": 2})))
     more = {item.name for item in tmp_path.iterdir()}
     assert len(more) > len(names)
-    for item in tmp_path.iterdir():
-        item.write_bytes(b"nonsense")
-    with pytest.raises(ReadError, match="remove the file"):
-        train_classifier(X, y, 4, options(**given))
+    stored = {item: item.read_bytes() for item in tmp_path.iterdir()}
+    for damage in (lambda _: b"nonsense", lambda _: b"", lambda whole: whole[:-1], _one_bit_changed):
+        for item, whole in stored.items():
+            item.write_bytes(damage(whole))
+        with pytest.raises(ReadError, match="remove the file"):
+            train_classifier(X, y, 4, options(**given))
+
+
+def _one_bit_changed(whole):
+    """In the middle, where arrays are."""
+    changed = bytearray(whole)
+    changed[len(changed) // 2] ^= 1
+    return bytes(changed)
 
 
 def test_results_come_in_the_order_of_the_tasks():

@@ -73,6 +73,17 @@ def test_attributes_that_do_not_fit(tmp_path, name):
         reading(tmp_path, classifier(**changes))
 
 
+def test_attributes_of_functions(tmp_path, sound):
+    model = onnx.load_from_string(sound)
+    attributes = [one for node in model.graph.node for one in node.attribute]
+    assert attributes
+    for attribute in attributes:
+        attribute.ref_attr_name = "other"
+        with pytest.raises(ReadError, match="only a function can give"):
+            reading(tmp_path, model.SerializeToString())
+        attribute.ClearField("ref_attr_name")
+
+
 def node(kind, inputs, output, domain="", **attributes):
     return helper.make_node(kind, inputs, [output], domain=domain, **attributes)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from svmcompile.errors import ReadError
 from svmcompile.files import write_file
+from svmcompile.files.checked import with_digest, without_digest
 from svmcompile.model.svm import digest
 from svmcompile.progress import steps
 
@@ -77,7 +78,7 @@ class Checkpoint:
 
     def path(self, kind: type, task: Any) -> Path:
         parts = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
-        return self.folder / f"{kind.__name__.lower()}-{digest(parts)[:32]}.npz"
+        return self.folder / f"{kind.__name__.lower()}-{digest(parts)[:32]}.checkpoint"
 
     def load(self, kind: type, task: Any) -> Any:
         """The result of a task, None if there is none."""
@@ -85,7 +86,8 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            whole = without_digest(path.read_bytes())
+            with np.load(io.BytesIO(whole), allow_pickle=False) as arrays:
                 return from_arrays(kind, dict(arrays))
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise ReadError(
@@ -97,7 +99,7 @@ class Checkpoint:
         stream = io.BytesIO()
         arrays = {f.name: np.asarray(getattr(result, f.name)) for f in dataclasses.fields(result)}
         np.savez_compressed(stream, allow_pickle=False, **arrays)
-        write_file(self.path(type(result), task), stream.getvalue())
+        write_file(self.path(type(result), task), with_digest(stream.getvalue()))
 
 
 def from_arrays(kind: type, arrays: dict[str, Any]) -> Any:

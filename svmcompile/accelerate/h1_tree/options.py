@@ -15,6 +15,7 @@ PAIR_NODES, LIST_NODES, EXIT_NODES = 60, 150, 12  # of a pair of classes, of two
 NOISES = (0.0, 0.1)  # tried where none is given
 DTYPES = {"f32": "f32", "f16": "f16", "int8": "i8"}  # as tables of metric trees call them
 ENDS = ("svm", "label", "plane")
+MOST_CLASSES = 64  # 2,016 pairs
 
 
 class ShareList:
@@ -128,6 +129,7 @@ class H1TreeOptions(ListOptions):
     def check(self, svm: SVM) -> None:
         """Refuses what makes no sense, alone or for this SVM."""
         check_options("h1-tree", self)
+        check_classes(len(svm.counts))
         if svm.label_rule is LabelRule.NONE:
             raise UnsupportedError("h1-tree: half-spaces answer with a class, and a regressor has none")
         if self.end == "plane":
@@ -143,6 +145,15 @@ class H1TreeOptions(ListOptions):
             raise OptionError("h1-tree: proven=true is for end=svm")
         if self.calibrate and not self.ends_in_svm:
             raise OptionError("h1-tree: calibrate is for end=svm")
+
+
+def check_classes(count: int) -> None:
+    """Refuses so many classes that the lists of their pairs would take hours and all memory."""
+    if count > MOST_CLASSES:
+        raise UnsupportedError(
+            f"h1-tree: {count} classes make {count * (count - 1) // 2:,} lists, one per pair; it takes at "
+            f"most {MOST_CLASSES} classes; use reduced-set, certified or dtsvm"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

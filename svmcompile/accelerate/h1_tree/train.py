@@ -22,7 +22,7 @@ from svmcompile.accelerate.h1_tree.ends import (
 )
 from svmcompile.accelerate.h1_tree.forest import OUT, Forest, Lists, Ruler, centre_of, factors, grown
 from svmcompile.accelerate.h1_tree.grow import PlaneList
-from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions
+from svmcompile.accelerate.h1_tree.options import DTYPES, H1TrainOptions, check_classes
 from svmcompile.accelerate.h1_tree.program import before_svm, figures
 from svmcompile.accelerate.h1_tree.record import node_records
 from svmcompile.accelerate.h1_tree.rows import Pair, Rows
@@ -46,6 +46,7 @@ def train(data: Data, options: H1TrainOptions) -> Program:
     known, classes = np.unique(data.y, return_inverse=True)
     if len(known) < 2:
         raise OptionError("h1-tree: the data has only one class; lists separate at least two")
+    check_classes(len(known))
     task = Task(data, Rows(points, classes), known, factors(points, options.scale), options)
     nothing_to_hold_out = len(points) == len(known) and options.end == "auto"
     if options.is_settled or nothing_to_hold_out:

@@ -44,9 +44,9 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     judged = _Judged.of(program, span.rows)
     program = program.replace(input=replace(program.input, number=given))
     shares = _shares(program, spans)
-    best, badness = judged.best(_fixed(program, number, spans, share) for share in shares)
+    best, badness = judged.best(_candidates(program, number, spans, shares))
     if _sources(program):
-        plain, other = judged.best(_fixed(program, number, spans, share, False) for share in shares)
+        plain, other = judged.best(_candidates(program, number, spans, shares, False))
         if not _nearly(badness, other):
             best, badness = plain, other
     return judged.noted(best, badness)
@@ -135,6 +135,19 @@ def _shares(program: Program, spans: dict[str, Span]) -> list[float]:
     if not views:
         return [1.0]
     return [*SHARES, *([0.0] if all(has_grid(spans[view.base].seen(view), view) for view in views) else [])]
+
+
+def _candidates(
+    program: Program, number: Number, spans: dict[str, Span], shares: list[float], projects: bool = True
+) -> list[Program]:
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            return [_fixed(program, number, spans, share, projects) for share in shares]
+    except (ArithmeticError, ValueError) as error:
+        raise OptionError(
+            f"numbers of this model are too large or too small for whole numbers ({error}); scale its "
+            "features before training, or use --precision f32 or f64"
+        ) from None
 
 
 def _fixed(

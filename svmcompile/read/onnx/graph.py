@@ -92,6 +92,8 @@ class Graph:
         for node in graph.node:
             if node.domain not in ("", ML):
                 raise self.refuse(f"operator {shown(node.op_type)} of {shown(node.domain)} is not known")
+            if any(attribute.ref_attr_name for attribute in node.attribute):
+                raise self.damaged(f"{shown(node.op_type)} has an attribute that only a function can give")
 
     def _place(self, node: Any, known: set[str]) -> None:
         """Note who makes what; ONNX lists nodes in an order in which every input is made before."""

@@ -207,12 +207,16 @@ def quantised_functions(file: CFile) -> list[Both]:
         found.append((quantise, Body(declaration, [f"{file.nodes[node.out].function}(x, q)"])))
         if label := program.output("label"):
             declaration = f"int {name}_predict_q({row})"
-            row_text = f"a row from {name}_quantise: numbers within +-{types[node.out].limit}"
-            predict = Function(f"Like {name}_predict, for {row_text}.", declaration)
+            predict = Function(f"Like {name}_predict, for {quantised_row(file, node.out)}.", declaration)
             found.append((predict, api.body(program, types, file.symbols, label, declaration, start=start)))
         if scores and node in api.needed(program, scores[0], set()):
             found.append(_scores_function(file, scores, row, start))
     return found
+
+
+def quantised_row(file: CFile, row: str) -> str:
+    """What may be given to functions that end in _q: beyond these numbers, sums overflow."""
+    return f"a row from {file.name}_quantise: numbers within +-{file.types[row].limit}"
 
 
 def _scores_function(
@@ -220,7 +224,7 @@ def _scores_function(
 ) -> Both:
     """The function that gives scores, or the value, in whole numbers; from one that is there already."""
     (value, unit), target = scores, "scores" if file.program.labels else ""
-    row_text = f"a row from {file.name}_quantise" if start else "one row"
+    row_text = quantised_row(file, start[0]) if start else "one row"
     what = f"The value of {row_text}"
     declaration = f"int32_t {file.name}_predict_q({row})"
     if target:

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from svmcompile import __version__
 from svmcompile.errors import EmitError, OptionError
+from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.c.steady import check_not_steady
 from svmcompile.targets.onnx.finish import fold_identities
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
-from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions
+from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
@@ -111,7 +112,7 @@ def annotated(content: bytes, figures: Mapping[str, Any]) -> bytes:
     """The model with what was measured after it was made: agreement and its interval, rows, accuracy."""
     import onnx
 
-    told = {key: json.dumps(figures[key]) for key in FIGURES if key in figures}
+    told = {key: json_text(figures[key], indent=None).rstrip() for key in FIGURES if key in figures}
     if not told:
         return content
     model = onnx.load_from_string(content)
@@ -126,7 +127,7 @@ def public_name(content: bytes, output: str) -> str:
 
     model = onnx.load_from_string(content)
     entries = {entry.key: entry.value for entry in model.metadata_props}
-    name = str(json.loads(entries.get("outputs", "{}")).get(output, output))
+    name = told_outputs(entries).get(output, output)
     fixed = model.graph.input[0].type.tensor_type.shape.dim[0].dim_value
     return name if not fixed and name in {one.name for one in model.graph.output} else ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypedDict
 
 from svmcompile.errors import OptionError, find_name, suggestion
+from svmcompile.files.plain import read_json
 
 OUTPUTS = ("label", "probabilities", "scores", "score_samples", "value")  # skl2onnx's order
 INPUT = "input"
@@ -16,6 +17,16 @@ FORMS = ("auto", "plain", "operator")
 INPUTS = ("float32", "float64")
 IR_VERSIONS = {15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10}  # by opset
 OPSET = 17
+
+
+def told_outputs(metadata: Mapping[str, str]) -> dict[str, str]:
+    """What a graph calls its outputs, as its metadata tell; nothing if they are not ours."""
+    try:
+        told = read_json(metadata.get("outputs", "{}"))
+    except ValueError:
+        return {}
+    pairs = told.items() if isinstance(told, dict) else ()
+    return {meaning: name for meaning, name in pairs if isinstance(name, str)}
 
 
 def _option(default: Any, text: str) -> Any:
