@@ -5,7 +5,7 @@ numbers of vector i are not zero: no more additions round a product on its way t
 the exponent (2^-D^2/2, D = |z - s|, S = |s|, |z| <= S + D) the exponent is off by
     t = u ((c + 8) S (S + D) + 2.5 ((S + D)^2 + S^2)) + D m + m^2 / 2,     m = A (S + D) + B + u S
 so the kernel value by 2^(-D^2/2) (2^t - 1) and what exp2 and adding up do; that has a largest value over D,
-and no row is near many vectors at once: `_largest_sum`. docs/certified-proof.md, section 13.
+and no row is near many vectors at once: `_largest_sums`. docs/certified-proof.md, section 13.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ SAFE = 1.02  # products of errors, and the rounding of the test itself
 TINY = 1e-36  # what numbers below float32's normal range may lose, generously
 FARTHEST = 18.0  # in units of the exponent; beyond, kernel values are below 2^-149
 STEP = 1 / 64
+CUTS = np.array(
+    [256, 352, 480]
+)  # steps: nearer, errors count by kernel value, farther, as they are at the cut
 MOST_VALUES = 1 << 21  # errors that are computed at a time
 MOST_PRODUCTS = 1e11  # of features, for distances between vectors: seconds
 
@@ -41,13 +44,12 @@ def rbf_width(
     chain, (relative, constant) = np.minimum(additions(vectors), longest + 8), off
     with np.errstate(all="ignore"):
         parts = chunks(len(vectors), int(FARTHEST / STEP), MOST_VALUES)
-        errors = np.concatenate(
-            [
-                _errors(kernel, vectors[part], chain[part], relative, constant, len(vectors))
-                for part in parts
-            ]
-        )
-        return SAFE * (_largest_sum(kernel, vectors, errors, weights) + 4 * F32.u * bias) + TINY
+        found = [
+            _errors(kernel, vectors[part], chain[part], relative, constant, len(vectors)) for part in parts
+        ]
+        errors, shares = (np.concatenate(each) for each in zip(*found, strict=True))
+        largest = float(_largest_sums(kernel, vectors, errors, shares, weights).max(initial=0.0))
+        return SAFE * (largest + 4 * F32.u * bias) + TINY
 
 
 def additions(vectors: Array) -> Array:
@@ -57,8 +59,9 @@ def additions(vectors: Array) -> Array:
 
 def _errors(
     kernel: Kernel, vectors: Array, chain: Array, relative: float, constant: float, count: int
-) -> Array:
-    """The largest error [vectors, distances] of each kernel value at a distance or farther.
+) -> tuple[Array, Array]:
+    """The largest error [vectors, distances] of each kernel value at a distance or farther; at `CUTS`, what
+    share of a nearer one it is.
 
     Adding up so many kernel values is included. Between two distances the kernel value is at most what it
     is at the first, the exponent's error at most that at the second. Infinite where the exponent is off by
@@ -74,27 +77,35 @@ def _errors(
     share = np.expm1(math.log(2) * t) + (EXP_ERROR + adding) * np.exp2(t)
     error = np.exp2(-np.square(distance) / 2) * share + TINY
     error[t[:, -1] > 1] = np.inf
-    return np.maximum.accumulate(error[:, ::-1], axis=1)[:, ::-1]
+    return np.maximum.accumulate(error[:, ::-1], axis=1)[:, ::-1], share[:, CUTS]
 
 
-def _largest_sum(kernel: Kernel, vectors: Array, errors: Array, weights: Array) -> float:
-    """Of weighted errors over all rows.
+def _largest_sums(kernel: Kernel, vectors: Array, errors: Array, shares: Array, weights: Array) -> Array:
+    """Of weighted errors over all rows, for each sum: the least of three bounds.
 
-    No vector is nearer to a row than half its distance from the one that is nearest to it. Distances are
-    made of products in float32, less what those may be off by.
+    No vector is nearer to a row than half its distance from the one that is nearest to it. And a sum of
+    kernel values with weights a is at most the square root of a'Ka, whatever the row. Distances are made
+    of products in float32, less what those may be off by.
     """
-    plain = float((weights @ errors[:, 0]).max(initial=0.0))
+    plain = np.asarray(weights @ errors[:, 0])
     n, d = vectors.shape
-    if n * n * d > MOST_PRODUCTS or not math.isfinite(plain):
+    if n * n * d > MOST_PRODUCTS or not np.isfinite(plain).all():
         return plain
     scaled = _unit(kernel) * vectors
     norms, short = np.square(scaled).sum(axis=1), scaled.astype(np.float32)
-    kept, worst, own = 1 - 2.1 * (d + 8) * F32.u, 0.0, np.arange(n)
+    kept, own, spread = (
+        1 - 2.1 * (d + 8) * F32.u,
+        np.arange(n),
+        (weights[:, None] * shares.T).reshape(-1, n),
+    )
+    halved, squared = np.zeros(len(weights)), np.zeros(len(spread))
     for part in chunks(n, n):
-        squares = kept * (norms[part, None] + norms) - 2 * (short[part] @ short.T)
-        place = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / (2 * STEP), errors.shape[1] - 1)
-        worst = max(worst, float((errors[own, place.astype(np.intp)] @ weights.T).max()))
-    return min(plain, worst)
+        squares = np.maximum(kept * (norms[part, None] + norms) - 2 * (short[part] @ short.T), 0.0)
+        place = np.minimum(np.sqrt(squares) / (2 * STEP), errors.shape[1] - 1).astype(np.intp)
+        halved = np.maximum(halved, (errors[own, place] @ weights.T).max(axis=0))
+        squared += (spread[:, part] * (spread @ np.exp2(-squares / 2).T)).sum(axis=1)
+    near = np.sqrt(squared * (1 + n * U64)).reshape(len(weights), -1)
+    return np.minimum(np.minimum(plain, halved), (near + weights @ errors[:, CUTS]).min(axis=1))
 
 
 def _unit(kernel: Kernel) -> float:
