@@ -240,7 +240,8 @@ def _check_double(program: Program, soft_double: bool) -> None:
     if "variance" in reasons:
         raise EmitError(
             "what is left of a variance needs double precision, which small processors compute in "
-            "software: allow it with --soft-double (soft_double=True), or leave it out (--set uncertainty=false)"
+            "software: allow it with --soft-double (soft_double=True), or leave it out "
+            "(--set uncertainty=false)"
         )
     couples = "coupling" in reasons
     claim = f"the claim {origin.claim.value} of {origin.method}"
