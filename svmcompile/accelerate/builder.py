@@ -122,7 +122,32 @@ class Builder:
         head = head_of(self.svm).reading(sums)
         self.body.extend(head.nodes)
         self.tables |= head.tables
-        return self.program(head.outputs, method, claim, notes, **origin)
+        outputs = [*head.outputs, *self._deviation(head)]
+        return self.program(outputs, method, claim, notes, **origin)
+
+    def _deviation(self, head: Head) -> list[Output]:
+        """How sure a Gaussian process is, in double: what is left of a variance is small."""
+        svm, deviation = self.svm, self.svm.deviation
+        if deviation is None:
+            return []
+        self.body.append(ir.Widen("wide_row", "x"))
+        told = ""
+        for index, (machine, weights) in enumerate(zip(svm.machines, deviation.weights, strict=True)):
+            own, bias = f"told{index}_", deviation.bias * (index == 0)
+            self.svm = replace(machine, coefficients=weights, intercepts=bias, counts=())
+            found = self.exact_sums(f"{own}sums", own, row="wide_row")
+            if told:
+                self.body.append(ir.Add(f"{own}and_before", told, found))
+            told = self.body[-1].out
+        self.svm = svm
+        if svm.labels is None:
+            self.body.append(ir.Deviation("deviation", told, deviation.prior))
+            return [Output("deviation", "deviation")]
+        scores = head.value("scores")
+        assert scores, "a Gaussian process has a score"
+        self.body.append(ir.GaussianChance("chance", scores, told, deviation.prior))
+        self.body.append(ir.Complement("chances", "chance"))
+        return [Output("probabilities", "chances")]
 
     def finish_certain(self, method: str, notes: Sequence[str] = (), **origin: Any) -> Program:
         """The SVM's own sums and heads; a label that float32 could round to another is double's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.options import check_options, option
@@ -10,7 +10,7 @@ from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
 from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule, Link
 
 LABELS = ("rounded", "certain")
 
@@ -29,6 +29,11 @@ class ExactOptions:
         "polynomial and RBF kernels in f32 or f64, profiles portable and device.", recorded=None,
     )  # fmt: skip
 
+    uncertainty: bool = option(
+        True, "Of Gaussian processes: standard deviations, and probabilities, which take the square of the "
+        "training rows; false leaves them out.", recorded=None,
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         check_options("exact", self)
         if self.constant_time and self.labels == "certain":
@@ -39,12 +44,17 @@ class ExactOptions:
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
+    if not options.uncertainty:
+        svm = replace(svm, deviation=None, link=Link.NONE if svm.deviation else svm.link)
     builder = Builder(svm)
     if options.labels == "certain":
         if svm.label_rule is LabelRule.NONE:
             raise OptionError(
                 "exact: labels=certain is for classifiers, and a regressor has no labels; leave it out"
             )
+        if svm.deviation:
+            note = "labels=certain leaves probabilities of a Gaussian process out"
+            builder = Builder(replace(svm, deviation=None, link=Link.NONE, notes=(*svm.notes, note)))
         return builder.finish_certain("exact")
     return builder.finish(builder.exact_sums(), "exact", Claim.EXACT)
 

@@ -184,6 +184,10 @@ def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
             f"{len(svm.parts)} with different kernels or preprocessing; "
             f"use method {_names(lambda other: other.takes_parts)}{more}"
         )
+    if svm.deviation and name != "exact":
+        what = "how sure it is" if svm.labels is None else "probabilities"
+        note = f"method {name} does not tell {what}; use method exact"
+        svm = replace(svm, deviation=None, link=Link.NONE, notes=(*svm.notes, note))
     if chosen.takes_heads or not (svm.head or svm.has_probabilities):
         return svm if chosen.takes_heads else replace(svm, sample_offset=None)
     if svm.head or svm.most_probable:

@@ -51,14 +51,15 @@ def table() -> str:
         _markdown("estimator of scikit-learn", _machines()),
         _markdown("around an `SVC`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
-        f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}. LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
+        f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}.",
+        f"LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
     ]
     return "\n".join(parts)
 
 
 def _machines() -> Iterator[Row]:
-    for name in MACHINES:
+    for name in (*MACHINES, *(holder for holder in HOLDERS if not _takes_another(holder))):
         alone = _gives(make(name))
         yield name, alone
         for settings in WITH_MORE.get(name, ()):
@@ -70,7 +71,7 @@ def _machines() -> Iterator[Row]:
 
 def _wrappers() -> Iterator[Row]:
     """Each wrapper around an SVC, and around one that gives probabilities where that gives more."""
-    for name in (*WRAPPERS, *HOLDERS):
+    for name in filter(_takes_another, (*WRAPPERS, *HOLDERS)):
         alone = _gives(make(name, make("SVC").fit(*points())))  # a FrozenEstimator holds a fitted one
         yield name, alone
         if name in WRAPPERS:
@@ -91,9 +92,14 @@ def make(name: str, inner: Any = None) -> Any:
     from sklearn.svm import LinearSVC
 
     kind, arguments = _known()[name], _arguments().get(name, {})
-    if "estimator" in signature(kind).parameters:
+    if _takes_another(name):
         arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
     return kind(**arguments)
+
+
+def _takes_another(name: str) -> bool:
+    """Whether it is an estimator around another."""
+    return "estimator" in signature(_known()[name]).parameters
 
 
 @cache

@@ -19,7 +19,7 @@ from svmcompile.ir.whole_numbers import INT32, fits
 
 MAX_NAME = 40
 BY_CLASS = ("label", "probabilities")  # outputs as wide as there are classes
-ALONE = ("value", "samples")  # outputs of one number
+ALONE = ("value", "samples", "deviation")  # outputs of one number
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")  # names become parts of C identifiers
 
 
@@ -73,7 +73,7 @@ def input_type(program: Program) -> Type:
 
 def _widened(node: Node, types: Types, found: Type) -> Type:
     """The type, marked as wide if a value that every row needs is: what is lazy does not widen a node."""
-    wide = node.widens or in_double(node, types)
+    wide = node.widens or (in_double(node, types) and not node.narrows)
     return replace(found, wide=wide and found.kind in (Kind.FEATURES, Kind.SCORES, Kind.PROBABILITIES))
 
 

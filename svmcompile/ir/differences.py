@@ -84,7 +84,7 @@ def difference_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic)
     # The exponent is rounded, and so is what it is made of; a kernel value is one at most.
     size = kernel.gamma * np.sqrt(sums) if kernel.kind == "matern" else kernel.gamma * sums
     if kernel.kind == "rational":
-        size = kernel.coef0 * (1.0 + np.log1p(size)) * LOG_ROUNDINGS
+        size = kernel.coef0 * np.log1p(size) * LOG_ROUNDINGS
     error = error + values * (np.expm1(np.minimum(6 * a.u * (1.0 + size), 1.0)) + a.exp_error + 8 * a.u)
     reach = sums + off < a.largest if kernel.kind == "rational" else True
     return values, np.where(reach, error + a.smallest, np.inf)

@@ -57,6 +57,7 @@ class Node(ABC):
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next
     widens: ClassVar[bool] = False  # it makes doubles of a row
+    narrows: ClassVar[bool] = False  # it gives the program's numbers, though it may compute in double
     takes_floats: ClassVar[bool] = False  # in double it may read a row of floats, which it copies anyway
     guards: ClassVar[bool] = False  # it takes its first operand where that is sure, else the lazy one
     quantises: ClassVar[bool] = False  # it makes whole numbers of a row

@@ -24,7 +24,7 @@ from svmcompile.ir.nodes import Node, Value
 if TYPE_CHECKING:
     from svmcompile.ir.cost import Cost
     from svmcompile.ir.interpret import Trace
-OutputName = Literal["label", "scores", "value", "samples", "probabilities"]
+OutputName = Literal["label", "scores", "value", "samples", "probabilities", "deviation"]
 Scalar = bool | int | float | str
 LabelKind = Literal["bool", "int", "float", "str"]
 
@@ -183,6 +183,11 @@ class Program:
         """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
         lack = "raw scores; only one-class SVMs of scikit-learn do"
         return self._output_for(rows, "samples", lack).astype(np.float64)[:, 0]
+
+    def predict_std(self, rows: Any) -> NDArray[np.float64]:
+        """Standard deviations of the values of a Gaussian process."""
+        lack = "standard deviations; only Gaussian processes with a stationary kernel do"
+        return self._output_for(rows, "deviation", lack).astype(np.float64)[:, 0]
 
     def _output_for(self, data: Any, name: str, lack: str = "") -> NDArray[Any]:
         """One output of the interpreter for rows in any form."""

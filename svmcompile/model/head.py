@@ -118,6 +118,13 @@ class HeadMaker:
             left = self.add(ir.Join(self.name(stem), left, right))
         return left
 
+    def total(self, values: list[str]) -> str:
+        """The sum of values."""
+        left = values[0]
+        for right in values[1:]:
+            left = self.add(ir.Add(self.name("total"), left, right))
+        return left
+
     def largest(self, scores: str) -> str:
         return self.add(ir.ArgMax(self.name("label"), scores))
 
@@ -136,17 +143,18 @@ class HeadMaker:
 def own_head(svm: SVM) -> Head:
     """What the original makes of the sums of one machine."""
     maker, rule = HeadMaker(), svm.label_rule.value
+    sums = added_parts(svm, maker) if svm.adds_parts else SUMS
     if rule == "none":
-        return maker.head({"value": SUMS})
-    scores = machine_scores(svm, maker, SUMS)
-    probabilities = machine_probabilities(svm, maker, SUMS)
+        return maker.head({"value": sums})
+    scores = machine_scores(svm, maker, sums)
+    probabilities = machine_probabilities(svm, maker, sums)
     if rule == "vote":
         assert svm.labels
-        label = maker.add(ir.Vote(maker.name("label"), SUMS, len(svm.labels)))
+        label = maker.add(ir.Vote(maker.name("label"), sums, len(svm.labels)))
     elif rule == "argmax":
         label = maker.largest(scores)
     else:
-        label = maker.add(ir.Threshold(maker.name("label"), SUMS, *THRESHOLDS[rule]))
+        label = maker.add(ir.Threshold(maker.name("label"), sums, *THRESHOLDS[rule]))
     samples = None
     if svm.sample_offset is not None:
         offset = maker.table("sample_offset", [svm.sample_offset])
@@ -154,6 +162,14 @@ def own_head(svm: SVM) -> Head:
     return maker.head(
         {"scores": scores, "label": label, "samples": samples, "probabilities": probabilities}
     )
+
+
+def added_parts(svm: SVM, maker: HeadMaker) -> str:
+    """The sums of parts, which stand one after the other, added up."""
+    ends = [
+        maker.columns("part", SUMS, np.arange(svm.n_sums) + at * svm.n_sums) for at in range(len(svm.parts))
+    ]
+    return maker.total(ends)
 
 
 def machine_scores(svm: SVM, maker: HeadMaker, sums: str) -> str:
@@ -170,6 +186,8 @@ def machine_probabilities(svm: SVM, maker: HeadMaker, sums: str) -> str | None:
         return maker.add(
             ir.Density(maker.name("probabilities"), sums, maker.table("marks", svm.density_marks))
         )
+    if svm.link.value == "gaussian":
+        return None  # whoever makes the sums of the deviation makes them
     if svm.link:
         return _linked(svm, maker, sums)
     if svm.platt is None:

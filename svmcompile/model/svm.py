@@ -37,6 +37,7 @@ class Link(str, Enum):
     NONE = ""  # not at all, or by `platt`
     SOFTMAX = "softmax"
     LOGISTIC = "logistic"  # 1 / (1 + exp(-score)) of each class, divided by their sum
+    GAUSSIAN = "gaussian"  # the mean logistic function of a normal score, as `deviation` tells it
     CLIPPED = "clipped"  # (score + 1) / 2, from 0 to 1, of each class, divided by their sum
 
 
@@ -46,6 +47,18 @@ class Source:
 
     kind: str
     sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """How sure a Gaussian process is: variance = prior - |sum_p weights[p] k_p(x) + bias|^2.
+
+    There are weights for each machine, [rows, vectors of the machine].
+    """
+
+    prior: float
+    weights: tuple[Array, ...]
+    bias: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +88,14 @@ class SVM:
     feature_names: tuple[str, ...] = ()
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
     link: Link = Link.NONE  # how scores become probabilities
+    deviation: Deviation | None = None  # of a Gaussian process
     most_probable: bool = False  # labels are the most probable class, as LIBSVM gives them with -b 1
     density_marks: Array | None = None  # of a one-class model of LIBSVM that has probabilities
     noise_scale: float | None = None  # of a regressor of LIBSVM: its error is Laplace's with this scale
     sample_offset: float | None = None  # of a one-class SVM of scikit-learn: raw score minus score
     head: Head | None = None
     parts: tuple[SVM, ...] = ()
+    adds_parts: bool = False  # the sums of parts are added up, instead of standing one after the other
     notes: tuple[str, ...] = field(default=())
     training_points: int = 0  # of a precomputed kernel, whose vectors are numbers of such points
 
@@ -133,8 +148,9 @@ class SVM:
                 "the most probable class is asked for, but the model has no probabilities; train it with "
                 "them (LIBSVM: -b 1; scikit-learn: CalibratedClassifierCV around the SVM)"
             )
-        # LIBSVM's one-class models keep the label of the sign.
-        return self if self.density_marks is not None else replace(self, most_probable=True)
+        # LIBSVM's one-class models keep the label of the sign; that of a process is the most probable.
+        same = self.density_marks is not None or self.link is Link.GAUSSIAN
+        return self if same else replace(self, most_probable=True)
 
     @property
     def weights_by_sum(self) -> Array:

@@ -49,6 +49,10 @@ PUBLIC = {
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
     "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",
     "sklearn.frozen": "FrozenEstimator",
+    "sklearn.gaussian_process": "GaussianProcessRegressor GaussianProcessClassifier",
+    "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels": "RBF Matern RationalQuadratic DotProduct ConstantKernel "
+    "WhiteKernel Sum Product Exponentiation",
     "sklearn.impute": "SimpleImputer MissingIndicator",
     "sklearn.isotonic": "IsotonicRegression",
     "sklearn.kernel_ridge": "KernelRidge",

@@ -79,6 +79,11 @@ class BatchModel(FrozenModel):
         """Raw scores of a one-class SVM: its decision values without their offset."""
         return self._values("score_samples", data, allow_nan)
 
+    @given
+    def predict_std(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
+        """Standard deviations of the values of a Gaussian process."""
+        return self._values("predict_std", data, allow_nan)
+
     def _values(self, function: str, data: Any, allow_nan: bool, *width: int) -> NDArray[np.float64]:
         rows = self._rows(data, allow_nan)
         values = np.empty((len(rows), *width), dtype=self._real)

@@ -127,8 +127,13 @@ class OnnxModel(FrozenModel):
         """Raw scores of a one-class SVM: its decision values without their offset."""
         return self._output(rows, allow_nan, "score_samples")
 
+    @given
+    def predict_std(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
+        """Standard deviations of the values of a Gaussian process."""
+        return self._output(rows, allow_nan, "std")
+
     def _has(self, function: str) -> bool:
-        known = {"decision_function": "scores", "score_samples": "score_samples"}
+        known = {"decision_function": "scores", "score_samples": "score_samples", "predict_std": "std"}
         return known.get(function, "probabilities") in self.names
 
     def _output(self, rows: Any, allow_nan: bool, name: str) -> NDArray[np.float64]:

@@ -70,6 +70,8 @@ class FrozenModel(ABC):
             return ""
         if function == "decision_function":
             return f"decision function; {'use predict' if self.labels else 'its value comes from predict'}"
+        if function == "predict_std":
+            return "standard deviations; only Gaussian processes with a stationary kernel do"
         if function == "score_samples":
             return "raw scores; only one-class SVMs of scikit-learn do"
         return "probabilities; use predict or decision_function"

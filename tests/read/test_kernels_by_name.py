@@ -96,7 +96,7 @@ def test_other_methods_and_targets_refuse_by_name():
             sc.emit(program, target, "m")
     with pytest.raises(EmitError, match="constant_time"):
         sc.emit(sc.compile(estimator, constant_time=True), "c", "m", profile="portable")
-    with pytest.raises(UnsupportedError, match="fixed point"):
+    with pytest.raises(UnsupportedError, match="chi2 kernel has no form in fixed point"):
         sc.emit(sc.compile(KernelRidge(kernel="chi2", gamma=1).fit(X, T)), "c", "m", "q15", "device", X=X)
 
 

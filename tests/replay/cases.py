@@ -18,6 +18,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
@@ -53,6 +55,11 @@ def cancer() -> tuple[Rows, Rows]:
 @cache
 def moons() -> tuple[Rows, Rows]:
     return make_moons(500, noise=0.25, random_state=0)
+
+
+@cache
+def few_moons() -> tuple[Rows, Rows]:
+    return make_moons(30, noise=0.25, random_state=0)
 
 
 @cache
@@ -189,6 +196,10 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "linear-svc", Case(digits, LinearSVC(), emissions=WITH_WHOLE)
     yield "logistic", Case(iris, scaled(LogisticRegression()), emissions=SHORT)
     yield "laplacian-ridge", Case(diabetes, scaled(KernelRidge(kernel="laplacian")), emissions=SHORT)
+    process = GaussianProcessRegressor(Matern(nu=1.5) + WhiteKernel(0.1), optimizer=None)
+    yield "process", Case(few_moons, process, emissions=SHORT)
+    chances = GaussianProcessClassifier(1.0 * RBF(1.0), optimizer=None)
+    yield "process-two", Case(few_moons, chances, emissions=SHORT)
     yield "sgd", Case(cancer, scaled(SGDClassifier(random_state=0)), emissions=SHORT)
     yield "rest", Case(iris, OneVsRestClassifier(rbf()), emissions=FLOATS)
     yield "pairs", Case(iris, OneVsOneClassifier(rbf()), emissions=FLOATS)

@@ -46,6 +46,7 @@ from svmcompile.ir.nodes.features import *  # noqa: F403
 from svmcompile.ir.nodes.fixed import *  # noqa: F403
 from svmcompile.ir.nodes.fixed_trees import *  # noqa: F403
 from svmcompile.ir.nodes.forms import *  # noqa: F403
+from svmcompile.ir.nodes.gaussian import *  # noqa: F403
 from svmcompile.ir.nodes.jets import *  # noqa: F403
 from svmcompile.ir.nodes.leaves import *  # noqa: F403
 from svmcompile.ir.nodes.lists import *  # noqa: F403

@@ -253,6 +253,9 @@ class Fixer:
 
     def _told(self, machine: Program) -> Program:
         """The program with what it says of itself."""
+        kernels = [node.kernel.kind for node in self.program.body if isinstance(node, ir.DifferenceSum)]
+        if kernels:
+            raise UnsupportedError(f"a {kernels[0]} kernel has no form in fixed point; use --precision f32")
         if not self.rows:
             raise UnsupportedError(
                 "nothing in this program can be computed in fixed point; use --precision f32"

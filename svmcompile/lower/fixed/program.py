@@ -26,6 +26,7 @@ from svmcompile.lower.fixed.projections import by_distance, projection_of
 from svmcompile.lower.fixed.rows import Span, has_grid, view_of
 from svmcompile.model.head import renamed
 
+FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 # Rows to come may go this share of a range beyond those seen, on either side.
 MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
@@ -92,9 +93,10 @@ def given_range(low: Any, high: Any, n_features: int, rows: NDArray[Any] | None 
 def _plain(program: Program) -> Program:
     """The program without what only saves time or cannot be had: sums that stop early, probabilities."""
     notes = list(program.origin.notes)
-    outputs = tuple(output for output in program.outputs if output.name != "probabilities")
+    outputs = tuple(output for output in program.outputs if output.name not in FLOATS_ONLY)
     if len(outputs) < len(program.outputs):
-        notes.append("probabilities are left out in fixed point; they need f32 or f64")
+        gone = "standard deviations" if program.output("deviation") else "probabilities"
+        notes.append(f"{gone} are left out in fixed point; they need f32 or f64")
     body: list[Node] = []
     instead: dict[str, str] = {}
     for node in program.body:

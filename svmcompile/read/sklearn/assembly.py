@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
@@ -22,6 +23,7 @@ from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
 from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
 from svmcompile.model.svm import SVM, LabelRule, Link, digest
+from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
 
 Columns = tuple[int, ...]  # of the sums of all machines
 Scores = Columns | str  # or a value of the head
@@ -53,15 +55,45 @@ class Assembly:
 
     def machine(self, svm: SVM, kind: str) -> Answer:
         """The answer of a machine on its own."""
-        columns = tuple(range(len(self.signs), len(self.signs) + svm.n_sums))
-        self.machines.append(svm)
-        self.signs += [1] * svm.n_sums
+        if kind == GAUSSIAN_CLASSIFIER and svm.deviation is None:
+            raise UnsupportedError(
+                f"GaussianProcessClassifier: {svm.notes[0]}, and labels of several classes are decided by "
+                "them; use a stationary kernel such as RBF, or fewer rows"
+            )
+        if svm.adds_parts or svm.deviation:
+            return self._process(svm, kind)
+        columns = self._columns(svm)
         sums = self.value(columns)
         scores: Scores = columns if not svm.one_vs_rest_scores else machine_scores(svm, self.maker, sums)
         n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
         probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
         zero_is_second = rule is LabelRule.NEGATIVE_FIRST
         return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second)
+
+    def _columns(self, svm: SVM) -> Columns:
+        """The sums of one more machine."""
+        columns = tuple(range(len(self.signs), len(self.signs) + svm.n_sums))
+        self.machines.append(replace(svm, deviation=None))
+        self.signs += [1] * svm.n_sums
+        return columns
+
+    def _process(self, svm: SVM, kind: str) -> Answer:
+        """The answer of a Gaussian process, whose sums may be added up."""
+        maker = self.maker
+        mean = maker.total([self.value(self._columns(one)) for one in svm.machines])
+        if svm.deviation is None:
+            return Answer(kind, svm.labels, mean, svm.n_sums, None, "", svm.label_rule)
+        told, bias = list[str](), svm.deviation.bias
+        for one, weights in zip(svm.machines, svm.deviation.weights, strict=True):
+            given = bias if not told else np.zeros_like(bias)
+            spread = replace(one, coefficients=weights, intercepts=given)
+            told.append(self.value(self._columns(spread)))
+        if svm.labels is None:  # what is made of values makes none of their deviation
+            return Answer(kind, None, mean, svm.n_sums, None, "", svm.label_rule)
+        chance = ir.GaussianChance(maker.name("chance"), mean, maker.total(told), svm.deviation.prior)
+        both = maker.add(ir.Complement(maker.name("both"), maker.add(chance)))
+        label = maker.add(ir.Threshold(maker.name("label"), mean, True, 1, 0))
+        return Answer(kind, svm.labels, None, 0, both, label, svm.label_rule)
 
     def value(self, scores: Scores) -> str:
         """Scores as a value of the head."""

@@ -17,10 +17,11 @@ from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn.assembly import Answer, Assembly
 from svmcompile.read.sklearn.features import TRANSFORMERS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted, from_sklearn, role
-from svmcompile.read.sklearn.machines import MACHINES
+from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
+from svmcompile.read.sklearn.machines import MACHINES, READABLE
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
-LATER = ("most_probable", "density_marks", "noise_scale", "sample_offset")
+LATER = ("adds_parts", "most_probable", "density_marks", "noise_scale", "sample_offset")
 WAYS_OUT = {
     **dict.fromkeys(("dict", "list", "tuple"), "pass the estimator in it"),
     "svm_model": "save it with svm_save_model and pass the file",
@@ -33,16 +34,15 @@ COMBINED = (PIPELINE, "ColumnTransformer", "FeatureUnion")
 def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
     members, before = _opened(estimator, where)
-    last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+    last = _fitted(members[-1], [*READABLE, *WRAPPERS], where)
     if last.role in WRAPPERS:
         svm, kind = _assembled(estimator, where)
     else:
-        svm = _behind(_front(before), MACHINES[last.role](last))
+        svm = _behind(_front(before), READABLE[last.role](last))
         kind = _kind(estimator, [*before, last])
-    svm = replace(
-        svm, feature_names=_feature_names([*before, last]), notes=svm.notes + _overrides(last)
-    ).check(where)
-    kind = f"scikit-learn {kind}"
+    names = _feature_names([*before, last, Fitted(estimator, "", where)])
+    svm = replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where)
+    kind = f"scikit-learn {kind.replace(GAUSSIAN_CLASSIFIER, 'GaussianProcessClassifier')}"
     return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
 
 
@@ -56,12 +56,12 @@ def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
             raise ReadError(f"{where}: estimators are nested too deep")
         depth -= 1
         members, before = _opened(inner, where)
-        last = _fitted(members[-1], [*MACHINES, *WRAPPERS], where)
+        last = _fitted(members[-1], [*READABLE, *WRAPPERS], where)
         front = front.then(_front(before)) if before else front
         if last.role in WRAPPERS:
             answer = WRAPPERS[last.role](last, front, assembly)
         else:
-            machine = _behind(front, MACHINES[last.role](last)).check(where)
+            machine = _behind(front, READABLE[last.role](last)).check(where)
             answer = assembly.machine(machine, last.role)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
@@ -76,13 +76,15 @@ def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
     members = _chain(estimator, where, MAX_DEPTH)
     if not members:
         raise UnsupportedError(f"{where}: the pipeline has no steps; {_supported()}")
-    if role(members[-1], [*MACHINES, *WRAPPERS]) is None:
+    if role(members[-1], [*READABLE, *WRAPPERS]) is None:
         raise _unsupported(members[-1], where)
     return members, [_transformer(member, where) for member in members[:-1]]
 
 
 def _behind(front: Front, machine: SVM) -> SVM:
     """The machine, which may have a front of its own, behind another."""
+    if machine.parts:
+        return replace(machine, front=front, parts=tuple(_behind(front, part) for part in machine.parts))
     own = machine.front
     return replace(machine, front=front if own is IDENTITY else front.then(own))
 
@@ -113,7 +115,7 @@ def _chain(estimator: object, where: str, depth: int) -> list[object]:
 
 def _transformer(member: object, where: str) -> Fitted:
     """A member that comes before the last, which cannot be an SVM."""
-    if role(member, [*MACHINES, *WRAPPERS]):
+    if role(member, [*READABLE, *WRAPPERS]):
         raise _unsupported(member, where)
     return Fitted(member, role(member, [*TRANSFORMERS, *COMBINED]) or type(member).__name__, where)
 
@@ -130,7 +132,7 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
     place = "" if where == name else f"{where}: "
     if isinstance(estimator, type):
         return UnsupportedError(f"{place}{estimator.__name__} is a class; pass a fitted estimator")
-    if role(estimator, [*MACHINES, *WRAPPERS]):
+    if role(estimator, [*READABLE, *WRAPPERS]):
         return UnsupportedError(f"{place}{name} must be the last step of its pipeline; {_supported()}")
     if role(estimator, [*TRANSFORMERS, *COMBINED]):
         return UnsupportedError(f"{place}{name} is a transformer, with no SVM behind it; {_supported()}")
@@ -182,7 +184,7 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "front", "platt", "link", "head", "parts"):
+    for name in ("source", "notes", "front", "platt", "link", "deviation", "head", "parts"):
         del parts[name]
     for name in LATER:  # so that models without them keep their digest
         if parts[name] is None or parts[name] is False:
@@ -190,6 +192,9 @@ def _parts(svm: SVM) -> dict[str, object]:
     parts |= svm.front.parts()
     if svm.platt:
         parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
+    if svm.deviation:
+        parts |= {"prior": svm.deviation.prior, "told": svm.deviation.bias}
+        parts |= {f"told {index}": weights for index, weights in enumerate(svm.deviation.weights)}
     if svm.link:
         parts["link"] = svm.link.value
     if svm.head:

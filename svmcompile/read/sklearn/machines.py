@@ -24,6 +24,11 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.kernels import MAX_FEATURES, UNKNOWN, WAY_OUT, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
+from svmcompile.read.sklearn.gaussian import (
+    GAUSSIAN_CLASSIFIER,
+    read_gaussian_classifier,
+    read_gaussian_regressor,
+)
 from svmcompile.read.sklearn.linear import LINEAR_MACHINES
 from svmcompile.read.sklearn.pairwise import (
     FUNCTIONS,
@@ -201,5 +206,8 @@ MACHINES: dict[str, Callable[[Fitted], SVM]] = {
     "NuSVR": read_regressor,
     "OneClassSVM": read_one_class,
     "KernelRidge": read_kernel_ridge,
+    "GaussianProcessRegressor": read_gaussian_regressor,
     **LINEAR_MACHINES,
 }
+# With those that only other estimators hold.
+READABLE = {**MACHINES, GAUSSIAN_CLASSIFIER: read_gaussian_classifier}

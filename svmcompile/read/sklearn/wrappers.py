@@ -22,13 +22,19 @@ from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
 from svmcompile.read.sklearn.fitted import Fitted, role
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
-HOLDERS = {**dict.fromkeys(SEARCHES, "best_estimator_"), "FrozenEstimator": "estimator"}
+HOLDERS = {
+    **dict.fromkeys(SEARCHES, "best_estimator_"),
+    "FrozenEstimator": "estimator",
+    "GaussianProcessClassifier": "base_estimator_",
+}
 SIGMOID, ISOTONIC = "_SigmoidCalibration", "IsotonicRegression"
 
 
 def held(fitted: Fitted) -> object:
     """The estimator that a holder predicts with."""
     name = HOLDERS[fitted.role]
+    if name == "base_estimator_":
+        fitted.require(name)
     if fitted.role in SEARCHES and fitted.optional(name) is None:
         raise UnsupportedError(
             f"{fitted.place}: has no best_estimator_; fit it, with refit=True, or fit the estimator itself"

@@ -124,7 +124,11 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
     main = program.output("label") or program.output("value")
     assert main is not None
     if program.labels is None:
-        return [Result(main, "predict", "values", 1, real, f"The value {row}.")]
+        found = [Result(main, "predict", "values", 1, real, f"The value {row}.")]
+        if deviation := program.output("deviation"):
+            comment = f"The standard deviation of the value {row}."
+            found.append(Result(deviation, "predict_std", "deviations", 1, real, comment))
+        return found
     comment = f"The index of the label in {name}_labels, {row}."
     found = [Result(main, "predict", "indices", 1, "int", comment)]
     if scores := program.output("scores"):

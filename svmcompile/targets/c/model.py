@@ -245,7 +245,14 @@ def _check_double(program: Program, soft_double: bool) -> None:
     file, origin = CFile.of(program), program.origin
     if soft_double or not needs_double(file):
         return
-    couples = any(node.in_double == "coupling" for node in file.nodes.values())
+    reasons = {node.in_double for node in file.nodes.values()}
+    if "variance" in reasons:
+        raise EmitError(
+            "what is left of a variance needs double precision, which small processors compute in "
+            "software: allow it with --soft-double (soft_double=True), or leave it out "
+            "(--set uncertainty=false)"
+        )
+    couples = "coupling" in reasons
     claim = f"the claim {origin.claim.value} of {origin.method}"
     what = "the coupling of probabilities" if couples else claim
     raise EmitError(

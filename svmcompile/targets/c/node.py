@@ -83,7 +83,9 @@ class CNode(Generic[N]):
     calls: ClassVar[tuple[str, ...]] = ()  # helper functions that it always calls
     copies_row: ClassVar[bool] = False  # into an array of its own
     helpers_in_double: ClassVar[frozenset[str]] = frozenset()  # which it calls whatever its number type
-    in_double: ClassVar[str] = ""  # why it adds up in double on a device, too: "claim" or "coupling"
+    in_double: ClassVar[str] = (
+        ""  # why it adds up in double on a device, too: "claim", "coupling" or "variance"
+    )
     adds_up: ClassVar[bool] = False  # more than the number type holds: in double, or in two floats
     walks: ClassVar[bool] = False  # a tree, whose tests call functions
     reads_two_tables: ClassVar[bool] = False  # at once, in helper functions that take one for a row
@@ -270,7 +272,9 @@ def c_class(node: Node) -> type[CNode[Any]]:
 
 def helpers(file: CFile) -> list[dict[str, Any]]:
     """The helper functions of each number type, in the order of the nodes."""
-    numbers = [float_number(file.program), *(node.number for node in file.nodes.values())]
+    nodes = file.nodes.values()
+    numbers: list[Number] = [float_number(file.program), *(node.number for node in nodes)]
+    numbers += ["f64" for node in nodes if node.helpers_in_double]
     return [_helpers(file, number) for number in dict.fromkeys(numbers) if number in NUMBERS]
 
 

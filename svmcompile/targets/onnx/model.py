@@ -33,13 +33,14 @@ from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, 
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
-PUBLIC_NAMES = {"samples": "score_samples"}
+PUBLIC_NAMES = {"samples": "score_samples", "deviation": "std"}
 MEANINGS = {
     "label": "the class",
     "probabilities": "of the classes, in the order of `labels`",
     "scores": "decision values",
     "score_samples": "decision values without their offset",
     "value": "the value",
+    "std": "its standard deviation",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from svmcompile.errors import OptionError, find_name, suggestion
 from svmcompile.files.plain import read_json
 
-OUTPUTS = ("label", "probabilities", "scores", "score_samples", "value")  # skl2onnx's order
+OUTPUTS = ("label", "probabilities", "scores", "score_samples", "value", "std")  # skl2onnx's order
 INPUT = "input"
 PRESETS: dict[str, dict[str, str]] = {"skl2onnx": {INPUT: "X"}, "old": {INPUT: "x"}}
 ZIPPED = {"label": "output_label", "probabilities": "output_probability"}  # as skl2onnx calls them then
