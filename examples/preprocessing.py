@@ -18,6 +18,7 @@ from agreement import Case, print_table
 from sklearn import datasets
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import (
     RFE,
     SelectFromModel,
@@ -110,6 +111,8 @@ MODELS: dict[str, Callable[[], Case]] = {
         "wine", SCALE, RBFSampler(gamma=0.05, n_components=60, random_state=0), LinearSVC()
     ),
     "rbfsampler-svr": piped("diabetes", SCALE, RBFSampler(n_components=20, random_state=0), SVR()),
+    "tfidf-linearsvc": piped("digits", TfidfTransformer(), LinearSVC(), sparse=True),
+    "tfidf-l1-svc": piped("digits", TfidfTransformer(norm="l1"), MaxAbsScaler(), SVC()),
     "imputer-mean-svc": piped("wine", SimpleImputer(), SCALE, SVC(), missing=np.nan),
     "imputer-median-indicator-linearsvc": piped(
         "wine", SimpleImputer(strategy="median", add_indicator=True), SCALE, LinearSVC(), missing=np.nan

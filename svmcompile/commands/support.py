@@ -30,10 +30,12 @@ from svmcompile.read.onnx.machines import ONNX_MACHINES
 from svmcompile.read.sklearn.estimators import COMBINED
 from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.machines import MACHINES
+from svmcompile.read.sklearn.text import VECTORIZERS
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS
 
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"
-ROW = re.compile(r"m_([a-z_]+)\(const float x\[")  # a function of one row, as the header declares it
+# A function of one row or of one text, as the header declares it.
+ROW = re.compile(r"m_([a-z_]+)\(const (?:float x\[|char \*utf8(?:, float \w+\[\w+\])?\))")
 WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine may give more
     "SVC": [{"probability": True}],
     "NuSVC": [{"probability": True}],
@@ -51,6 +53,7 @@ def table() -> str:
         _markdown("estimator of scikit-learn", _machines()),
         _markdown("around an `SVC`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
+        _markdown("in a `Pipeline` before an `SVC`, for text", _vectorizers()),
         f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}.",
         f"LIBSVM text models: {_listed(libsvm.TYPES)}. ONNX files:",
         f"{_listed(ONNX_MACHINES)}, behind {_listed([*ONNX_STEPS, *JOINS])}.",
@@ -87,6 +90,13 @@ def _transformers() -> Iterator[Row]:
         yield name, _gives(make_pipeline(make(name), make("SVC")))
 
 
+def _vectorizers() -> Iterator[Row]:
+    from sklearn.pipeline import make_pipeline
+
+    for name in VECTORIZERS:
+        yield name, _gives(make_pipeline(make(name), make("SVC")), texts())
+
+
 def make(name: str, inner: Any = None) -> Any:
     """An estimator that is not fitted yet; one around another is around `inner`, or a LinearSVC."""
     from sklearn.svm import LinearSVC
@@ -121,6 +131,7 @@ def _arguments() -> dict[str, dict[str, Any]]:
         "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
         "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
         "SelectKBest": {"k": 2},
+        "HashingVectorizer": {"n_features": 64},
         "MissingIndicator": {"features": "all"},
         "Pipeline": {"steps": [("scale", StandardScaler())]},
         "FeatureUnion": {"transformer_list": [("scale", StandardScaler()), ("same", "passthrough")]},
@@ -128,11 +139,11 @@ def _arguments() -> dict[str, dict[str, Any]]:
     }
 
 
-def _gives(estimator: Any) -> Gives:
+def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
     """Functions in C and outputs in ONNX of an estimator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that training did not converge does not matter here
-        estimator.fit(*points())
+        estimator.fit(*(rows or points()))
     try:
         program = compile(estimator)
     except UnsupportedError as error:
@@ -146,6 +157,12 @@ def points() -> tuple[Any, Any]:
     """Three clouds of points."""
     y = np.arange(60) % 3
     return np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis], y
+
+
+def texts() -> tuple[Any, Any]:
+    """Texts of three kinds."""
+    words = ("red green blue", "one two three", "north south west")
+    return [f"{words[at % 3]} and {at}" for at in range(60)], np.arange(60) % 3
 
 
 def _outputs(content: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pytest
 from svmcompile.commands import support
 from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.machines import MACHINES
+from svmcompile.read.sklearn.text import VECTORIZERS
 
 PAGE = Path(__file__).parents[2] / "docs/supported.md"
 
@@ -18,7 +19,7 @@ def test_the_page_holds_what_the_command_prints():
     held = text.partition(support.BEGIN)[2].partition(support.END)[0].strip()
     made = support.table().strip()
     assert held == made, "run: python -m svmcompile.commands.support docs/supported.md"
-    for name in (*MACHINES, *TRANSFORMERS):
+    for name in (*MACHINES, *TRANSFORMERS, *VECTORIZERS):
         assert f"`{name}`" in made
 
 

@@ -15,7 +15,7 @@ from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn.assembly import Answer, Assembly
-from svmcompile.read.sklearn.features import TRANSFORMERS, WAY_OUT
+from svmcompile.read.sklearn.features import FRONTS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted, from_sklearn, role
 from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
 from svmcompile.read.sklearn.machines import MACHINES, READABLE
@@ -117,7 +117,7 @@ def _transformer(member: object, where: str) -> Fitted:
     """A member that comes before the last, which cannot be an SVM."""
     if role(member, [*READABLE, *WRAPPERS]):
         raise _unsupported(member, where)
-    return Fitted(member, role(member, [*TRANSFORMERS, *COMBINED]) or type(member).__name__, where)
+    return Fitted(member, role(member, [*FRONTS, *COMBINED]) or type(member).__name__, where)
 
 
 def _fitted(estimator: object, table: Iterable[str], where: str) -> Fitted:
@@ -134,7 +134,7 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
         return UnsupportedError(f"{place}{estimator.__name__} is a class; pass a fitted estimator")
     if role(estimator, [*READABLE, *WRAPPERS]):
         return UnsupportedError(f"{place}{name} must be the last step of its pipeline; {_supported()}")
-    if role(estimator, [*TRANSFORMERS, *COMBINED]):
+    if role(estimator, [*FRONTS, *COMBINED]):
         return UnsupportedError(f"{place}{name} is a transformer, with no SVM behind it; {_supported()}")
     way_out = WAYS_OUT.get(name)
     advice = f"{way_out}; " if way_out else ""
@@ -144,7 +144,7 @@ def _unsupported(estimator: object, where: str) -> UnsupportedError:
 def _supported() -> str:
     return (
         f"supported are {', '.join(MACHINES)}, alone, in {', '.join([*WRAPPERS, *HOLDERS])} "
-        f"or in a Pipeline behind {', '.join(TRANSFORMERS)} "
+        f"or in a Pipeline behind {', '.join(FRONTS)} "
         f"and combinations of these by {', '.join(COMBINED[1:])}; "
         "any other transformation can be applied to the rows before the compiled model"
     )
@@ -227,10 +227,10 @@ def front_of(estimator: object, where: str, depth: int = MAX_DEPTH) -> Front:
     combined = role(estimator, COMBINED)
     if combined:
         return _COMBINERS[combined](Fitted(estimator, combined, where), depth - 1)
-    found = role(estimator, TRANSFORMERS)
+    found = role(estimator, FRONTS)
     if found is None:
         raise _unknown(estimator, where)
-    return TRANSFORMERS[found](Fitted(estimator, found, where))
+    return FRONTS[found](Fitted(estimator, found, where))
 
 
 def _unknown(estimator: object, where: str) -> UnsupportedError:
@@ -239,7 +239,7 @@ def _unknown(estimator: object, where: str) -> UnsupportedError:
         return UnsupportedError(f"{where}: {estimator.__name__} is a class; pass a fitted transformer")
     return UnsupportedError(
         f"{where}: the transformer {name} cannot be compiled; {WAY_OUT}; "
-        f"transformers that can: {', '.join([*TRANSFORMERS, *COMBINED])}"
+        f"transformers that can: {', '.join([*FRONTS, *COMBINED])}"
     )
 
 

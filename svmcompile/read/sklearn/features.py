@@ -273,5 +273,6 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "MissingIndicator": missing_indicator,
     "FunctionTransformer": function_transformer,
     "TfidfTransformer": tfidf_transformer,
-    **VECTORIZERS,
 }
+# The same, and those that take text.
+FRONTS = {**TRANSFORMERS, **VECTORIZERS}
