@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from svmcompile.commands.helping import METHODS
 
-FILES = "LIBSVM, LIBLINEAR, SVM-light, OpenCV"
+FILES = "LIBSVM, LIBLINEAR, SVM-light, OpenCV, PMML"
 FORMATS = ".npz, .npy, .csv, .libsvm/.svmlight (both also .gz) or .parquet"
 
 Model = Annotated[

@@ -23,11 +23,12 @@ READERS: dict[str, str] = {
     "liblinear": "svmcompile.read.liblinear.model:read_liblinear",
     "svmlight": "svmcompile.read.svmlight:read_svmlight",
     "opencv": "svmcompile.read.opencv.model:read_opencv",
+    "pmml": "svmcompile.read.pmml.model:read_pmml",
     "onnx": "svmcompile.read.onnx.model:read_onnx",
     "skops": "svmcompile.read.stored:load_skops",
     "pickle": "svmcompile.read.original:load_pickle",
 }
-SUFFIXES = {".model": "libsvm", **{f".{name}": name for name in ("skops", "onnx", "svmc")}}
+SUFFIXES = {".model": "libsvm", **{f".{name}": name for name in ("skops", "onnx", "pmml", "svmc")}}
 SUFFIXES |= dict.fromkeys((".yml", ".yaml"), "opencv")
 SUFFIXES |= dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle")
 COMPRESSED = (  # what joblib writes around a pickle
@@ -126,8 +127,8 @@ def format_of(content: bytes, where: str) -> str:
     if found is None:
         raise ReadError(
             f"{where}: not a model file that is known; expected a LIBSVM, LIBLINEAR or SVM-light model, "
-            "an SVM of OpenCV, an ONNX model, a skops file, or a pickle or joblib file of a scikit-learn "
-            "estimator; rows go with --data"
+            "an SVM of OpenCV, PMML, an ONNX model, a skops file, or a pickle or joblib file of a "
+            "scikit-learn estimator; rows go with --data"
         )
     refuse_known(found, where)
     return found
@@ -162,8 +163,9 @@ def _by_content(content: bytes, where: str) -> str | None:
 
 def _by_words(content: bytes) -> str | None:
     """Text whose names are met near its beginning."""
-    names = {b"%YAML": "opencv", b"<opencv_storage": "opencv", b'"opencv_ml_svm"': "opencv"}
-    return next((name for word, name in names.items() if word in content[:WORDS_WITHIN]), None)
+    words = {"opencv": (b"%YAML", b"<opencv_storage", b'"opencv_ml_svm"'), "pmml": (b"<PMML", b":PMML")}
+    start = content[:WORDS_WITHIN]
+    return next((name for name, known in words.items() if any(word in start for word in known)), None)
 
 
 def _by_members(content: bytes, where: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from svmcompile.errors import ReadError
+from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.read.libsvm.text import decimal, shown
 
 MAX_DEPTH = 100
 
@@ -22,6 +24,52 @@ class Element:
 
     def error(self, text: str) -> ReadError:
         return ReadError(f"{self.place}: {text}")
+
+    def refuse(self, text: str) -> UnsupportedError:
+        return UnsupportedError(f"{self.place}: {text}")
+
+    def all(self, *tags: str) -> list[Element]:
+        """The children of some names."""
+        return [child for child in self.children if child.tag in tags]
+
+    def one(self, tag: str) -> Element:
+        """The only child of a name."""
+        found = self.all(tag)
+        if len(found) != 1:
+            raise self.error(f"<{self.tag[:40]}> has {len(found)} <{tag}>, expected one")
+        return found[0]
+
+    def get(self, name: str, default: str | None = None) -> str:
+        """An attribute, which must be there unless there is a default."""
+        found = self.attributes.get(name, default)
+        if found is None:
+            raise self.error(f"<{self.tag[:40]}> has no attribute {name!r}")
+        return found
+
+    def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str:
+        """An attribute that is one of some words."""
+        found = self.get(name, default)
+        if found not in known:
+            raise self.refuse(f"{name} {found[:40]!r} is not supported; supported: {', '.join(known)}")
+        return found
+
+    def number(self, name: str, default: str | None = None) -> float:
+        """An attribute that is a finite number."""
+        return numbers(self, self.get(name, default), 1)[0]
+
+
+def numbers(element: Element, text: str, count: int | None = None) -> list[float]:
+    """Finite numbers apart by spaces; as many as are expected, if that is known."""
+    words = text.encode().split()
+    if count is not None and len(words) != count:
+        raise element.error(f"{len(words)} number(s) in <{element.tag[:40]}>, expected {count}")
+    found = []
+    for word in words:
+        value = decimal(word)
+        if value is None:
+            raise element.error(f"{shown(word)} in <{element.tag[:40]}> is not a finite number")
+        found.append(value)
+    return found
 
 
 def parse_xml(content: bytes, where: str) -> Element:

@@ -158,6 +158,11 @@ LIBLINEAR = [
     b"solver_type ONECLASS_SVM\nnr_class 2\nnr_feature 1\nbias -1\nrho 0.5\nw\n2 \n",
 ]
 SOLVERS = (b"MCSVM_CS", b"L2R_L2LOSS_SVR", b"nr_class 2", b"label 1 2", b"bias -1", b"rho 1", b"\nw\n")
+PMML = (
+    b"<FieldRef field='a'/>", b"<Constant>0</Constant>", b"<NormDiscrete field='a' value='1'/>", 
+    b"</Apply>", b"<Apply function='/'>", b"maxWins='1'", b"threshold='1e308'", b"OneAgainstAll", b"&#0;",
+    b"svmRepresentation='Coefficients'", b"normalizationMethod='logit'", b"defaultValue='1'", b"n='9'",
+)  # fmt: skip
 TAGS = (
     b"<_>", b"</_>", b"<!DOCTYPE a>", b"&amp;", b"<data>", b"<index>", b"\n   - [ 1. ]", b"[ ", b" ]", b"{",
     b"svm_type: ", b"svmType", b"C_SVC", b"ONE_CLASS", b"POLY", b"rho: 1\n", b"!!opencv-matrix", b"dt: f",
@@ -166,6 +171,7 @@ TARGETS = [
     Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
     Target("opencv", partial(_model, "opencv"), partial(_stored, "opencv", "*"), (*NUMBERS, *TAGS)),
     Target("liblinear", partial(_model, "liblinear"), lambda: LIBLINEAR, (*NUMBERS, *SOLVERS)),
+    Target("pmml", partial(_model, "pmml"), partial(_stored, "pmml", "*.pmml"), (*NUMBERS, *PMML)),
     Target("svmlight", partial(_model, "svmlight"), partial(_stored, "svmlight", "*.model"), NUMBERS),
     Target("onnx", partial(_model, "onnx"), _onnx, (b"\xff" * 9 + b"\x01", b"Concat", b"Cast")),
     Target("skops", partial(_model, "skops"), _skops, (*NUMBERS, *NODES)),

@@ -75,6 +75,18 @@ def hostile_files(folder: Path) -> None:
         + "".join(f"<!ENTITY b{n + 1} '{f'&b{n};' * 10}'>" for n in range(12))
         + "]><opencv_storage><a>&b12;</a></opencv_storage>"
     )
+    (folder / "bomb.pmml").write_bytes(
+        (folder / "bomb.xml").read_bytes().replace(b"opencv_storage", b"PMML")
+    )
+    discrete = (ROOT / "tests" / "data" / "pmml" / "discrete.pmml").read_text()
+    names = "".join(f'<DerivedField name="d{n}"><FieldRef field="a"/></DerivedField>' for n in range(6000))
+    wide = discrete.replace("<LocalTransformations>", "<LocalTransformations>" + names)
+    fields = "".join(f'<FieldRef field="d{n}"/>' for n in range(6000))
+    (folder / "wide.pmml").write_text(
+        wide.replace("<VectorFields>", "<VectorFields>" + fields).replace(
+            "<SupportVectorMachineModel ", '<SupportVectorMachineModel svmRepresentation="Coefficients" '
+        )
+    )
     (folder / "deep.xml").write_text("<opencv_storage>" + "<a>" * 300_000)
     (folder / "deep.json").write_text('{"opencv_ml_svm":' + "[" * 900_000)
     votes = (ROOT / "tests" / "data" / "opencv" / "votes.yml").read_text()
@@ -122,8 +134,8 @@ for path in map(Path, sys.argv[2:]):
 """
 NAMES = (
     "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
-    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "deep.xml",
-    "deep.json", "many.yml", "classes.model", "light.model",
+    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "bomb.pmml",
+    "wide.pmml", "deep.xml", "deep.json", "many.yml", "classes.model", "light.model",
 )  # fmt: skip
 
 

@@ -12,21 +12,19 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
-from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, check_dense_size, entries_limit, make_kernel
+from svmcompile.read.grouping import grouped_by_class
+from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, entries_limit, make_kernel
 from svmcompile.read.opencv.storage import Node, read_storage
 
 CLASSIFIERS = ("C_SVC", "NU_SVC")
 TYPES = (*CLASSIFIERS, "ONE_CLASS", "EPS_SVR", "NU_SVR")
 KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
-Indices = NDArray[np.int64]
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
@@ -128,7 +126,9 @@ def _classifier(node: Node, svm: SVM, limit: int) -> SVM:
         coefficients = np.zeros((1, svm.n_vectors))
         np.add.at(coefficients[0], indices, alphas)
         return replace(svm, coefficients=coefficients, label_rule=LabelRule.POSITIVE_FIRST)
-    return _grouped(svm, alphas, indices, np.repeat(np.arange(len(counts)), counts), stored.place, limit)
+    return grouped_by_class(
+        svm, alphas, indices, np.repeat(np.arange(len(counts)), counts), stored.place, limit
+    )
 
 
 def _labels(node: Node) -> Labels:
@@ -141,26 +141,3 @@ def _labels(node: Node) -> Labels:
     if len(set(values)) != count:
         raise stored.error("a label appears twice")
     return Labels(tuple(values), np.dtype(np.int64).str)
-
-
-def _grouped(svm: SVM, alphas: Array, indices: Indices, pair: Indices, place: str, limit: int) -> SVM:
-    """The sums of pairs in LIBSVM's layout, where vectors are grouped by class.
-
-    In the sum of a pair (i, j), vectors of class i have positive coefficients. A vector that stands for
-    several classes, as no training gives it, is stored once for each.
-    """
-    assert svm.labels
-    k = len(svm.labels)
-    first, second = np.array(list(pair_indices(k))).T[:, pair]
-    own, other = np.where(alphas > 0, [first, second], [second, first])
-    keys, position = np.unique(own * svm.n_vectors + indices, return_inverse=True)
-    check_dense_size(len(keys), max(svm.n_features, k), place, limit)
-    coefficients = np.zeros((k - 1, len(keys)))
-    np.add.at(coefficients, (other - (other > own), position), alphas)
-    return replace(
-        svm,
-        vectors=svm.vectors[keys % svm.n_vectors],
-        coefficients=coefficients,
-        counts=tuple(np.bincount(keys // svm.n_vectors, minlength=k).tolist()),
-        label_rule=LabelRule.VOTE,
-    )

@@ -1,0 +1,1 @@
+"""PMML: support vector machines and regression models, with the transformations in front of them."""

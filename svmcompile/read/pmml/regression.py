@@ -1,0 +1,93 @@
+"""RegressionModel: linear functions of the row, and what makes labels and probabilities of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.program import Labels
+from svmcompile.model.head import SUMS, THRESHOLDS, Head, HeadMaker
+from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.read.kernels import linear_machine
+from svmcompile.read.pmml.features import Fields, Sum
+from svmcompile.read.xml import Element
+
+NO_SOFTMAX = "the softmax probabilities of the document are not among the outputs; labels are theirs"
+NORMS = ("none", "simplemax", "softmax", "logit")
+
+
+def read_regression(model: Element, fields: Fields, labels: Labels | None, limit: int) -> SVM:
+    """Tables of coefficients as linear functions."""
+    tables = model.all("RegressionTable")
+    sums = [_table(one, fields) for one in tables]
+    if labels is None:
+        model.choice("normalizationMethod", ("none",), "none")
+        if len(sums) != 1:
+            raise model.error(f"{len(sums)} tables of a regression, expected one")
+        return _machine(model, sums, fields, LabelRule.NONE, None, limit)
+    values = fields.target_values(model)[1]
+    order = [_place(one, values) for one in tables]
+    if sorted(order) != list(range(len(values))):
+        raise model.error(f"{len(tables)} tables do not stand for {len(values)} classes, one each")
+    norm = model.choice("normalizationMethod", NORMS, "none")
+    if norm == "none":  # the last is what the others leave of one
+        sums[-1] = Sum.of([Sum(1.0), *(one.times(-1.0) for one in sums[:-1])])
+    by_class = [sums[order.index(at)] for at in range(len(values))]
+    if len(values) > 2:
+        if norm == "logit":
+            raise model.refuse("normalizationMethod logit is not supported for three classes or more")
+        machine = _machine(model, by_class, fields, LabelRule.ARGMAX, labels, limit)
+        return replace(machine, notes=(NO_SOFTMAX,) if norm == "softmax" else ())
+    return _two_classes(model, fields, labels, limit, by_class, sums[0], order[0], norm)
+
+
+def _two_classes(
+    model: Element, fields: Fields, labels: Labels, limit: int, by_class: list[Sum], first: Sum, own: int,
+    norm: str,
+) -> SVM:  # fmt: skip
+    """One score, above zero for the class that the first table stands for."""
+    score = first if norm == "logit" else by_class[own].plus(by_class[1 - own].times(-1.0))
+    rule = LabelRule.POSITIVE_FIRST if own == 0 else LabelRule.POSITIVE_SECOND
+    machine = _machine(model, [score], fields, rule, labels, limit)
+    return replace(machine, head=_logistic(rule)) if norm in ("softmax", "logit") else machine
+
+
+def _logistic(rule: LabelRule) -> Head:
+    """The label by the score, and its logistic function as the probability of the class above zero."""
+    maker = HeadMaker()
+    slope, offset = maker.table("slopes", [-1.0]), maker.table("offsets", [0.0])
+    own = maker.add(ir.Sigmoid(maker.name("chances"), SUMS, slope, offset, 0.0))
+    both = maker.add(ir.Complement(maker.name("both"), own))
+    if rule is LabelRule.POSITIVE_FIRST:
+        both = maker.columns("probabilities", both, [1, 0])
+    label = maker.add(ir.Threshold(maker.name("label"), SUMS, *THRESHOLDS[rule.value]))
+    return maker.head({"scores": SUMS, "label": label, "probabilities": both})
+
+
+def _table(table: Element, fields: Fields) -> Sum:
+    parts = [Sum(table.number("intercept", "0"))]
+    for one in table.children:
+        if one.tag == "NumericPredictor":
+            if one.number("exponent", "1") != 1:
+                raise one.refuse("an exponent other than 1 is not supported; derive the power before")
+            parts.append(fields.named(one.get("name"), one).times(one.number("coefficient")))
+        elif one.tag == "CategoricalPredictor":
+            own = fields.indicator(one.get("name"), one.get("value"), one)
+            parts.append(own.times(one.number("coefficient")))
+        elif one.tag != "Extension":
+            raise one.refuse(f"<{one.tag[:40]}> is not supported")
+    return Sum.of(parts)
+
+
+def _place(table: Element, values: list[str]) -> int:
+    category = table.get("targetCategory")
+    if category not in values:
+        raise table.error(f"{category[:40]!r} is no value of the target")
+    return values.index(category)
+
+
+def _machine(
+    model: Element, sums: list[Sum], fields: Fields, rule: LabelRule, labels: Labels | None, limit: int
+) -> SVM:
+    columns, weights, bias = fields.table(sums, model, limit)
+    return replace(linear_machine(weights, bias, rule, labels), front=columns)
