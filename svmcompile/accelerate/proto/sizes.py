@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from svmcompile.accelerate.proto.options import ProtoOptions
@@ -12,6 +11,7 @@ SHARES = (0.4, 0.6, 0.75)  # of the bytes that the projection may have
 RANKS = (0.7, 1.0, 1.5)  # tried about the usual one
 LANES = 16  # of host code
 CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
+SCALE_BYTES = 8  # of a feature: two floats
 NUMBER_BYTES = {"f32": 4, "f64": 8, "q15": 2, "q7": 1}
 
 
@@ -33,6 +33,7 @@ class Tables:
     front: int  # bytes of the preprocessing
     precision: str
     host: bool = False
+    one_range: bool = True  # of all features: else whole numbers need a scale for each
 
     def of(self, sizes: Sizes) -> int:
         return self.fixed(sizes.rank) + sizes.columns * self.column(sizes.rank) + self.prototypes(sizes)
@@ -41,7 +42,9 @@ class Tables:
         """Bytes of a feature: its number, its weights, and in floats its centre."""
         number = NUMBER_BYTES[self.precision]
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
-        return index + rank * number + (number if self.precision in ("f32", "f64") else 0)
+        if self.precision in ("f32", "f64"):
+            return index + (rank + 1) * number
+        return index + rank * number + (0 if self.one_range else SCALE_BYTES)
 
     def vector(self, rank: int) -> int:
         """Bytes of a prototype: place, offset and weights."""
@@ -58,13 +61,13 @@ class Tables:
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        return self.front + 2 * CURVE_POINTS[self.precision] + 8 + 5 * rank + 4 * self.outputs
+        return self.front + 2 * CURVE_POINTS[self.precision] + SCALE_BYTES + 4 * rank + 4 * self.outputs
 
     def _filled(self, count: int, to: int) -> int:
         return -(-count // to) * to if self.host else count
 
 
-def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> Iterator[Sizes]:
+def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> list[Sizes]:
     """Sizes worth trying within the limit, those given as they are."""
     found: dict[Sizes, None] = {}
     for rank in [options.rank] if options.rank else _ranks(tables, limit):
@@ -85,7 +88,7 @@ def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> 
             f"constants alone take {tables.fixed(options.rank or 1):,}); raise max_bytes, or lower "
             "rank, vectors or density"
         )
-    yield from found
+    return list(found)
 
 
 def _ranks(tables: Tables, limit: int) -> list[int]:
