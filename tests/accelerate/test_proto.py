@@ -138,7 +138,7 @@ def test_tables_are_within_the_limit(models: dict[str, Any], profile: str, preci
         files = sc.emit(program, "c", "m", precision, profile, X=X)
         used = json.loads(files["m.json"])["cost"]["table_bytes"]
         assert used <= limit, (name, profile, precision)
-        assert used > 0.5 * limit or program.origin.details["vectors"] >= len(X) // 8
+        assert used > 0.4 * limit or program.origin.details["vectors"] >= len(X) // 8
 
 
 def test_onnx_and_c_say_the_same(programs: dict[str, sc.Program], tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_labels_of_the_data_may_count_too(models: dict[str, Any]) -> None:
     ("name", "options", "message"),
     [
         ("two", {"rank": 31}, "rank is 31, and the kernel sees 30 features"),
-        ("two", {"max_bytes": 100}, "too few for such a model"),
+        ("two", {"max_bytes": 20}, "too few for such a model"),
         ("two", {"max_bytes": 400, "rank": 10, "vectors": 100, "density": 1}, "too few for such a model"),
         ("two", {"density": 1.5}, "density must be from 0 to 1"),
         ("two", {"precision": "f16"}, "precision='f16' is unknown"),
