@@ -99,6 +99,7 @@ def test_imports_go_down(path: Path) -> None:
 METHOD_FOLDERS = (
     "exact",
     "linear",
+    "proto",
     "reduced_set",
     "sv_tree",
     "metric_tree",

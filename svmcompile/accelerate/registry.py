@@ -92,11 +92,11 @@ def method(name: str) -> Method:
     return found
 
 
-def tuned(name: str, options: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """The method's options; a method that can be tuned for a profile is, unless they say otherwise."""
+def tuned(name: str, options: Mapping[str, Any], profile: str, precision: str = "") -> dict[str, Any]:
+    """The method's options; one that can be tuned for profile and precision is, unless they say so."""
     known = {option.name for option in method(name).option_list}
-    tune = {"tune": "host" if profile == "host" else "portable"} if "tune" in known else {}
-    return {**tune, **options}
+    form = {"tune": "host" if profile == "host" else "portable", "precision": precision}
+    return {**{key: value for key, value in form.items() if value and key in known}, **options}
 
 
 def fits_rows(name: str, options: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
 LEAST_BUDGET, BUDGET_STEP = 2, 2**0.5  # vectors of a reduced set, and how much more the next step has
+SMALL = 8192  # bytes of tables of a small model, where no limit is given
 COARSE, FINE = 3, 7  # steps of the ladder: the first come before other methods, the last after all
 DOUBLE_METHODS = ("exact", "anytime", "certified")  # that keep labels on a device with double in software
 
@@ -116,15 +117,18 @@ def _fits(method: str, options: Mapping[str, Any], form: Mapping[str, Any], aske
 def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float | None]]:
     """Methods with options, and the place of each on its ladder."""
     limits = wishes.limits
+    room = min((size for size in (limits.max_bytes, limits.flash) if size), default=None)
     yield "exact", {}, None
     may_differ, classifies = not limits.same_labels, svm.labels is not None
     if classifies:
         yield "exact", {"labels": "certain"}, None
-        room = min((size for size in (limits.max_bytes, limits.flash) if size), default=None)
         yield "certified", {"max_bytes": room} if room else {}, None
         yield "anytime", {}, None
     if may_differ and svm.kernel.kind != "linear":  # exact is linear then
         yield "linear", {}, None
+    if may_differ and (room or wishes.device):  # it is for models of kilobytes
+        for part in (1, 4):
+            yield "proto", {"max_bytes": (room or SMALL) // part}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []
     yield from reduced[:COARSE]
     if may_differ and classifies:

@@ -83,7 +83,7 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
     begin = time.perf_counter()
     program = api.compile(
         model, method=options.method, X=X, y=y, measure=options.measure, watch=watch, held_out=held,
-        **(tuned(options.method, chosen, profile) if model.svm else chosen),
+        **(tuned(options.method, chosen, profile, options.number) if model.svm else chosen),
     )  # fmt: skip
     seconds = time.perf_counter() - begin if model.svm else 0.0
     name = name_from(options.model.stem) if options.name is None else options.name

@@ -106,7 +106,13 @@ def fixed_bounds(
 
 def is_exact(program: Program) -> bool:
     """Whether a backend gives the very numbers of the interpreter: the row is quantised, and no more."""
-    readers = [node for node in program.body if program.input.name in ir.operands(node)]
+    rows, readers = {program.input.name}, []
+    for node in program.body:
+        if rows & set(ir.operands(node)):
+            if isinstance(node, ir.Pick) and not program.input.number:
+                rows.add(node.out)  # the same numbers
+            else:
+                readers.append(node)
     if not program.input.number:
         return all(node.quantises for node in readers)
     types = infer_types(program)  # what makes floats of a whole row goes on to compute with them

@@ -78,6 +78,27 @@ def _affine(tasks: Tasks, node: Any) -> None:
     tasks.attempt(tasks.function_of(node), tasks.range_of(node.x), look, hooks)
 
 
+def _projection(tasks: Tasks, node: Any) -> None:
+    limits, bias = dot_limits(tasks, node, node.weights), tasks.table(node.bias)
+
+    def look(run: Run) -> Sequence[Range]:
+        out, _ = _run_row(tasks, node, run, len(bias))
+        for p, most in enumerate(limits):
+            dots = t.add(t.var(f"dot[{p}]", -most, most), t.const(bias[p]))
+            equal(run, out, p, _held(t.shr(dots, node.shift), node.limit))
+        return [(-node.limit, node.limit)] * len(bias)
+
+    hooks = dot(tasks, node, node.weights)
+    tasks.attempt(tasks.function_of(node), tasks.range_of(node.x), look, hooks)
+
+
+def _held(term: Term, limit: int) -> Term:
+    """The term within the limit to both sides."""
+    top, bottom = t.const(limit), t.const(-limit)
+    low = t.ite(t.le(term, bottom), bottom, term)
+    return t.ite(t.le(top, low), top, low)
+
+
 def _leaves(tasks: Tasks, node: Any) -> None:
     """The functions of every leaf."""
     starts, sums, shifts, bias = (
@@ -126,15 +147,13 @@ def _quadratic(tasks: Tasks, node: Any) -> None:
 
 def _requantise(tasks: Tasks, node: Any) -> None:
     shift, factor = tasks.table(node.shift), tasks.table(node.factor)
-    top, bottom = t.const(node.limit), t.const(-node.limit)
 
     def look(run: Run) -> Sequence[Range]:
         out, x = _run_row(tasks, node, run, len(shift))
         for j, one in enumerate(x):
             scaled = rounded(t.mul(t.sub(one, t.const(shift[j])), t.const(factor[j])), node.scale_bits)
-            low = t.ite(t.le(scaled, bottom), bottom, scaled)
-            equal(run, out, j, t.ite(t.le(top, low), top, low))
-            run.claim("is within its range", out.cells[j] or top, -node.limit, node.limit)
+            equal(run, out, j, _held(scaled, node.limit))
+            run.claim("is within its range", out.cells[j] or t.const(0), -node.limit, node.limit)
         return [(-node.limit, node.limit)] * len(x)
 
     tasks.attempt(tasks.function_of(node), tasks.range_of(node.x), look)
@@ -244,6 +263,7 @@ def _stand_in(tasks: Tasks, node: Any, task: Task) -> Hook:
 SPECIFIED: dict[type, Callable[[Tasks, Any], None]] = {
     ir.FixedSum: _sums,
     ir.FixedAffine: _affine,
+    ir.FixedProjection: _projection,
     ir.FixedQuadratic: _quadratic,
     ir.FixedLeaves: _leaves,
     ir.Requantise: _requantise,

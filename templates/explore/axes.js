@@ -54,7 +54,7 @@ function linear_ticks(low, high, base) {
 
 /* Shapes tell methods apart without colour; the mark inside tells the precision. */
 const METHODS = ["exact", "certified", "anytime", "reduced-set", "metric-tree", "h1-tree", "dtsvm", "sv-tree",
-  "linear"];
+  "linear", "proto"];
 for (const one of candidates) if (!METHODS.includes(one.method)) METHODS.push(one.method);
 const hue = (method) => METHODS.indexOf(method) % SHAPES.length;
 const MARKS = { f64: "M-1.6 0a1.6 1.6 0 1 0 3.2 0a1.6 1.6 0 1 0 -3.2 0Z", q15: "M-3 -.8H3V.8H-3Z",
@@ -70,7 +70,8 @@ function polygon(count, radius, turn = 0, inner = 1) {
 const SHAPES = ["M-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0Z", polygon(4, 8), polygon(6, 7.2),
   polygon(4, 8.1, Math.PI / 4),
   polygon(3, 8.8), polygon(3, 8.8, Math.PI), polygon(10, 9.1, 0, 0.5),
-  "M-2.7 -7.5H2.7V-2.7H7.5V2.7H2.7V7.5H-2.7V2.7H-7.5V-2.7H-2.7Z", "M-8.5 -2.6H8.5V2.6H-8.5Z"];
+  "M-2.7 -7.5H2.7V-2.7H7.5V2.7H2.7V7.5H-2.7V2.7H-7.5V-2.7H-2.7Z", "M-8.5 -2.6H8.5V2.6H-8.5Z",
+  polygon(8, 8.4, 0, 0.62)];
 function glyph(method, precision) {
   const mark = MARKS[precision];
   return [draw("path", { class: "body", d: SHAPES[hue(method)] }), mark && draw("path", { class: "mark", d: mark })];

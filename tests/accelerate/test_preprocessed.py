@@ -28,6 +28,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "anytime": {},
     "h1-tree": {},
     "linear": {},
+    "proto": {"max_bytes": "4000", "steps": "400", "synthetic_rows": "500"},
 }
 PIPELINES = {
     "projected": (StandardScaler(), PCA(5)),

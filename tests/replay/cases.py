@@ -319,6 +319,9 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "linear-ten", Case(digits, rbf(gamma=0.1), "linear", {"weights": "even"}, (*SHORT, Q15))
     yield "reduced-two", Case(cancer, scaled(rbf(gamma=0.03)), "reduced-set", {}, WITH_WHOLE)
     yield "reduced-ten", Case(digits, rbf(gamma=0.1), "reduced-set", {"move": False}, SHORT)
+    short = {"max_bytes": 2000, "steps": 200, "synthetic_rows": 300}
+    yield "proto-two", Case(cancer, scaled(rbf(gamma=0.03)), "proto", short, (*WITH_WHOLE, BLOB))
+    yield "proto-ten", Case(digits, rbf(gamma=0.1), "proto", short | {"precision": "q7"}, WITH_WHOLE)
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)
     yield "sv-tree-ten", Case(digits, rbf(gamma=0.1), "sv-tree", {"max_depth": 5}, (*FLOATS, Q15))
     yield "sv-tree-fallback", Case(moons, rbf(), "sv-tree", {"fallback": True}, SHORT)

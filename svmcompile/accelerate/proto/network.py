@@ -43,7 +43,7 @@ class Prototypes:
 
 def _kernel(at: Floats, vectors: Floats) -> Floats:
     apart = np.square(at).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1) - 2 * at @ vectors.T
-    return np.exp(-np.maximum(apart, 0))
+    return np.asarray(np.exp(-np.maximum(apart, 0)))
 
 
 def _logistic(scores: Floats, chances: Floats) -> tuple[float, Floats]:

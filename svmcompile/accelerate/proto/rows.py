@@ -48,9 +48,10 @@ def known_rows(svm: SVM, data: Data, options: ProtoOptions) -> Known:
     order = finite[random.permutation(len(finite))[:DATA_ROWS]]
     z, given = z[order], None if data.y is None else np.asarray(data.y)[order]
     kept, held = hold_out(len(z), min(HELD_ROWS, len(z) // HELD_SHARE), random)
-    pool = z[kept[: NEAR]]
+    pool = z[kept[:NEAR]]
     by_teacher = svm.n_vectors * z.shape[1]
     room = (WORK - len(z) * by_teacher) / (by_teacher + len(pool) * z.shape[1])
-    made = made_up_rows(pool, min(options.synthetic_rows, max(0, int(room))), random)
+    wanted = 0 if options.labels == 1 else options.synthetic_rows  # the SVM alone knows about others
+    made = made_up_rows(pool, min(wanted, max(0, int(room))), random)
     z = np.concatenate([z, made])
     return Known(z, kernel_sums(svm, z), given, kept, held, len(order))

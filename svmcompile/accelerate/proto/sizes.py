@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from svmcompile.accelerate.proto.options import ProtoOptions
@@ -10,8 +9,9 @@ from svmcompile.errors import OptionError
 
 SHARES = (0.4, 0.6, 0.75)  # of the bytes that the projection may have
 RANKS = (0.7, 1.0, 1.5)  # tried about the usual one
-LANES = 16  # of host code
+LANES = {"f32": 16, "f64": 8}  # of host code; vectors fill two registers, weights of several sums one
 CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
+SCALE_BYTES = 8  # of a feature: two floats
 NUMBER_BYTES = {"f32": 4, "f64": 8, "q15": 2, "q7": 1}
 
 
@@ -33,6 +33,7 @@ class Tables:
     front: int  # bytes of the preprocessing
     precision: str
     host: bool = False
+    one_range: bool = True  # of all features: else whole numbers need a scale for each
 
     def of(self, sizes: Sizes) -> int:
         return self.fixed(sizes.rank) + sizes.columns * self.column(sizes.rank) + self.prototypes(sizes)
@@ -41,30 +42,44 @@ class Tables:
         """Bytes of a feature: its number, its weights, and in floats its centre."""
         number = NUMBER_BYTES[self.precision]
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
-        return index + rank * number + (number if self.precision in ("f32", "f64") else 0)
+        if self.precision in ("f32", "f64"):
+            return index + (rank + 1) * number
+        return index + rank * number + (0 if self.one_range else SCALE_BYTES)
 
     def vector(self, rank: int) -> int:
         """Bytes of a prototype: place, offset and weights."""
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
-            return number * (self._filled(rank, 1) + 1 + self.outputs)
+            weights = self._filled(self.outputs, 1) if self.outputs > 1 else 1
+            return number * (rank + 1 + weights)
         return number * rank + (2 if self.precision == "q7" else 4) + 2 * self.outputs
 
     def prototypes(self, sizes: Sizes) -> int:
-        return self._filled(sizes.vectors, LANES) * self.vector(sizes.rank)
+        return self._filled(sizes.vectors, 2) * self.vector(sizes.rank)
 
     def fixed(self, rank: int) -> int:
         """Bytes whatever the sizes: of whole numbers the curve, scales and shifts."""
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        return self.front + 2 * CURVE_POINTS[self.precision] + 8 + 5 * rank + 4 * self.outputs
+        return self.front + 2 * CURVE_POINTS[self.precision] + SCALE_BYTES + 4 * rank + 4 * self.outputs
 
-    def _filled(self, count: int, to: int) -> int:
-        return -(-count // to) * to if self.host else count
+    def _filled(self, count: int, registers: int) -> int:
+        """As many as fill so many registers."""
+        lanes = registers * self.lanes if self.lanes > 1 else 1
+        return -(-count // lanes) * lanes
+
+    @property
+    def lanes(self) -> int:
+        return LANES.get(self.precision, 1) if self.host else 1
+
+    def most_vectors(self, rank: int, room: int) -> int:
+        """Prototypes that fit in so many bytes."""
+        count, step = max(0, room) // self.vector(rank), 2 * self.lanes
+        return count // step * step if self.lanes > 1 else count
 
 
-def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> Iterator[Sizes]:
+def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> list[Sizes]:
     """Sizes worth trying within the limit, those given as they are."""
     found: dict[Sizes, None] = {}
     for rank in [options.rank] if options.rank else _ranks(tables, limit):
@@ -72,7 +87,7 @@ def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> 
         for share in SHARES:
             columns = _columns(options, tables, int(room * share) // tables.column(rank))
             left = room - columns * tables.column(rank)
-            vectors = options.vectors or min(_most(tables, rank, left), max(2, rows // 4))
+            vectors = options.vectors or min(tables.most_vectors(rank, left), max(2, rows // 4))
             if not options.density and vectors >= max(2, rows // 4):  # then features may have the rest
                 spare = room - tables.prototypes(Sizes(rank, vectors, columns))
                 columns = _columns(options, tables, spare // tables.column(rank))
@@ -85,7 +100,7 @@ def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> 
             f"constants alone take {tables.fixed(options.rank or 1):,}); raise max_bytes, or lower "
             "rank, vectors or density"
         )
-    yield from found
+    return list(found)
 
 
 def _ranks(tables: Tables, limit: int) -> list[int]:
@@ -99,9 +114,3 @@ def _columns(options: ProtoOptions, tables: Tables, room: int) -> int:
     if options.density:
         return max(1, round(options.density * tables.features))
     return min(tables.features, room)
-
-
-def _most(tables: Tables, rank: int, room: int) -> int:
-    """Prototypes that fit in so many bytes."""
-    count = max(0, room) // tables.vector(rank)
-    return count // LANES * LANES if tables.host else count

@@ -51,7 +51,7 @@ class Teacher:
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def with_labels(self, targets: Array, given: NDArray[np.generic], share: float) -> Array:
-        """Targets mixed with those of the data's own labels; labels that the SVM does not know say nothing."""
+        """Targets mixed with those of the data's own labels; unknown labels say nothing."""
         if self.loss == "squares":
             own = np.broadcast_to(given.astype(np.float64)[:, None], targets.shape)
             return (1 - share) * targets + share * (own - self.level) / self.unit

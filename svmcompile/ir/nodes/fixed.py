@@ -156,7 +156,10 @@ class FixedAffine(Node):
 
 @dataclass(frozen=True, slots=True)
 class FixedProjection(Node):
-    """out = (weights x + bias) / 2^shifts to the nearest, held within +-limit: features of features."""
+    """out = (weights x + bias) / 2^shift, held within +-limit: features of features.
+
+    It rounds down, so the bias holds half a step where the nearest is meant.
+    """
 
     level: ClassVar = Level.MACHINE
     is_whole: ClassVar = True
@@ -164,23 +167,20 @@ class FixedProjection(Node):
     x: Value
     weights: Table = field(metadata=dims("m d"))
     bias: Table = field(metadata=dims("m"))
-    shifts: Table = field(metadata=dims("m"))
+    shift: int
     bits: int  # of the result: 8 or 16
     limit: int
 
     def result(self, at: At) -> Type:
         at.fit(d=wn.whole_features(at))
-        shifts = whole(at.shifts)
-        wn.sound_shift(int(shifts.min()))
-        wn.sound_shift(int(shifts.max()))
-        reach = at.x.limit * wn.sizes(whole(at.weights)) + np.abs(whole(at.bias)) + ((1 << shifts) >> 1)
+        wn.sound_shift(self.shift)
+        reach = at.x.limit * wn.sizes(whole(at.weights)) + np.abs(whole(at.bias))
         fits(int(reach.max()), INT32, "a projection")
         return replace(wn.quantised_features(at), width=at.m)
 
     def run(self, at: At) -> NDArray[Any]:
         dots = wn.whole_dots(at.x.astype(np.int64), whole(at.weights)) + whole(at.bias)
-        shifts = whole(at.shifts)
-        return np.clip((dots + ((1 << shifts) >> 1)) >> shifts, -self.limit, self.limit)
+        return np.clip(dots >> self.shift, -self.limit, self.limit)
 
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape

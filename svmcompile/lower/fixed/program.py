@@ -27,6 +27,7 @@ from svmcompile.lower.fixed.rows import Span, has_grid, view_of
 from svmcompile.model.head import renamed
 
 FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
+WHOLE_PROJECTION = "whole_projection"  # a detail of programs whose method counts on it
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 # Rows to come may go this share of a range beyond those seen, on either side.
 MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
@@ -46,7 +47,7 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     program = program.replace(input=replace(program.input, number=given))
     shares = _shares(program, spans)
     best, badness = judged.best(_candidates(program, number, spans, shares))
-    if _sources(program):
+    if _sources(program) and not program.origin.details.get(WHOLE_PROJECTION):
         plain, other = judged.best(_candidates(program, number, spans, shares, False))
         if not _nearly(badness, other):
             best, badness = plain, other

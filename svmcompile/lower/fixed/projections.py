@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import MOST_SHIFT, share_a_range
 from svmcompile.lower.fixed.rows import INT32, Row, Span, View, own_row
 
+TINY = 1e-30
 WITH_KERNEL = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
 
 
@@ -46,7 +48,7 @@ def fixed_projection(
 ) -> tuple[Row, ir.FixedProjection, Tables] | None:
     """The target's row, made of the source's; none where one step of the source is too wide.
 
-    Each output has weights of as many bits as the row, in a unit of its own.
+    Weights have as many bits as the row, in one unit, as distances count all outputs alike.
     """
     slopes, start = source.seen(view)
     factor = np.broadcast_to(target.factor.astype(np.float64), target.shape)
@@ -54,25 +56,22 @@ def fixed_projection(
     constant = tables[node.weights] @ np.broadcast_to(start - tables[node.centre], source.shape)
     constant = (constant + tables[node.bias] - target.shift.astype(np.float64)) * factor
     reach = source.limit * np.abs(parts).sum(axis=1) + np.abs(constant)
-    room = np.minimum(
-        source.top / np.maximum(np.abs(parts).max(axis=1), 1e-30),
-        (INT32 - source.limit * parts.shape[1]) / (2 * np.maximum(reach, 1e-30)),
+    room = min(
+        source.top / max(float(np.abs(parts).max()), TINY),
+        (INT32 - source.limit * parts.shape[1]) / (2 * max(float(reach.max()), TINY) + 1),
     )
-    if (room < 1).any():
+    if room < 1:
         return None
-    shifts = np.minimum(np.floor(np.log2(room)), MOST_SHIFT)
-    scale = 2.0**shifts
-    points = np.round(parts * scale[:, None])
+    shift = min(math.floor(math.log2(room)), MOST_SHIFT)
+    scale = 2.0**shift
+    points = np.round(parts * scale)
     off = source.error * np.abs(parts).sum(axis=1)
-    off += source.limit * np.abs(points / scale[:, None] - parts).sum(axis=1) + 0.5 / scale
+    off += source.limit * np.abs(points / scale - parts).sum(axis=1) + 0.5 / scale
     made = replace(target, off=float(off.max()))
-    weights, bias, moves = (f"{target.value}_{end}" for end in ("weights", "bias", "shifts"))
-    stored = {
-        weights: source.whole(points),
-        bias: np.round(constant * scale).astype(np.int32),
-        moves: shifts.astype(np.uint8),
-    }
+    weights, bias = f"{target.value}_weights", f"{target.value}_bias"
+    whole_bias = np.floor(constant * scale + 0.5) + ((1 << shift) >> 1)
+    stored = {weights: source.whole(points), bias: whole_bias.astype(np.int32)}
     projection = ir.FixedProjection(
-        target.value, source.value, weights, bias, moves, target.bits, target.limit
+        target.value, source.value, weights, bias, shift, target.bits, target.limit
     )
     return made, projection, stored
