@@ -21,6 +21,7 @@ from svmcompile.lower.fixed.rows import (
     INT32,
     Row,
     Span,
+    Trial,
     View,
     common_row,
     from_whole,
@@ -85,7 +86,7 @@ class Fixer:
     program: Program
     number: Number
     spans: dict[str, Span]
-    share: float
+    trial: Trial
     units: dict[str, float] = field(default_factory=dict)  # of scores, where not the finest
     body: list[ir.Node] = field(default_factory=list)
     tables: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -154,7 +155,7 @@ class Fixer:
             own = view_of(self.program, other.x)
             if by_distance(other) and _alike(view, own):
                 span = span.and_also(self.program.tables[other.vectors] - own.start + view.start)
-        row = common_row(self._row_name(view), view, span, self.number, self.share)
+        row = common_row(self._row_name(view), view, span, self.number, self.trial.share)
         self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
     def _row(self, view: View, distances: bool) -> Row:
@@ -179,7 +180,7 @@ class Fixer:
         return fresh(view.base, "q", [item.out for item in (*self.program.body, *self.body)])
 
     def _add_row(self, view: View, row: Row) -> Row:
-        row = replace(row, made=row.base != self.program.input.name)
+        row = replace(row, made=row.base != self.program.input.name, coarser=self.trial.coarser)
         if self.program.input.number and not row.made and not row.as_it_is:
             row = from_whole(row, self.program.input.number)
         self.rows.append((view, row))

@@ -7,6 +7,7 @@ stays in float. Scales are chosen by the range of each feature and tried out on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +22,12 @@ from svmcompile.ir.node import VALUES, lazy_operands, operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
 from svmcompile.lower.fixed.fixer import Fixer, by_distance, fixable
-from svmcompile.lower.fixed.rows import Span, has_grid, view_of
+from svmcompile.lower.fixed.refit import refitted
+from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
 
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
+COARSER = (0, 1, 2)  # times that the cells of a curve are doubled
 # Rows to come may go this share of a range beyond those seen, on either side.
 MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
 MOST_ROWS = 2000  # that scales are tried on
@@ -39,9 +42,40 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
     program = program.replace(input=replace(program.input, number=given))
-    found = [_fixed(program, number, spans, share) for share in _shares(program, spans)]
-    best, badness = min(((one, judged.badness(one)) for one in found), key=lambda pair: pair[1])
-    return judged.noted(best, badness)
+    coarser = _coarser(program, number, spans, judged)
+    trials = [Trial(share, coarser) for share in _shares(program, spans)]
+    made = {trial: _fixed(program, number, spans, trial) for trial in trials}
+    trial = min(trials, key=lambda one: judged.badness(made[one]))
+    best = _refitted(program, made[trial], judged, lambda changed: _fixed(changed, number, spans, trial))
+    return judged.noted(best, judged.badness(best))
+
+
+def _refitted(
+    program: Program, fixed: Program, judged: _Judged, again: Callable[[Program], Program]
+) -> Program:
+    """The program in whole numbers with weights that suit it better, where scores of rows gain by it."""
+    if judged.rows is None:
+        return fixed
+    changed, moved = refitted(program, fixed, judged.rows)
+    if not moved:
+        return fixed
+    found = again(changed)
+    told = found.origin.details["fixed"]
+    details = {**found.origin.details, "fixed": {**told, "error": told["error"] + moved}}
+    found = found.replace(origin=replace(found.origin, details=details))
+    return min(fixed, found, key=lambda one: judged.badness(one)[1])
+
+
+def _coarser(program: Program, number: Number, spans: dict[str, Span], judged: _Judged) -> int:
+    """How much further curves go than their worst error asks for: what scores of the rows ask for.
+
+    Vectors that were moved have large weights, and are far from rows: their kernel values are small,
+    and all of them count.
+    """
+    if judged.rows is None or not any(by_distance(node) for node in fixable(program)):
+        return 0
+    found = [_fixed(program, number, spans, Trial(1.0, coarser)) for coarser in COARSER]
+    return min(COARSER, key=lambda coarser: judged.badness(found[coarser])[1])
 
 
 def range_of_rows(rows: NDArray[Any]) -> Span:
@@ -114,12 +148,12 @@ def _shares(program: Program, spans: dict[str, Span]) -> list[float]:
     return [*SHARES, *([0.0] if all(has_grid(spans[view.base].seen(view), view) for view in views) else [])]
 
 
-def _fixed(program: Program, number: Number, spans: dict[str, Span], share: float) -> Program:
+def _fixed(program: Program, number: Number, spans: dict[str, Span], trial: Trial) -> Program:
     """The program in whole numbers; scores that are joined are made again in one unit."""
-    fixer = Fixer(program, number, spans, share)
+    fixer = Fixer(program, number, spans, trial)
     made = fixer.fixed()
     units = fixer.joined_units()
-    return Fixer(program, number, spans, share, units).fixed() if units else made
+    return Fixer(program, number, spans, trial, units).fixed() if units else made
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,6 +61,14 @@ class View:
         return np.asarray(self.slope * base + self.start)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is tried out on rows, as no bound can tell what does best."""
+
+    share: float = 1.0  # of the largest scale of features, or (0) the largest on a grid
+    coarser: int = 0  # see `Row`
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """A quantised row: base = shift + q / factor within `error` of the unit 1 / factor, |q| <= limit."""
@@ -74,6 +82,7 @@ class Row:
     made: bool = False  # by preprocessing in float, which rounds as well
     scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
     as_it_is: bool = False  # the row is the input, without a sign
+    coarser: int = 0  # curves have cells so many times twice as wide as their worst error asks for
 
     @property
     def shape(self) -> tuple[int, ...]:
