@@ -176,13 +176,53 @@ def test_moving_lowers_the_loss(kind: str) -> None:
     rows, vectors = random.normal(size=(80, 3)), random.normal(size=(4, 3))
     kernel = Kernel(kind, 0.4, 0.3, 3)  # type: ignore[arg-type]
     targets = np.sin(rows[:, :1])
-    weights = np.ones(len(rows))
+    weights, box = np.ones(len(rows)), (rows.min(axis=0), rows.max(axis=0))
 
     def loss(at: Any) -> float:
         values = kernel.values(rows, at)
         return float(np.square(ridge_fit(values, targets, weights, 1e-7).predict(values) - targets).mean())
 
-    before, after = loss(vectors), loss(moved(kernel, vectors, rows, targets, weights, 30))
+    before, after = loss(vectors), loss(moved(kernel, vectors, rows, targets, weights, 30, box))
     # Four vectors already span every linear function of three features.
     assert after < 0.7 * before or kind == "linear"
     assert after <= before * (1 + 1e-9)
+
+
+def test_as_many_vectors_as_the_error_asks_for() -> None:
+    X, _, model = wave()
+    program = reduced(model, X, max_error=0.02)
+    used = program.cost().max_kernel_evaluations
+    assert program.origin.details["held_out_error"] <= 0.02 and used < svm_of(model).n_vectors
+    assert reduced(model, X, max_error=0.2).cost().max_kernel_evaluations < used
+
+
+def test_scores_of_classes_take_fewer_numbers_and_keep_labels() -> None:
+    X, _, model = digits()
+    pairs, classes = (reduced(model, X[:600], budget=60, scores=kind) for kind in ("pairs", "classes"))
+    assert (pairs.tables["weights"].shape, classes.tables["weights"].shape) == ((45, 60), (10, 60))
+    same = [np.mean(one.predict(X[600:]) == model.predict(X[600:])) for one in (pairs, classes)]
+    assert same[0] > 0.98 and same[1] > 0.96  # of fewer numbers by half
+    assert classes.decision_function(X).shape == (len(X), 10)
+    assert (classes.decision_function(X).argmax(axis=1) == classes.predict(X)).all()
+    assert any("least pair value" in note for note in classes.origin.notes)
+
+
+@pytest.mark.parametrize(
+    "options, fitted, message",
+    [
+        ({"scores": "classes"}, {"decision_function_shape": "ovo"}, "decision values are those of pairs"),
+        ({"scores": "classes", "X": None}, {}, "fitted to data"),
+        ({"target": 0.9, "max_error": 0.1}, {}, "target or max_error, not both"),
+        ({"max_error": 0.1, "X": None}, {}, "max_error is measured on data"),
+        ({"scores": "each"}, {}, "scores='each'"),
+    ],
+)
+def test_scores_and_errors_that_cannot_be_had(
+    options: dict[str, Any], fitted: dict[str, Any], message: str
+) -> None:
+    X, y, _ = digits()
+    model = SVC(**fitted).fit(X[:300], y[:300])
+    with pytest.raises(OptionError, match=message):
+        reduced(model, **{"X": X[:300], **options})
+    with pytest.raises(OptionError, match="no scores of pairs"):
+        reduced(moons()[2], moons()[0], scores="classes")

@@ -188,3 +188,32 @@ def test_whole_numbers_cannot_promise_every_label(method: str, classes: int) -> 
     program = sc.compile(SVC(gamma=0.2).fit(rows, labels), method=method, X=rows, force=True)
     with pytest.raises(sc.SvmCompileError, match="use --precision f32, or --method exact"):
         sc.quantise(program, "q15", X=rows)
+
+
+def moved_far() -> tuple[Any, Any, sc.Program]:
+    """Rows, and few vectors far away from them, whose weights are large and whose kernel values small."""
+    rng = np.random.default_rng(5)
+    rows = rng.uniform(size=(600, 8))
+    program = sc.compile(SVC(gamma=1.2).fit(rows, rows.sum(axis=1) > 4))
+    node = next(node for node in program.body if isinstance(node, ir.KernelSum))
+    vectors = np.where(rng.random((5, 8)) < 0.5, -0.4, 1.4)
+    weights, bias = np.array([[900.0, -700.0, 800.0, -650.0, 500.0]]), np.zeros(1)
+    kept = {node.vectors: vectors, node.weights: weights, node.bias: bias}
+    return rows, node, program.replace(tables={**program.tables, **kept}, probes=rows[:0])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_small_kernel_values_under_large_weights_all_count(number: str) -> None:
+    rows, node, program = moved_far()
+    rows = rows * 0.6 + 0.2
+    fixed = sc.quantise(program, number, rows[:400])
+    meant = interpret_values(program, rows[400:], {node.out})[node.out]
+    found = interpret_values(fixed, rows[400:], {node.out})[node.out] * stated(fixed)["units"][node.out]
+    assert np.abs(found - meant).mean() < 0.02 * np.abs(meant - meant.mean()).mean()
+    assert np.abs(found - meant).max() <= stated(fixed)["error"]
+    everywhere = rows_in_range(fixed, 4000)
+    off = interpret_values(fixed, everywhere, {node.out})[node.out] * stated(fixed)["units"][node.out]
+    assert (
+        np.abs(off - interpret_values(program, everywhere, {node.out})[node.out]).max()
+        <= (stated(fixed)["error"])
+    )

@@ -108,10 +108,15 @@ def _solve(matrix: Array, right: Array) -> Array:
 
 
 def moved(
-    kernel: Kernel, vectors: Array, rows: Array, targets: Array, row_weights: Array, steps: int
-) -> Array:
-    """The vectors after at most so many steps of L-BFGS."""
-    from scipy.optimize import minimize
+    kernel: Kernel, vectors: Array, rows: Array, targets: Array, row_weights: Array, steps: int,
+    box: tuple[Array, Array],
+) -> Array:  # fmt: skip
+    """The vectors after at most so many steps of L-BFGS within a box.
+
+    Far away from all rows, small kernel values under large weights would fit no better on other rows,
+    and take the digits of fixed point.
+    """
+    from scipy.optimize import Bounds, minimize
 
     share, space = row_weights / row_weights.sum(), Rows(kernel, rows)
     ridge = RIDGE if space.number is np.float64 else ROUNDED_RIDGE
@@ -128,7 +133,11 @@ def moved(
         return found / size, space.pulls(at, values, slopes).ravel() / size
 
     start = vectors.ravel().astype(np.float64)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    low, high = (np.tile(end, (len(vectors), 1)).ravel() for end in box)
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps},
+        bounds=Bounds(np.minimum(low, start), np.maximum(high, start)),
+    )  # fmt: skip
     return np.asarray(found.x).reshape(vectors.shape)
 
 

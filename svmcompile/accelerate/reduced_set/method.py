@@ -26,6 +26,7 @@ DATA_ROWS = 8000  # data rows used at most
 SELECT_ROWS = 3000  # of these, to choose vectors by
 CANDIDATES = 5000  # vectors to choose from at most
 MOVES = 50  # steps of the vectors; more gains nothing on held-out rows
+ROOM = 0.5  # how far beyond the data vectors may move, as a share of each feature's range
 POOLS = ("vectors", "rows")
 KEPT = 0.01  # share of labels that scores of classes may lose against those of pairs
 
@@ -230,7 +231,10 @@ class Search:
         assert self.rows is not None
         z, targets = self.rows.z[~self.rows.held], self._targets(kind, held=False)
         weights = WEIGHTINGS[weighting](self.rows.sums[~self.rows.held])
-        places = moved(self.svm.kernel, vectors, z, targets, weights, MOVES)
+        given = self.rows.z[~self.rows.made_up]
+        low, high = given.min(axis=0), given.max(axis=0)
+        box = low - ROOM * (high - low), high + ROOM * (high - low)
+        places = moved(self.svm.kernel, vectors, z, targets, weights, MOVES, box)
         return self._fitted(kind, places, f"{how}, moved", weighting)
 
     def _fitted(self, kind: str, vectors: Array, how: str, weighting: str) -> Reduced:

@@ -28,6 +28,7 @@ from svmcompile.lower.fixed.rows import (
     INT32,
     Row,
     Span,
+    Trial,
     View,
     common_row,
     from_whole,
@@ -87,8 +88,7 @@ class Fixer:
     program: Program
     number: Number
     spans: dict[str, Span]
-    share: float
-    projects: bool = True  # projections are in whole numbers as well
+    trial: Trial
     units: dict[str, float] = field(default_factory=dict)  # of scores, where not the finest
     body: list[ir.Node] = field(default_factory=list)
     tables: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Fixer:
             own = view_of(self.program, other.x)
             if by_distance(other) and _alike(view, own):
                 span = span.and_also(self.program.tables[other.vectors] - own.start + view.start)
-        row = common_row(self._row_name(view), view, span, self.number, self.share)
+        row = common_row(self._row_name(view), view, span, self.number, self.trial.share)
         self._add_row(view, self._bytes(view) if self._takes_bytes(view) else row)
 
     def _row(self, view: View, distances: bool, make: RowMaker = own_row) -> Row:
@@ -182,8 +182,8 @@ class Fixer:
         return fresh(view.base, "q", [item.out for item in (*self.program.body, *self.body)])
 
     def _add_row(self, view: View, row: Row) -> Row:
-        row = replace(row, made=row.base != self.program.input.name)
-        if self.projects and (projected := self._projected(row)):
+        row = replace(row, made=row.base != self.program.input.name, coarser=self.trial.coarser)
+        if self.trial.projects and (projected := self._projected(row)):
             self.rows.append((view, projected))
             return projected
         if self.program.input.number and not row.made and not row.as_it_is:

@@ -7,7 +7,7 @@ stays in float. Scales are chosen by the range of each feature and tried out on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,12 +23,14 @@ from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
 from svmcompile.lower.fixed.fixer import Fixer, fixable
 from svmcompile.lower.fixed.projections import by_distance, projection_of
-from svmcompile.lower.fixed.rows import Span, has_grid, view_of
+from svmcompile.lower.fixed.refit import refitted
+from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
 
 FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
 WHOLE_PROJECTION = "whole_projection"  # a detail of programs whose method counts on it
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
+COARSER = (0, 1, 2)  # times that the cells of a curve are doubled
 # Rows to come may go this share of a range beyond those seen, on either side.
 MARGIN: dict[Number, float] = {"q7": 0.05, "q15": 0.25}
 # A projection in whole numbers may cost this share of labels, or as many times the error of values.
@@ -45,13 +47,54 @@ def fix(program: Program, number: Number, span: Span, given: WholeInput = "") ->
     spans = _spans(program, span, number)
     judged = _Judged.of(program, span.rows)
     program = program.replace(input=replace(program.input, number=given))
-    shares = _shares(program, spans)
-    best, badness = judged.best(_candidates(program, number, spans, shares))
+    best, badness = _best(program, number, spans, judged)
     if _sources(program) and not program.origin.details.get(WHOLE_PROJECTION):
-        plain, other = judged.best(_candidates(program, number, spans, shares, False))
+        plain, other = _best(program, number, spans, judged, projects=False)
         if not _nearly(badness, other):
             best, badness = plain, other
     return judged.noted(best, badness)
+
+
+def _best(
+    program: Program, number: Number, spans: dict[str, Span], judged: _Judged, projects: bool = True
+) -> tuple[Program, tuple[float, float, float]]:
+    """The least bad of what is tried out, and how bad that is."""
+    coarser = _coarser(program, number, spans, judged, projects)
+    trials = [Trial(share, coarser, projects) for share in _shares(program, spans)]
+    made = {trial: _fixed(program, number, spans, trial) for trial in trials}
+    trial = min(trials, key=lambda one: judged.badness(made[one]))
+    best = _refitted(program, made[trial], judged, lambda changed: _fixed(changed, number, spans, trial))
+    return best, judged.badness(best)
+
+
+def _refitted(
+    program: Program, fixed: Program, judged: _Judged, again: Callable[[Program], Program]
+) -> Program:
+    """The program in whole numbers with weights that suit it better, where scores of rows gain by it."""
+    if judged.rows is None:
+        return fixed
+    changed, moved = refitted(program, fixed, judged.rows)
+    if not moved:
+        return fixed
+    found = again(changed)
+    told = found.origin.details["fixed"]
+    details = {**found.origin.details, "fixed": {**told, "error": told["error"] + moved}}
+    found = found.replace(origin=replace(found.origin, details=details))
+    return min(fixed, found, key=lambda one: judged.badness(one)[1])
+
+
+def _coarser(
+    program: Program, number: Number, spans: dict[str, Span], judged: _Judged, projects: bool
+) -> int:
+    """How much further curves go than their worst error asks for: what scores of the rows ask for.
+
+    Vectors that were moved have large weights, and are far from rows: their kernel values are small,
+    and all of them count.
+    """
+    if judged.rows is None or not any(by_distance(node) for node in fixable(program)):
+        return 0
+    found = [_fixed(program, number, spans, Trial(1.0, coarser, projects)) for coarser in COARSER]
+    return min(COARSER, key=lambda coarser: judged.badness(found[coarser])[1])
 
 
 def _sources(program: Program) -> list[str]:
@@ -140,27 +183,19 @@ def _shares(program: Program, spans: dict[str, Span]) -> list[float]:
     return [*SHARES, *([0.0] if all(has_grid(spans[view.base].seen(view), view) for view in views) else [])]
 
 
-def _candidates(
-    program: Program, number: Number, spans: dict[str, Span], shares: list[float], projects: bool = True
-) -> list[Program]:
+def _fixed(program: Program, number: Number, spans: dict[str, Span], trial: Trial) -> Program:
+    """The program in whole numbers; scores that are joined are made again in one unit."""
     try:
         with np.errstate(over="raise", invalid="raise"):
-            return [_fixed(program, number, spans, share, projects) for share in shares]
+            fixer = Fixer(program, number, spans, trial)
+            made = fixer.fixed()
+            units = fixer.joined_units()
+            return Fixer(program, number, spans, trial, units).fixed() if units else made
     except (ArithmeticError, ValueError) as error:
         raise OptionError(
             f"numbers of this model are too large or too small for whole numbers ({error}); scale its "
             "features before training, or use --precision f32 or f64"
         ) from None
-
-
-def _fixed(
-    program: Program, number: Number, spans: dict[str, Span], share: float, projects: bool = True
-) -> Program:
-    """The program in whole numbers; scores that are joined are made again in one unit."""
-    fixer = Fixer(program, number, spans, share, projects)
-    made = fixer.fixed()
-    units = fixer.joined_units()
-    return Fixer(program, number, spans, share, projects, units).fixed() if units else made
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +208,6 @@ class _Judged:
     @classmethod
     def of(cls, program: Program, rows: NDArray[Any] | None) -> _Judged:
         return cls(rows, {} if rows is None else interpret(program, rows))
-
-    def best(self, found: Iterable[Program]) -> tuple[Program, tuple[float, float, float]]:
-        """The program that is least bad, and how bad that is."""
-        return min(((one, self.badness(one)) for one in found), key=lambda pair: pair[1])
 
     def badness(self, fixed: Program) -> tuple[float, float, float]:
         """Share of labels that differ, mean error of scores, and the stated bound."""

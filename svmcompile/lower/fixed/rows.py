@@ -24,6 +24,7 @@ STEPS_ROUNDING = 2.0**-14  # the same where steps of preprocessing come before
 GRID_TOLERANCE = 1e-6
 MOST_GRID_VALUES = 200_000
 INT32 = (1 << 31) - 1
+WIDER = 1.25  # times may a range that features share be as wide as their own are on average
 # Of what whole features are multiplied by, so that 32 bits hold the product.
 FACTOR_BITS = {"u8": 21, "i16": 13}
 
@@ -61,6 +62,15 @@ class View:
         return np.asarray(self.slope * base + self.start)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is tried out on rows, as no bound can tell what does best."""
+
+    share: float = 1.0  # of the largest scale of features, or (0) the largest on a grid
+    coarser: int = 0  # see `Row`
+    projects: bool = True  # projections are in whole numbers as well
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """A quantised row: base = shift + q / factor within `error` of the unit 1 / factor, |q| <= limit."""
@@ -75,6 +85,7 @@ class Row:
     scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
     as_it_is: bool = False  # the row is the input, without a sign
     off: float = 0.0  # by what a projection in whole numbers rounds before
+    coarser: int = 0  # curves have cells so many times twice as wide as their worst error asks for
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -205,7 +216,10 @@ def _on_grid(span: Span, view: View, most: float) -> tuple[float, Array]:
 
 
 def own_row(value: str, base: str, span: Span, number: Number) -> Row:
-    """A row for dot products: each feature fills the range."""
+    """A row for dot products: each feature fills the range, or all share one that is hardly wider."""
+    low, high = np.full_like(span.low, span.low.min()), np.full_like(span.high, span.high.max())
+    if (high - low).mean() <= WIDER * (span.high - span.low).mean():
+        span = Span(low, high, span.rows)  # which needs no tables
     limit, half = _limit(span, number), (span.high - span.low) / 2
     widest = float(half.max(initial=0.0)) or 1.0
     factor = limit / np.where(half > 0, half, widest)

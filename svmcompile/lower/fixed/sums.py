@@ -91,7 +91,7 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
     stored = np.minimum(stored, (1 << 16) - 1) if number == "q7" else stored
     rate = kernel.gamma * slope * slope
     reach = int(4 * len(slopes) * row.limit**2)
-    curve = falling(rate, CELLS[number], reach)
+    curve = falling(rate, CELLS[number], reach, row.coarser)
     steepest = math.sqrt(2 * kernel.gamma / math.e)  # of exp(-gamma r^2), by r
     moved = np.minimum(1.0, steepest * (row_error + vector_error))
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error
@@ -253,10 +253,15 @@ class Curve:
     error: float
 
 
-def falling(rate: float, cells: int, reach: int) -> Curve:
-    """exp(-rate t) for t from 0 to `reach`; behind the last cell it is zero."""
-    found = (_falling(rate, bits, min(cells, _cells_to(reach, bits)), reach) for bits in BITS)
-    return min(found, key=lambda curve: (curve.error, len(curve.points)))
+def falling(rate: float, cells: int, reach: int, coarser: int = 0) -> Curve:
+    """exp(-rate t) for t from 0 to `reach`; behind the last cell it is zero.
+
+    The worst error of a kernel value is the least with cells of a width that, `coarser`, is doubled
+    so many times: large weights on small values ask for a curve that goes on further.
+    """
+    found = [_falling(rate, bits, min(cells, _cells_to(reach, bits)), reach) for bits in BITS]
+    best = min(found, key=lambda curve: (curve.error, len(curve.points)))
+    return found[min(best.cell_bits + coarser, len(found) - 1)]
 
 
 def _cells_to(reach: int, bits: int) -> int:

@@ -34,9 +34,22 @@ class Affine(Centred):
 
     dots_with = "weights"
 
+    @property
+    def copies_row(self) -> bool:  # type: ignore[override]
+        """Not where it would copy the row as it is."""
+        widens = bool(super().fields()["wider"])
+        return widens or self._sized or bool(self.tables[self.node.centre].any())
+
+    @property
+    def _sized(self) -> bool:
+        return self.out_width > len(self.tables[self.node.bias])
+
     def fields(self) -> dict[str, Any]:
         planes = len(self.tables[self.node.bias])
-        return {**super().fields(), "planes": planes, "sized": self.out_width > planes}
+        return {**super().fields(), "planes": planes, "sized": self._sized, "copies": self.copies_row}
+
+    def idle(self) -> set[str]:
+        return set() if self.copies_row else {self.node.centre}
 
 
 class SizedAffine(Affine):
