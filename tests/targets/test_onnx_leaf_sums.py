@@ -85,7 +85,7 @@ def test_many_leaves_are_looped_and_few_are_not() -> None:
 def test_constant_leaves_are_gathered() -> None:
     kinds = _kinds(PROGRAMS["all pure"])
     assert "NonZero" not in kinds
-    assert kinds.count("Gather") == 2  # the scores of the leaf, and the label
+    assert kinds.count("Gather") == 1  # the scores of the leaf
 
 
 def _kinds(program: Any) -> list[str]:

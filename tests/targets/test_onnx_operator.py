@@ -99,3 +99,34 @@ def test_where_the_operator_serves() -> None:
     assert operators(small, "operator", "f64") == []
     assert operators(sc.compile(SVC(kernel="poly").fit(X, y)), "operator") == []
     assert operators(sc.compile(SVR().fit(X, y)), "operator") == ["SVMClassifier"]
+
+
+def test_a_graph_of_one_row_has_the_operator_for_larger_models() -> None:
+    program = sc.compile(SVC().fit(*cloud(3, 600)))
+    graph = onnx.load_from_string(content(program, "f32", onnx_batch=1)).graph
+    assert "SVMClassifier" in {node.op_type for node in graph.node}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "labels", [np.array([-3, 70_000, 5]), np.array(["b", "é", "a"])], ids=["int", "str"]
+)
+def test_probabilities_and_labels_come_from_one_operator(classes: int, labels: Any) -> None:
+    """Of rows far from zero too, which the operator takes as they come or less their centre."""
+    X, y = cloud(classes, 80)
+    for offset in (0.5, 1000.0):
+        model = SVC(C=2, gamma=0.5, probability=True, random_state=0).fit(X + offset, labels[y])
+        program = sc.compile(model)
+        graph = content(program, "f32", onnx_form="operator", onnx_outputs="label,probabilities")
+        kinds = [node.op_type for node in onnx.load_from_string(graph).graph.node]
+        assert kinds == ["Sub"] * (offset == 1000.0) + ["SVMClassifier", "Gemm"]
+        found = load_onnx(graph, program.labels, program.n_features)
+        rows = (cloud(classes, 10_000, 1)[0] + offset).astype(np.float32).astype(np.float64)
+        sure = np.abs(np.atleast_2d(model.decision_function(rows).T)).min(axis=0) > 1e-4
+        assert sure.mean() > 0.99 and (found.predict(rows) == model.predict(rows))[sure].all()
+        assert np.abs(found.predict_proba(rows) - model.predict_proba(rows)).max() < 1e-4
+        rows[0, 0] = np.inf
+        assert np.isnan(found.outputs(rows[:2])["probabilities"]).tolist() == [
+            [True] * classes,
+            [False] * classes,
+        ]

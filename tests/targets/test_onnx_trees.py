@@ -312,7 +312,7 @@ def test_deep_trees_loop_and_others_do_not() -> None:
     assert operators(deep).count("Loop") == 1
     assert "Loop" not in operators(routed(plane_route, full_children(9), "loop"))
     shallow = operators(routed(plane_route, full_children(6), "loop"))
-    assert shallow.count("Gather") == 3  # bias, weights, label
+    assert shallow.count("Gather") == 2  # bias, weights
 
 
 def test_trees_import_the_domain_they_need() -> None:

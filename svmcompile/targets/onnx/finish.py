@@ -1,12 +1,21 @@
-"""The last step of a graph: what makes an output takes its name, so that no operator only renames."""
+"""The last steps of a graph, after which it has fewer operators; each costs a call of one row 0.3 us."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+INTS, TEXT = "classlabels_ints", "classlabels_strings"
 
-def fold_identities(graph: Any) -> None:
+
+def finish(graph: Any) -> None:
+    """What makes an output takes its name; what decides on a class gives its label."""
+    _fold_identities(graph)
+    _fold_labels(graph)
+
+
+def _fold_identities(graph: Any) -> None:
     """Remove `Identity` before outputs, unless it gives a constant, a row or another output once more."""
     outputs = {output.name for output in graph.output}
     made = {name for node in graph.node for name in node.output} - outputs
@@ -19,8 +28,69 @@ def fold_identities(graph: Any) -> None:
             kept.append(node)
     for node in kept:
         _rename(node, public)
+    _keep(graph, kept)
+
+
+def _fold_labels(graph: Any) -> None:
+    """No `Gather` of labels where `SVMClassifier` or `Where` can give the label itself."""
+    from onnx import helper, numpy_helper
+
+    makers, once, tables = _facts(graph)
+    for node in [node for node in graph.node if node.op_type == "Gather"]:
+        maker, table = makers.get(node.input[1]), tables.get(node.input[0])
+        if maker is None or table is None or node.input[1] not in once or table.data_type not in (7, 8):
+            continue
+        labels = numpy_helper.to_array(table)
+        if maker.op_type == "SVMClassifier":
+            kept = [one for one in maker.attribute if one.name != INTS]
+            key, values = (TEXT, [*table.string_data]) if table.data_type == 8 else (INTS, labels.tolist())
+            del maker.attribute[:]
+            maker.attribute.extend([*kept, helper.make_attribute(key, values)])
+        elif maker.op_type == "Where" and {*maker.input[1:]} <= tables.keys():
+            for place in (1, 2):
+                index = int(numpy_helper.to_array(tables[maker.input[place]]))
+                maker.input[place] = _constant(graph, labels[index : index + 1])
+        else:
+            continue
+        maker.name = maker.output[0] = node.output[0]
+        graph.node.remove(node)
+    _sweep(graph)
+
+
+def _facts(graph: Any) -> tuple[dict[str, Any], set[str], dict[str, Any]]:
+    """Who makes each tensor, those that one operator reads and no one else, and the constants."""
+    reads = Counter(name for node in graph.node for name in _reads(node))
+    reads.update(output.name for output in graph.output)
+    once = {name for name, count in reads.items() if count == 1}
+    makers = {name: node for node in graph.node for name in node.output}
+    return makers, once, {table.name: table for table in graph.initializer}
+
+
+def _reads(node: Any) -> list[str]:
+    """What a node reads, itself and in the bodies of its loops."""
+    inside = (inner for attribute in node.attribute for inner in attribute.g.node)
+    return [*node.input, *(name for inner in inside for name in _reads(inner))]
+
+
+def _constant(graph: Any, value: Any) -> str:
+    from onnx import numpy_helper
+
+    name = f"constant_{len(graph.initializer)}_folded"
+    graph.initializer.append(numpy_helper.from_array(value, name))
+    return name
+
+
+def _sweep(graph: Any) -> None:
+    """Remove constants that nothing reads."""
+    wanted = {name for node in graph.node for name in _reads(node)}
+    kept = [table for table in graph.initializer if table.name in wanted]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _keep(graph: Any, nodes: list[Any]) -> None:
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(nodes)
 
 
 def _rename(node: Any, public: Mapping[str, str]) -> None:

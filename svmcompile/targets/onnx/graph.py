@@ -179,10 +179,7 @@ def _reads(node: Any) -> set[str]:
 
 
 class Values:
-    """Tensor of every value of the program (`names`).
-
-    `floats` are the tensors not held in double, `small` those in a number type of `SMALL`.
-    """
+    """Tensor of every value of the program (`names`)."""
 
     def __init__(
         self, graph: Graph, program: Program, precision: str, options: OnnxOptions | None = None
@@ -193,11 +190,13 @@ class Values:
         self.types = infer_types(program)
         self.number: np.dtype[Any] = np.dtype(np.float32) if precision == "f32" else DOUBLE
         self.input: np.dtype[Any] = np.dtype(self.options.onnx_input or self.number)
-        self.floats: set[str] = set()
-        self.small: set[str] = set()
+        self.floats: set[str] = set()  # tensors not held in double
+        self.small: set[str] = set()  # those in a number type of `SMALL`
         self.narrowed: dict[str, str] = {}  # doubles that came from the number type, and what they were
         self.couplings: dict[str, Callable[[int], str]] = {}  # by pairs: an operator that couples them
         self.decided: dict[str, str] = {}  # the class of sums, where an operator gives both
+        self.shifted: dict[str, tuple[str, Array]] = {}  # rows less a centre: the rows, and the centre
+        self.summed: dict[str, tuple[Any, ...]] = {}  # by sums of an operator: what it was called with
         rows = self.options.names[INPUT]
         if self.input != self.number:  # rows mean what they mean to a graph of the number type
             rows = self.cast(rows, self.number)

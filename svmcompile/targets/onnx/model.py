@@ -26,7 +26,7 @@ from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.c.steady import check_not_steady
-from svmcompile.targets.onnx.finish import fold_identities
+from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
@@ -65,7 +65,7 @@ def emit(
         "outputs": json.dumps({output: options.names[output] for output in outputs})
     }
     model = values.graph.model(name, rows_of(values, program.n_features), entries, told)
-    fold_identities(model.graph)
+    finish(model.graph)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
 

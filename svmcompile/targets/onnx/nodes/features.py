@@ -15,13 +15,16 @@ from svmcompile.targets.onnx.graph import INDEX, Values, build
 
 @build.register
 def _(node: ir.Scale, values: Values) -> str:
-    x, tables = values.names[node.x], values.tables
+    given, tables = values.names[node.x], values.tables
     only_shifts = (tables[node.factor] == 1).all() and not tables[node.offset].any()
-    if not (only_shifts and values.keeps(tables[node.shift])):
-        x = values.wide(x)  # in float, rounded tables would move the rows and products might overflow
+    kept = only_shifts and values.keeps(tables[node.shift])
+    # In float, rounded tables would move the rows and products might overflow.
+    x = given if kept else values.wide(given)
     for kind, table, idle in (("Sub", node.shift, 0), ("Mul", node.factor, 1), ("Add", node.offset, 0)):
         if (tables[table] != idle).any():
             x = values.same(kind, x, values.like(x, tables[table]))
+    if kept and x != given:
+        values.shifted[x] = given, tables[node.shift]
     return x
 
 

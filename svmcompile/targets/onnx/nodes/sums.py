@@ -58,7 +58,12 @@ def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> st
         sums = values.graph.constant(bias + weights.sum(axis=1))
     elif len(weights) == 1 and svm_operator.serves(values, node.kernel, vectors):
         return svm_operator.one_sum(values, x, vectors, weights, float(bias[0]), node.kernel.gamma)
-    elif len(weights) <= FEW_SUMS and node.kernel.kind != "precomputed" and not _settles(values, node):
+    elif (
+        len(weights) <= FEW_SUMS
+        and node.kernel.kind != "precomputed"
+        and not _settles(values, node)
+        and not _has_nan(values, x, vectors, node.kernel)
+    ):
         kernel = kernel_values(values, x, vectors, node.kernel)
         return values.graph.op("Gemm", kernel, weights, _poisoned_bias(values, x, vectors, bias), transB=1)
     else:
@@ -73,8 +78,15 @@ def _kernel_sums(
     x, vectors = values.names[node.x], values.tables[node.vectors]
     if _settles(values, node):
         return values.poisoned(x, vectors.shape[1], _settling_sums(values, node, weights, sums_of))
+    if _has_nan(values, x, vectors, node.kernel):
+        return sums_of(kernel_values(values, x, vectors, node.kernel, with_nan=True))
     kernel = kernel_values(values, x, vectors, node.kernel)
     return poisoned(values, node, kernel, len(vectors), sums_of(kernel))
+
+
+def _has_nan(values: Values, x: str, vectors: Array, kernel: Kernel) -> bool:
+    """Can kernel values be NaN of rows that are not finite, at no operator more? Squares must be finite."""
+    return kernel.kind == "rbf" and x in values.floats and not _capped(values, vectors, kernel.gamma)
 
 
 def _settles(values: Values, node: ir.KernelSum | ir.PairSum) -> bool:
@@ -157,12 +169,15 @@ def _pair_gather(counts: tuple[int, ...]) -> Array:
     return gather[:, filled].reshape(len(gather), -1)
 
 
-def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel) -> str:
-    """Kernel of every row with every vector, in double; rows that are not finite may give anything."""
+def kernel_values(values: Values, x: str, vectors: Array, kernel: Kernel, *, with_nan: bool = False) -> str:
+    """Kernel of every row with every vector, in double.
+
+    Rows that are not finite may give anything or, of an RBF, NaN.
+    """
     if kernel.kind == "precomputed":
         columns = values.graph.constant(vectors[:, 0].astype(np.int64))
         return values.wide(values.same("Gather", x, columns, axis=1))
-    folded = folded_kernel(values, x, vectors, kernel)
+    folded = folded_kernel(values, x, vectors, kernel, with_nan=with_nan)
     constants = [values.graph.constant(array) for array in (folded.table, folded.offsets)]
     return folded.shaped(values, values.same("Gemm", folded.rows, *constants, transB=1))
 
@@ -190,18 +205,20 @@ class Folded:
         return power(values, values.wide(dots), self.kernel.degree)
 
 
-def folded_kernel(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
+def folded_kernel(
+    values: Values, x: str, vectors: Array, kernel: Kernel, *, with_nan: bool = False
+) -> Folded:
     """The kernel's parameters in the rows and in a table of the vectors."""
     if kernel.kind == "rbf":
-        return _rbf(values, x, vectors, kernel)
+        return _rbf(values, x, vectors, kernel, with_nan=with_nan)
     if kernel.kind == "sigmoid":
         # ONNX Runtime 1.16 joins Gemm and Tanh into one operator that it lacks in double; Neg parts them.
         return _scaled_dots(values, x, -kernel.gamma * vectors, -kernel.coef0, kernel)
     return _scaled_dots(values, x, kernel.gamma * vectors, kernel.coef0, kernel)
 
 
-def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
-    """exp(2 g x.s - g|x|^2 - g|s|^2), the middle term as one more feature.
+def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel, *, with_nan: bool) -> Folded:
+    """exp(2 g x.s - g|x|^2 - g|s|^2), the middle term as one more feature; another may be 0 or NaN.
 
     The norms are those of the rounded rows and vectors, so that rounding moves
     a point a little but never makes it inconsistent with itself.
@@ -210,16 +227,28 @@ def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel) -> Folded:
     limit = _rbf_limit(values, vectors, gamma)
     point = values.narrow(x)
     near = values.clip(point, -limit, limit)
-    table = values.rounded(2 * gamma * vectors)
-    norms = np.square(table.astype(np.float64) / (2 * gamma)).sum(axis=1)
+    table, norms = _rounded_norms(values, vectors, gamma)
     wide = values.wide(point)  # out there the square is infinite, and the exponent minus infinity
     square = values.graph.op("Mul", wide, wide)
-    column = values.graph.constant(np.full((vectors.shape[1], 1), -gamma))
-    norm = values.narrow(values.graph.op("MatMul", square, column))
-    table = np.hstack([table, np.ones((len(table), 1), values.number)])
+    more = np.array([[-gamma, 0.0]])[:, : 1 + with_nan]  # 0 * infinity is NaN
+    columns = values.graph.constant(np.repeat(more, vectors.shape[1], axis=0))
+    norm = values.narrow(values.graph.op("MatMul", square, columns))
+    table = np.hstack([table, np.ones((len(table), more.shape[1]), values.number)])
     rows = values.same("Concat", near, norm, axis=1)
-    capped = np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR
-    return Folded(kernel, rows, table, values.rounded(-gamma * norms), bool(capped))
+    capped = _capped(values, vectors, gamma)
+    return Folded(kernel, rows, table, values.rounded(-gamma * norms), capped)
+
+
+def _rounded_norms(values: Values, vectors: Array, gamma: float) -> tuple[NDArray[Any], Array]:
+    """2 g s in the number type, and the squared norms of these vectors."""
+    table = values.rounded(2 * gamma * vectors)
+    return table, np.square(table.astype(np.float64) / (2 * gamma)).sum(axis=1)
+
+
+def _capped(values: Values, vectors: Array, gamma: float) -> bool:
+    """Might rounding make an exponent rise above zero by much?"""
+    norms = _rounded_norms(values, vectors, gamma)[1]
+    return bool(np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR)
 
 
 def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
