@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
+from programs.taylor_votes import vote_of
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -54,10 +55,20 @@ def _staged() -> Programs:
         found |= {f"vote {name}": (program, X) for name, program in bounded.votes(kind).items()}
     for case, (kind, *_) in votes.CASES.items():
         found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
+    model, X = many_zeros()
+    found["taylor sparse_many"] = vote_of(model, X, leaves=1, order=2, rank=5), X
     for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
         case = taylor.made(*taylor.SIZES[name])
         found[f"taylor {name}"] = case.program, case.X
     return found
+
+
+def many_zeros() -> tuple[Any, Any]:
+    """Four classes of rows that are mostly zeros, each with many blocks of vectors."""
+    random, y = np.random.default_rng(3), np.arange(900) % 4
+    often = np.where(random.random((4, 40)) < 0.3, 0.5, 0.1)[y]
+    X = random.random((900, 40)) * (random.random((900, 40)) < often)
+    return SVC(gamma=0.05, C=1.0).fit(X, y), X
 
 
 def _random() -> Programs:
