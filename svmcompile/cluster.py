@@ -62,7 +62,7 @@ def _named_deaths() -> Iterator[None]:
     except KilledWorker as error:
         raise ToolchainError(
             f"the cluster gave a task up that {error.allowed_failures + 1} workers died of: most likely "
-            "they have too little memory for it; give them more, or let it be smaller (dtsvm: a lower ceiling)"
+            "they have too little memory for it; give them more, or make it smaller"
         ) from None
 
 

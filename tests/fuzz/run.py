@@ -24,6 +24,7 @@ from types import FrameType
 from typing import Any
 
 from svmcompile.errors import SvmCompileError
+from tests.fuzz import blobs
 from tests.fuzz.targets import TARGETS, Target, packed, swapped_json, unpacked
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -201,17 +202,19 @@ def stored(name: str) -> list[bytes]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30, help="for all targets together")
-    parser.add_argument("--target", help="only this one")
+    parser.add_argument("--target", help="only this one; blob is the one in C")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = [target for target in TARGETS if options.target in (None, target.name)]
+    in_c = options.target in (None, blobs.NAME) and blobs.can_run()
     total = finds = 0
+    each = 60 * options.minutes / (len(chosen) + in_c)
     for target in chosen:
         fuzz = Fuzz(target, options.seed)
         fuzz.begin()
         _limit_memory()
-        end = time.monotonic() + 60 * options.minutes / len(chosen)
+        end = time.monotonic() + each
         begun, before = time.process_time(), fuzz.executions
         while time.monotonic() < end:
             fuzz.step()
@@ -227,8 +230,25 @@ def main() -> None:
             path.write_bytes(content)
             print(f"    {fault}: {path.name}", flush=True)
         total, finds = total + fuzz.executions, finds + len(fuzz.finds)
+    if in_c:
+        ran = run_blobs(each, options.seed)
+        total, finds = total + ran.executions, finds + len(ran.finds)
     print(f"{total:,} executions, {finds} finds; seed {options.seed}")
     sys.exit(1 if finds else 0)
+
+
+def run_blobs(seconds: float, seed: int) -> blobs.Blobs:
+    """The target that runs in C."""
+    ran = blobs.Blobs()
+    ran.run(seconds, seed)
+    print(
+        f"{blobs.NAME:12} {ran.executions:9,} executions, {ran.executions / seconds:6,.0f} a second, "
+        f"{ran.opened:,} opened and run, {len(ran.finds)} finds",
+        flush=True,
+    )
+    for find in ran.finds:
+        print(f"    {find}", flush=True)
+    return ran
 
 
 def _limit_memory() -> None:

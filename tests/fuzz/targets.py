@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -39,6 +42,38 @@ def _program(content: bytes) -> object:
     from svmcompile.ir.store import from_bytes
 
     return from_bytes(content)
+
+
+def _report(content: bytes) -> object:
+    """NAME.json of an output folder, inspected, and the answer printed and stored."""
+    from svmcompile.commands import inspect, show
+    from svmcompile.commands.options import InspectOptions
+    from svmcompile.files.plain import json_text
+    from svmcompile.flow.form import form_in
+    from svmcompile.ir.store import load
+
+    folder = MEMORY / f"svmcompile-fuzz-{os.getpid()}"
+    if not folder.exists():
+        folder.mkdir()
+        atexit.register(shutil.rmtree, folder)
+        (folder / "m.svmc").write_bytes(_svmc()[0])
+    (folder / "m.json").write_bytes(content)
+    form_in(folder, "m", "c", load(folder / "m.svmc"))
+    options = InspectOptions(thing=folder)
+    told = inspect.run(options)
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        show.inspect(told, options)
+    return json_text(told, default=str)
+
+
+def _reports() -> list[bytes]:
+    import svmcompile as sc
+
+    files = sc.emit(sc.compile(_machines()[0]), "c", "m")
+    told = json.loads(files["m.json"])
+    with_digest = told | {"digests": {"m.svmc": told["digests"]["m.svmc"]}}
+    plain = {key: value for key, value in told.items() if key != "digests"}
+    return [json.dumps(one).encode() for one in (with_digest, plain)]
 
 
 def _data(suffix: str, content: bytes) -> object:
@@ -167,7 +202,14 @@ TAGS = (
     b"<_>", b"</_>", b"<!DOCTYPE a>", b"&amp;", b"<data>", b"<index>", b"\n   - [ 1. ]", b"[ ", b" ]", b"{",
     b"svm_type: ", b"svmType", b"C_SVC", b"ONE_CLASS", b"POLY", b"rho: 1\n", b"!!opencv-matrix", b"dt: f",
 )  # fmt: skip
+JSON = (b"null", b"[]", b"{}", b'"\\ud800"', b'"\\u001b[31m"', b'"[/]"', b"1e999", b"Infinity")
 TARGETS = [
+    Target(
+        "report",
+        _report,
+        _reports,
+        (*NUMBERS, b"null", b"[]", b"{}", b'"\\ud800"', b'"\\u001b[31m"', b'"[/]"'),
+    ),
     Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
     Target("opencv", partial(_model, "opencv"), partial(_stored, "opencv", "*"), (*NUMBERS, *TAGS)),
     Target("liblinear", partial(_model, "liblinear"), lambda: LIBLINEAR, (*NUMBERS, *SOLVERS)),

@@ -6,12 +6,35 @@ import re
 
 from tests.mutants.mutation import Mutant
 
+TYPE = r"(static |const )*(double|float|int|size_t|u?int\w+|\{\{ [\w.]+ \}\}) "
+ZEROED = r"(?:(?!=).|= \{ ?(?:\{0\}|0) ?\})*"  # declarations, at most set to zero
+LARGER, SMALLER = (f"of two equal numbers either is the {one} one" for one in ("larger", "smaller"))
+
+
+def chosen(sign: str, then: str) -> str:
+    """Of two numbers a and b one is taken, and nothing changed but what is done with equal ones."""
+    number = r"[\w{}. -]+?"
+    after = then.replace("a", "(?P=a)").replace("b", "(?P=b)")
+    old = rf"(?P<a>\b\w[\w.]*) {sign} (?P<b>{number}) \? {after}"
+    return rf"{old}.*  ->  .*\b(?P=a) {sign}= (?P=b) \? {after}"
+
+
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
-    r"^\S+ (static )?[\w{} .]+ \w+\[[^\]]*\d[^\]]*\]( = [^;]*)?;  ->  [^;]+;": "one place more",
-    r"found\[2\] = .*  ->  .*found\[3\] = ": "one place more",
+    rf"^\S+ (?P<a>{TYPE}{ZEROED}\w\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
     r"  ->  .* p \+ 4 < end; p \+= 4\)": "the loop that follows takes the rest",
-    r"->  out\[0\] = exact\[0\] > 1 \?": "numbers up to 1 stand for themselves, with the same sign",
+    r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 1 \?": "numbers up to 1 have the same sign",
+    r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 0 \? [^:]+ : exact\[0\] < 0 \? \(.*\)exact\[0\] : -": (
+        "the label alone is given: zero and NaN are not above zero, as -1 is not"
+    ),
+    r"^\S+ \(void\)\w+;  ->  ;$": "it tells the compiler that a name is not used",
+    r"(?P<a>\b\w+) < 0 \? 0 : (?P=a)\b.*  ->  .*\b(?P=a) < 1 \? 0 : (?P=a)\b": "whole numbers: 0 is 0",
+    r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
+    r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
+    chosen("<", "a : b"): SMALLER,
+    chosen(">", "b : a"): SMALLER,
+    chosen("<", "b : a"): LARGER,
+    chosen(">", "a : b"): LARGER,
 }
 
 

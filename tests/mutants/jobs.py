@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jinja2 import FunctionLoader
+from programs.whole_numbers import fixed_programs
+from programs.whole_numbers import rows_of as whole_rows
 from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
-from targets.c_cases import FEATURES, RBF, normal_rows
-from targets.c_cases import program_of as small_program
 
-from svmcompile.data import Data
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
-from svmcompile.flow.program import compile_svm
+from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Labels, Program
-from svmcompile.model.svm import SVM, LabelRule, Source
+from svmcompile.ir.program import Program
 from svmcompile.targets import templating
 from svmcompile.targets.c import model as emitter
 from svmcompile.targets.c.api import row_type
@@ -31,12 +28,20 @@ from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
+from tests.mutants.small import (
+    exact_programs,
+    precise_programs,
+    small_programs,
+    sparse_programs,
+    steady_programs,
+)
 from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
 
 
 # Counts the blocks of code that run, which says how much work is done.
@@ -67,14 +72,22 @@ class Job:
     request: Request
     emitted: Emitted
     X: Any
+    exactly: bool = False  # nothing is rounded, so that ties are ties
 
     @cached_property
     def expected(self) -> Expected:
         """Answers for rows of the data, hostile rows, and rows as close to a boundary as they get."""
         number, rows = self.request.number, self.X
+        if self.exactly:
+            found = Expected.of(self.program, number, rows)
+            bounds = found.bounds
+            return replace(
+                found, bounds=Bounds(bounds.scores, np.zeros(len(rows), bool), bounds.probabilities)
+            )
         if self.program.labels and np.isfinite(rows).all():
-            rows = np.vstack([rows[:ROWS], near_boundary(self.program, rows)])
-        rows = rows_of(self.program, rows, number, 2 * ROWS)
+            near = [near_boundary(self.program, scale * rows) for scale in SCALES]
+            rows = np.vstack([rows[:ROWS], *near])
+        rows = rows_of(self.program, rows, number, 4 * ROWS)
         return Expected.of(self.program, number, rows)
 
     def files(self) -> Mapping[str, str]:
@@ -173,65 +186,32 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in small_programs().items():
         for profile in ("portable", "host"):
             yield job(name, program, rows, profile)
-
-
-def small_programs() -> dict[str, tuple[Program, Any]]:
-    """By name, with rows."""
-    import targets.bounded_cases as bounded
-    import targets.taylor_cases as taylor
-    import targets.test_c_leaves as leaves
-    import targets.test_c_picked as picked
-    import targets.test_c_taylor_vote as votes
-    from programs.leaves import RECIPES, leaf_rows
-
-    rows = normal_rows(200, "f64")
-    found = {}
-    for name, program in picked.programs().items():
-        found[f"picked {name}"] = program, picked.fitted(picked.FORMS[name][0])[0]
-    for case in leaves.FEW:
-        program = leaves.PROGRAMS[case]
-        found[f"leaves {case}"] = program, leaf_rows(RECIPES[case], program, 200)
-    for kind in ("rbf", "poly"):
-        found |= {name: (program, bounded.two_classes()[0]) for name, program in bounded.sums(kind).items()}
-    for kind in ("iris", "sparse", "poly"):
-        X = bounded.voting_machine(kind)[1]
-        found |= {f"vote {name}": (program, X) for name, program in bounded.votes(kind).items()}
-    for case, (kind, *_) in votes.CASES.items():
-        found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
-    for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
-        case = taylor.made(*taylor.SIZES[name])
-        found[f"taylor {name}"] = case.program, case.X
-    for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
-        program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
-        found[f"{method} {classes} circles"] = program, rows
-    some = ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled")
-    return found | {name: (small_program(name), rows) for name in some}
-
-
-def in_circles(classes: int) -> SVM:
-    """Random weights: of three classes, each may beat the next one."""
-    random, each = np.random.default_rng(classes), 8
-    return SVM(
-        RBF,
-        random.normal(size=(each * classes, FEATURES)),
-        4 * random.normal(size=(classes - 1, each * classes)),
-        random.normal(size=classes * (classes - 1) // 2),
-        LabelRule.VOTE,
-        Source("test", "0" * 64),
-        Labels(tuple(range(classes)), "<i8"),
-        (each,) * classes,
-        one_vs_rest_scores=True,
-    ).check("test")
+    for name, (program, rows) in steady_programs().items():
+        for profile, precision in (("portable", "f32"), ("device", "f32"), ("portable", "f64")):
+            yield job(name, program, rows, profile, precision)
+    for name, (program, rows) in exact_programs().items():
+        for profile in ("portable", "host", "device"):
+            yield job(name, program, rows, profile, exactly=True)
+    for name, (program, rows) in precise_programs().items():
+        for profile in ("portable", "host"):
+            yield job(name, program, rows, profile, "f64")
+    for name, (program, rows) in sparse_programs().items():
+        for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
+            yield job(name, program, rows, profile, precision, "sparse")
+    for precision, profile in (("q15", "device"), ("q7", "portable")):
+        for name, program in fixed_programs(precision).items():
+            if name != "tree_reach":  # which is measured in float, so that rounding decides at its end
+                yield job(name, program, whole_rows(program, 300), profile, precision)
 
 
 def job(
     name: str, program: Program, X: Any, profile: str, precision: str = "f32", tables: str | None = None,
-    given: str | None = None, soft_double: bool = True,
+    given: str | None = None, soft_double: bool = True, exactly: bool = False,
 ) -> Job:  # fmt: skip
     request = Request.of(program, "c", "model", precision, profile, tables, soft_double)
-    ready, request = prepare(program, request, X, None, given)
+    ready, request = prepare(program, request, None if program.number else X, None, given)
     words = "-".join(filter(None, (profile, precision, tables, given)))
-    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X)
+    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X, exactly)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from targets.c_cases import normal_rows, program_of
 
+from tests.mutants.equivalent import reason
 from tests.mutants.jobs import Job, instead, job, users
 from tests.mutants.mutation import Mutant, mutants, read, templates
 from tests.mutants.run import fate
@@ -49,6 +50,25 @@ def test_lines_are_traced_to_programs(small: Job) -> None:
     line = read("c/math.j2").splitlines().index("    p = {{ e.coefficients[-1] }};")
     assert found["c/math.j2", line] == [small]
     assert {template for template, _ in found} < set(templates())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("double sums[2];", "double sums[3];", True),
+        ("double lanes[4] = {0}, total = 0;", "double lanes[5] = {0}, total = 0;", True),
+        ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
+        ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
+        ("b = rival < own ? own : rival;", "b = rival <= own ? own : rival;", True),
+        ("b = rival < own ? own : other;", "b = rival <= own ? own : other;", False),
+        ("z = z > {{ n.limit }} ? {{ n.limit }} : z;", "z = z >= {{ n.limit }} ? {{ n.limit }} : z;", True),
+        ("return f(t < 0 ? 0 : t);", "return f(t < 1 ? 0 : t);", True),
+        ("votes[pairs[p] > 0 ? a : b]++;", "votes[pairs[p] >= 0 ? a : b]++;", False),
+        ("(void)x;", ";", True),
+    ],
+)
+def test_what_is_equivalent(old: str, new: str, is_same: bool) -> None:
+    assert bool(reason(Mutant("c/portable/any.j2", 0, f"    {old}", f"    {new}"))) is is_same
 
 
 def test_mutants_change_code_alone() -> None:

@@ -18,13 +18,12 @@ from svmcompile.errors import EmitError, OptionError, ReadError
 from svmcompile.flow.form import Form
 from svmcompile.targets.blob.blob import CODES, OPERATIONS
 from svmcompile.targets.blob.model import runner
+from tests.fuzz.blobs import build_fuzzer, mutate
 from tests.targets.blob_cases import CASES, SMALL, X, Y, compare, program_of, rbf, some_rows
 
-FUZZ = Path(__file__).with_name("blob_fuzz.c")
 PROOF = Path(__file__).with_name("blob_proof.c")
 EVA = "frama-c -eva -eva-precision 6 -eva-auto-loop-unroll 4096 -warn-special-float none".split()
-MUTATIONS = "1000"
-SANITIZED = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -g -O1".split()
+MUTATIONS = 1000
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -57,13 +56,7 @@ def blob_of(case: str, number: str = "f32") -> bytes:
 
 @pytest.fixture(scope="module", params=["f32", "f64"])
 def fuzzer(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    folder = tmp_path_factory.mktemp("fuzz")
-    for file, text in runner().items():
-        (folder / file).write_text(text)
-    double = ["-DSVM_RUN_DOUBLE"] if request.param == "f64" else []
-    command = ["cc", *SANITIZED, *double, f"-I{folder}", str(FUZZ), "-o", str(folder / "fuzz")]
-    subprocess.run(command, check=True, capture_output=True)
-    return request.param, folder / "fuzz"
+    return request.param, build_fuzzer(tmp_path_factory.mktemp("fuzz"), request.param)
 
 
 def test_mutated_blobs_never_leave_their_memory(fuzzer: tuple[str, Path], tmp_path: Path) -> None:
@@ -73,9 +66,7 @@ def test_mutated_blobs_never_leave_their_memory(fuzzer: tuple[str, Path], tmp_pa
         blob = blob_of(case, number)
         covered |= operations_of(blob)
         (tmp_path / case).write_bytes(blob)
-        done = subprocess.run(
-            [program, tmp_path / case, MUTATIONS, str(seed)], capture_output=True, text=True
-        )
+        done = mutate(program, tmp_path / case, MUTATIONS, seed)
         assert not done.returncode, (case, done.stderr[:3000])
         opened += int(done.stdout)
     assert covered == set(CODES.values()), [name for name in OPERATIONS if CODES[name] not in covered]

@@ -1,0 +1,178 @@
+"""Small programs that mutants are tried on, each with rows: what the programs of the replay do not have."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from programs import lists, paths, probabilities, routes
+from programs.leaves import RECIPES, leaf_rows
+from programs.taylor_votes import vote_of
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from targets.c_cases import FEATURES, RBF, as_it_is, normal_rows
+from targets.c_cases import program_of as small_program
+
+import svmcompile as sc
+from svmcompile.data import Data
+from svmcompile.flow.program import compile_svm
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Labels, Program
+from svmcompile.model.svm import SVM, LabelRule, Source
+
+Programs = dict[str, tuple[Program, Any]]
+STEADY = {"constant_time": True}
+WHOLE = Kernel("poly", 1.0, 1.0, 3)
+
+
+def small_programs() -> Programs:
+    """By name, with rows."""
+    rows = normal_rows(200, "f64")
+    found = _staged() | _random()
+    for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
+        program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
+        found[f"{method} {classes} circles"] = program, rows
+    some = ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled")
+    return found | {name: (small_program(name), rows) for name in some}
+
+
+def _staged() -> Programs:
+    """Sums that stop early, in all forms."""
+    import targets.bounded_cases as bounded
+    import targets.taylor_cases as taylor
+    import targets.test_c_picked as picked
+    import targets.test_c_taylor_vote as votes
+
+    found: Programs = {}
+    for name, program in picked.programs().items():
+        found[f"picked {name}"] = program, picked.fitted(picked.FORMS[name][0])[0]
+    for kind in ("rbf", "poly"):
+        found |= {name: (program, bounded.two_classes()[0]) for name, program in bounded.sums(kind).items()}
+    for kind in ("iris", "sparse", "poly"):
+        X = bounded.voting_machine(kind)[1]
+        found |= {f"vote {name}": (program, X) for name, program in bounded.votes(kind).items()}
+    for case, (kind, *_) in votes.CASES.items():
+        found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
+    model, X = many_zeros()
+    found["taylor sparse_many"] = vote_of(model, X, leaves=1, order=2, rank=5), X
+    for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
+        case = taylor.made(*taylor.SIZES[name])
+        found[f"taylor {name}"] = case.program, case.X
+    return found
+
+
+def many_zeros() -> tuple[Any, Any]:
+    """Four classes of rows that are mostly zeros, each with many blocks of vectors."""
+    random, y = np.random.default_rng(3), np.arange(900) % 4
+    often = np.where(random.random((4, 40)) < 0.3, 0.5, 0.1)[y]
+    X = random.random((900, 40)) * (random.random((900, 40)) < often)
+    return SVC(gamma=0.05, C=1.0).fit(X, y), X
+
+
+def _random() -> Programs:
+    """Trees, lists, paths and leaves made at random, and every head that gives probabilities."""
+    import targets.test_c_leaves as leaves
+
+    found: Programs = {}
+    for case in leaves.FEW:
+        program = leaves.PROGRAMS[case]
+        found[f"leaves {case}"] = program, leaf_rows(RECIPES[case], program, 200)
+    for case, recipe in routes.RECIPES.items():
+        program = routes.tree_program(recipe)
+        found[f"tree {case}"] = program, routes.tree_rows(recipe, program, 200, "f64")
+    for case, listed in lists.RECIPES.items():
+        program = lists.list_program(listed)
+        found[f"list {case}"] = program, lists.list_rows(listed, program, 200, "f64")
+    for case, path in paths.RECIPES.items():
+        found[f"path {case}"] = paths.path_program(path), paths.path_rows(200)
+    rows = probabilities.rows()[:-2]
+    return found | {f"chances {case}": (one, rows) for case, one in probabilities.PROGRAMS.items()}
+
+
+def steady_programs() -> Programs:
+    """That take the same instructions for every row."""
+    rows = normal_rows(200, "f64")
+    found: Programs = {}
+    for name, kernel in {"rbf": RBF, "poly": WHOLE, "square": Kernel("poly", 1.0, 1.0, 2)}.items():
+        for classes in (2, 4):
+            svm = in_circles(classes, kernel)
+            found[f"steady {name} {classes}"] = (
+                compile_svm(svm, "exact", None, {"constant_time": True}),
+                rows,
+            )
+    several = SVM(
+        Kernel("linear"), svm.vectors, svm.coefficients, svm.intercepts[:3], LabelRule.ARGMAX, svm.source,
+        Labels((0, 1, 2), "<i8"),
+    )  # fmt: skip
+    program = compile_svm(several.check("test"), "exact", None, STEADY)
+    return found | {"steady linear": (program, rows)}
+
+
+def exact_programs() -> Programs:
+    """Small whole numbers alone, so that nothing is rounded and many rows tie."""
+    rows = np.random.default_rng(3).integers(-2, 3, size=(120, FEATURES)).astype(np.float64)
+    found: Programs = {}
+    for name, kernel in {"linear": Kernel("linear"), "poly": WHOLE}.items():
+        for classes, rest in itertools.product((2, 3, 4), (False, True)):
+            svm = whole(in_circles(classes, kernel, rest and classes > 2))
+            found[f"ties {name} {classes}{' rest' * rest}"] = as_it_is(svm), rows
+        largest = SVM(
+            svm.kernel, svm.vectors, svm.coefficients, svm.intercepts[:3], LabelRule.ARGMAX, svm.source,
+            Labels((0, 1, 2), "<i8"),
+        )  # fmt: skip
+        found[f"ties {name} argmax"] = as_it_is(largest.check("test")), rows
+    return found
+
+
+def sparse_programs() -> Programs:
+    """Mostly zeros, but for some features that nearly all vectors have."""
+    random = np.random.default_rng(8)
+    share = np.where(np.arange(60) < 7, 0.9, 0.05)
+    found: Programs = {}
+    for kernel in (RBF, Kernel("poly", 0.5, 0.5, 3)):
+        given = in_circles(3, kernel)
+        vectors = np.round(random.normal(size=(len(given.vectors), 60)), 2) * (
+            random.random((24, 60)) < share
+        )
+        svm = SVM(
+            kernel, vectors, given.coefficients, given.intercepts, given.label_rule, given.source,
+            given.labels, given.counts,
+        )  # fmt: skip
+        rows = random.normal(size=(200, 60)) * (random.random((200, 60)) < share)
+        found[f"columns {kernel.kind}"] = compile_svm(svm.check("test"), "exact", None, {}), rows
+    return found
+
+
+def whole(svm: SVM) -> SVM:
+    """With small whole numbers."""
+    numbers = (np.rint(one) for one in (svm.vectors, svm.coefficients / 4, svm.intercepts))
+    return SVM(
+        svm.kernel, *numbers, svm.label_rule, svm.source, svm.labels, svm.counts, svm.one_vs_rest_scores
+    ).check("test")
+
+
+def precise_programs() -> Programs:
+    """In double, where an approximation that is taken too far shows."""
+    rows = normal_rows(200, "f64")
+    y = (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0)
+    sampler = make_pipeline(RBFSampler(gamma=2.0, n_components=12, random_state=0), SVC()).fit(rows, y)
+    some = ("rbf_ovr", "sigmoid_ovr", "poly_ovo", "rbf_clipped", "affine")
+    return {"sampler": (sc.compile(sampler), rows)} | {name: (small_program(name), rows) for name in some}
+
+
+def in_circles(classes: int, kernel: Kernel = RBF, rest: bool = True) -> SVM:
+    """Random weights: of three classes, each may beat the next one."""
+    random, each = np.random.default_rng(classes), 8
+    return SVM(
+        kernel,
+        random.normal(size=(each * classes, FEATURES)),
+        4 * random.normal(size=(classes - 1, each * classes)),
+        random.normal(size=classes * (classes - 1) // 2),
+        LabelRule.VOTE,
+        Source("test", "0" * 64),
+        Labels(tuple(range(classes)), "<i8"),
+        (each,) * classes,
+        one_vs_rest_scores=rest,
+    ).check("test")
