@@ -44,6 +44,14 @@ class Builder:
             (self.table if table.dtype.kind == "f" else self.indices)(name, table)
         return {name: name for name in tables}
 
+    def compressed(self, own: str, vectors: Any) -> tuple[str, str, str]:
+        """Vectors without their zeros, as `CsrSum` takes them: starts, columns and values."""
+        return (
+            self.indices(f"{own}starts", vectors.indptr),
+            self.indices(f"{own}columns", vectors.indices),
+            self.table(f"{own}values", vectors.data),
+        )
+
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
         """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
@@ -63,11 +71,14 @@ class Builder:
         if self.svm.parts:
             return self._sums_of_parts(out, own, row)
         svm, x = self.svm, self.preprocess(own, row) if x is None else x
-        vectors = self.table(f"{own}vectors", svm.vectors)
+        sparse = self.compressed(own, svm.vectors) if svm.is_sparse else ()
+        vectors = "" if sparse else self.table(f"{own}vectors", svm.vectors)
         weights = self.table(f"{own}weights", svm.coefficients)
         bias = self.table(f"{own}bias", svm.intercepts)
-        if svm.counts:
-            node: Node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
+        if sparse:
+            node: Node = ir.CsrSum(out, x, *sparse, weights, bias, svm.counts, svm.kernel)
+        elif svm.counts:
+            node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
         else:
             node = ir.KernelSum(out, x, vectors, weights, bias, svm.kernel)
         self.body.append(node)
@@ -210,4 +221,7 @@ def exact_flops(svm: SVM) -> int:
     """Flops per row of the SVM as it is: what every other method is compared with."""
     if svm.parts:
         return sum(map(exact_flops, svm.parts))
-    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.kernel_width, svm.coefficients.shape[0])
+    width, sums = svm.kernel_width, svm.coefficients.shape[0]
+    if svm.is_sparse:  # of a row that has every feature; others take less
+        return 2 * int(svm.vectors.nnz) + kernel_sum_flops(svm.kernel, svm.n_vectors, 0, sums)
+    return kernel_sum_flops(svm.kernel, svm.n_vectors, width, sums)

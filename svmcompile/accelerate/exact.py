@@ -39,6 +39,8 @@ class ExactOptions:
 
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
+    if options.labels == "certain" or options.constant_time:
+        svm = svm.dense("method 'exact' with labels=certain or constant_time", "leave that out")
     builder = Builder(svm)
     if options.labels == "certain":
         if svm.label_rule is LabelRule.NONE:
@@ -57,4 +59,5 @@ METHOD = Method(
     needs_vectors=False,
     takes_parts=True,
     takes_heads=True,
+    takes_sparse=True,
 )

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files import write_files
+from svmcompile.flow.dense import with_dense_sums
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.flow.seal import sealed
@@ -144,6 +147,7 @@ def prepare(
     program: Program, request: Request, X: Any, ranges: Any, given: str | None
 ) -> tuple[Program, Request]:
     """The program as the number type, the profile and the tables want it; whole numbers have no host."""
+    program = with_dense_sums(program, request.number, request.profile, request.tables, request.targets)
     if request.number in FIXED or program.number:
         program = quantise(program, request.number, X, ranges, given)
         if not set(request.targets) <= {"c", "shared"} or request.tables is not None:
@@ -252,7 +256,7 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     source = wasm_source(program, name)
     main = f"{name}_exports.c"
     module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
-    rows = None if X is None else as_rows(X, program.n_features, program.feature_names)
+    rows = None if X is None else np.asarray(as_rows(X, program.n_features, program.feature_names))
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 
@@ -340,7 +344,8 @@ def quantise(
             f"precision {number} needs the range of each feature: give data (--data FILE, or X=) or ranges "
             "(--ranges LOW:HIGH or a file of rows whose extremes count, or ranges=(low, high))"
         )
-    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    given_rows = None if X is None else np.asarray(as_rows(X, program.n_features, program.feature_names))
+    span = None if given_rows is None else range_of_rows(given_rows)
     if ranges is not None:
         low, high = ranges
         span = given_range(low, high, program.n_features, None if span is None else span.rows)

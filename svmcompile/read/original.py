@@ -54,12 +54,19 @@ def load_original(
     return _from_estimator(estimator, svm)
 
 
-def _rows(data: Any, svm: SVM) -> NDArray[np.float64]:
-    return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
+def _rows(data: Any, svm: SVM) -> Any:
+    rows: Any = as_rows(data, svm.n_features, svm.feature_names)
+    if not isinstance(rows, np.ndarray):  # large and sparse
+        return rows.astype(np.float64)
+    return np.array(rows, dtype=np.float64, order="C")
 
 
-def _named(rows: NDArray[np.float64], svm: SVM) -> Any:
+def _named(rows: Any, svm: SVM) -> Any:
     """The rows as a frame where the model knows names, by which it may pick its columns."""
+    if not isinstance(rows, np.ndarray):
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(rows) if svm.is_sparse else np.asarray(rows)
     if not svm.feature_names:
         return rows
     try:

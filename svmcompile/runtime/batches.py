@@ -84,7 +84,7 @@ class BatchModel(FrozenModel):
         return values.astype(np.float64)
 
     def _rows(self, data: Any, allow_nan: bool) -> Any:
-        rows = as_rows(data, self.n_features, self.feature_names)
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         if rows.dtype == self._real:

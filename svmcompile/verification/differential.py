@@ -155,7 +155,8 @@ def compare(
 
 def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of finite numbers, and those with NaN whose missing features the program fills in."""
-    finite = np.isfinite(rows).all(axis=1)
+    compressed = getattr(rows, "finite_rows", None)
+    finite = compressed() if compressed else np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
     fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
     if name is None or finite.all() or not fills:

@@ -19,9 +19,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from svmcompile.data.sparse import stays_sparse
 from svmcompile.errors import ReadError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
@@ -93,8 +95,8 @@ def _kernel(header: Header) -> Kernel:
     return make_kernel(kind, gamma, coef0, degree, header.place("kernel_type"))
 
 
-def _vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int) -> Array:
-    """The dense table of support vectors."""
+def _vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int) -> Any:
+    """The table of support vectors, dense unless it is large and mostly zeros."""
     width = rows.largest if n_features is None else n_features
     if rows.largest > width:
         raise ReadError(
@@ -104,6 +106,13 @@ def _vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int) -> Ar
         raise ReadError(f"{where}: no vector has a feature, so their number is unknown; pass n_features")
     # Features that the caller asks for are no surprise, whatever the size of the file.
     limit = MAX_ENTRIES if n_features else min(MAX_ENTRIES, FREE_ENTRIES + ENTRIES_PER_BYTE * n_bytes)
+    if stays_sparse((len(rows), width), len(rows.values)):
+        from svmcompile.data.csr import Csr, canonical
+
+        check_dense_size(1, width, where, limit)
+        ends = np.cumsum([0, *rows.lengths])
+        entries = np.array(rows.values), np.array(rows.indices, dtype=np.int64) - 1, ends
+        return canonical(Csr(entries, shape=(len(rows), width)))
     check_dense_size(len(rows), width, where, limit)
     vectors = np.zeros((len(rows), width))
     row_of = np.repeat(np.arange(len(rows)), np.array(rows.lengths, dtype=np.int64))

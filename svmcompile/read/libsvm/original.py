@@ -47,23 +47,39 @@ class LibsvmModel:
         """What svm_predict_probability gives for each row: its result, and all probabilities."""
         return self._run(self._api.libsvm.svm_predict_probability, rows, n_classes)
 
-    def _run(self, function: Any, rows: Floats, width: int) -> tuple[Floats, Floats]:
+    def _run(self, function: Any, rows: Any, width: int) -> tuple[Floats, Floats]:
+        """Rows are an array, or compressed; LIBSVM may leave out zeros, but gets those of an array."""
         results = np.empty(len(rows))
         values = np.empty((len(rows), width))
         step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            self._run_chunk(function, rows[part], results[part], values[part])
+            nodes, starts = self._nodes(rows[part])
+            self._run_chunk(function, nodes, starts, results[part], values[part])
         return results, values
 
-    def _run_chunk(self, function: Any, rows: Floats, results: Floats, values: Floats) -> None:
-        """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
-        nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(self._api.svm_node))
-        nodes["index"] = [*range(1, rows.shape[1] + 1), -1]
-        nodes["value"][:, :-1] = rows
+    def _nodes(self, rows: Any) -> tuple[Any, NDArray[np.intp]]:
+        """C arrays of nodes, each row ending with index -1, and where each row begins."""
+        n, width = rows.shape
+        if isinstance(rows, np.ndarray):
+            counts, indices, values = np.full(n, width), np.tile(np.arange(width), n), rows.ravel()
+        else:
+            counts, indices, values = np.diff(rows.indptr), rows.indices, rows.data
+        starts = np.concatenate([[0], np.cumsum(counts + 1)])
+        nodes = np.zeros(starts[-1], dtype=np.dtype(self._api.svm_node))
+        held = np.ones(len(nodes), dtype=bool)
+        held[starts[1:] - 1] = False
+        nodes["index"][held], nodes["value"][held] = indices + 1, values
+        nodes["index"][~held] = -1
+        return nodes, starts[:-1]
+
+    def _run_chunk(
+        self, function: Any, nodes: Any, starts: NDArray[np.intp], results: Floats, values: Floats
+    ) -> None:
+        """Fill `results` and `values`."""
         node, double = ctypes.POINTER(self._api.svm_node), ctypes.POINTER(ctypes.c_double)
-        for index in range(len(rows)):
-            x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
+        for index, start in enumerate(starts.tolist()):
+            x = ctypes.cast(nodes.ctypes.data + start * nodes.itemsize, node)
             out = ctypes.cast(values.ctypes.data + index * values.strides[0], double)
             results[index] = function(self._model, x, out)
 

@@ -82,7 +82,7 @@ def _machine(fitted: Fitted, rule: LabelRule, labels: Labels | None, sign: int =
     if kernel.kind == "precomputed":
         vectors = fitted.numbers("support_", 1).reshape(-1, 1)
     else:
-        vectors = fitted.numbers("support_vectors_", 2)
+        vectors = fitted.vectors("support_vectors_")
     coefficients = fitted.numbers("dual_coef_", 2)
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
