@@ -47,9 +47,9 @@ class Builder:
     def compressed(self, own: str, vectors: Any) -> tuple[str, str, str]:
         """Vectors without their zeros, as `CsrSum` takes them: starts, columns and values."""
         return (
-            self.indices(f"{own}starts", vectors.indptr),
-            self.indices(f"{own}columns", vectors.indices),
-            self.table(f"{own}values", vectors.data),
+            self.indices(f"{own}vector_starts", vectors.indptr),
+            self.indices(f"{own}vector_columns", vectors.indices),
+            self.table(f"{own}vector_values", vectors.data),
         )
 
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
