@@ -1,4 +1,4 @@
-"""Models whose vectors stay sparse: estimators x targets x forms of rows agree with the original library."""
+"""Models whose vectors stay sparse: estimators x targets x forms of rows agree with the original."""
 
 from __future__ import annotations
 
