@@ -45,13 +45,13 @@ class Kernel:
     coef0: float = 0.0
     degree: int = 1
 
-    def values(self, rows: Array, vectors: Any) -> Array:
+    def values(self, rows: Any, vectors: Any) -> Array:
         """Kernel of every row with every vector, shape [rows, vectors]."""
         if self.kind == "precomputed":
-            return rows[:, vectors[:, 0].astype(np.intp)]
+            return np.asarray(rows[:, vectors[:, 0].astype(np.intp)])
         if self.kind == "rbf":
             return np.exp(-self.gamma * squared_distances(rows, vectors))
-        dots: Array = rows @ vectors.T
+        dots = products(rows, vectors)
         if self.kind == "linear":
             return dots
         dots = self.gamma * dots + self.coef0
@@ -76,14 +76,20 @@ class Kernel:
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
-def squared_distances(rows: Floats, vectors: Any) -> Array:
+def squared_distances(rows: Any, vectors: Any) -> Array:
     """|x - s|^2 by direct differences, which do not cancel; expanded for vectors without their zeros."""
     from scipy.spatial.distance import cdist
 
     if not isinstance(vectors, np.ndarray):
-        found = np.square(rows).sum(axis=1)[:, None] - 2 * (rows @ vectors.T) + squared_norms(vectors)
+        found = squared_norms(rows)[:, None] - 2 * products(rows, vectors) + squared_norms(vectors)
         return np.maximum(found, 0.0)
     return np.asarray(cdist(rows, vectors, "sqeuclidean"), dtype=np.float64)
+
+
+def products(rows: Any, vectors: Any) -> Array:
+    """Dot products of all rows with all vectors; either may be compressed rows."""
+    found = rows @ vectors.T
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
 
 def squared_norms(vectors: Any) -> Array:

@@ -27,7 +27,7 @@ from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel, KernelKind
 from svmcompile.ir.kinds import Decision, LeafRule, Norm, Order, Rule, Shape
 from svmcompile.ir.layout import check_compressed
-from svmcompile.ir.nodes import NODES, CsrSum, Node
+from svmcompile.ir.nodes import NODES, CsrLeaves, CsrSum, Node
 from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving, Scalar
 
 FORMAT = 4
@@ -121,7 +121,7 @@ def load(path: Path) -> Program:
 
 def _is_wide(program: Program) -> bool:
     """Whether probe rows are stored without their zeros: where vectors are."""
-    return any(isinstance(node, CsrSum) for node in program.body) and program.probes.size > 0
+    return any(isinstance(node, (CsrLeaves, CsrSum)) for node in program.body) and program.probes.size > 0
 
 
 def _compressed_probes(program: Program) -> dict[str, NDArray[Any]]:

@@ -12,6 +12,7 @@ from svmcompile.ir.cost import flops
 from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.layout import compressed
+from svmcompile.ir.node import standing_for
 from svmcompile.ir.pairs import pair_weights
 from svmcompile.ir.program import Program
 from svmcompile.optimise.accurate import pair, product, sparse_products
@@ -54,29 +55,33 @@ def _collapsed(program: Program, node: ir.CsrSum) -> tuple[list[ir.Node], Tables
     return [ir.CsrSum(node.out, node.x, *named)], tables
 
 
-def vectors_of(program: Program, node: ir.CsrSum) -> Csr:
-    """The vectors of a sum."""
+def vectors_of(program: Program, node: ir.CsrSum | ir.CsrLeaves) -> Csr:
+    """The vectors of a sum, or of all leaves."""
     t, width = program.tables, infer_types(program)[node.x].width
-    found: Csr = compressed(t[node.starts], t[node.columns], t[node.values], width)
+    starts = t[node.vector_starts if isinstance(node, ir.CsrLeaves) else node.starts]
+    found: Csr = compressed(starts, t[node.columns], t[node.values], width)
     return found
 
 
 def dense_sums(program: Program, why: str) -> Program:
     """The program with arrays of vectors, which `why` needs; an error where they would fill the memory."""
     for node in program.body:
-        if isinstance(node, ir.CsrSum):
+        if isinstance(node, (ir.CsrSum, ir.CsrLeaves)):
             program = _dense(program, node, why)
     return program
 
 
-def _dense(program: Program, node: ir.CsrSum, why: str) -> Program:
+def _dense(program: Program, node: ir.CsrSum | ir.CsrLeaves, why: str) -> Program:
     vectors, name = vectors_of(program, node), fresh(node.out, "vectors", program.tables)
     check_dense(vectors.shape, f"{why} needs dense vectors, and those of this model", "leave it out")
-    gone = (node.starts, node.columns, node.values)
-    kept = {key: table for key, table in program.tables.items() if key not in gone}
-    rest = name, node.weights, node.bias
-    plain: ir.Node = ir.KernelSum(node.out, node.x, *rest, node.kernel)
-    if node.counts:
-        plain = ir.PairSum(node.out, node.x, *rest, node.counts, node.kernel)
+    plain: ir.Node
+    if isinstance(node, ir.CsrLeaves):
+        plain = standing_for(ir.LeafSums, node, vectors=name)
+    elif node.counts:
+        plain = standing_for(ir.PairSum, node, vectors=name)
+    else:
+        plain = standing_for(ir.KernelSum, node, vectors=name)
     body = tuple(plain if item is node else item for item in program.body)
-    return program.replace(body=body, tables={**kept, name: vectors.toarray()})
+    tables = {**program.tables, name: vectors.toarray()}
+    used = {table for item in body for table in ir.table_names(item)}
+    return program.replace(body=body, tables={key: table for key, table in tables.items() if key in used})
