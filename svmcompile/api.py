@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data import Data
@@ -72,6 +74,7 @@ def compile(  # the name users know; the builtin is not needed here
         return model.program
     data = model.data(X, y)
     if method == "auto":
+        data = data and data.dense("method 'auto'")
         from svmcompile.choose.choice import compile_auto
 
         return compile_auto(model, data, options)
@@ -96,6 +99,7 @@ def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **
     data = opened.data(X, y)
     if data is None:
         raise OptionError("explore needs representative rows; pass X")
+    data = data.dense("explore")
     return explore_subjects([(opened, Rows(data))], read_wishes(wishes))[1]
 
 
@@ -291,6 +295,6 @@ def check_certificate(
     number, original = checked_precision(precision), None
     if model is not None:
         original = open_model(model, trust_pickle=trust_pickle, n_features=program.n_features).exact()
-    rows = as_rows(X, program.n_features, program.input.feature_names)
+    rows = np.asarray(as_rows(X, program.n_features, program.input.feature_names))
     with steps("certificates", len(rows)) as advance:
         return check_rows(program, rows, number, original, every_leaf, advance)

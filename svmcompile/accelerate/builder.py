@@ -45,6 +45,14 @@ class Builder:
             (self.table if table.dtype.kind == "f" else self.indices)(name, table)
         return {name: name for name in tables}
 
+    def compressed(self, own: str, vectors: Any) -> tuple[str, str, str]:
+        """Vectors without their zeros, as `CsrSum` takes them: starts, columns and values."""
+        return (
+            self.indices(f"{own}vector_starts", vectors.indptr),
+            self.indices(f"{own}vector_columns", vectors.indices),
+            self.table(f"{own}vector_values", vectors.data),
+        )
+
     def preprocess(self, own: str = "", x: str = "x", front: Front | None = None) -> str:
         """Nodes for the preprocessing of the row `x`; the name of the value the kernel sees.
 
@@ -64,12 +72,15 @@ class Builder:
         if self.svm.parts:
             return self._sums_of_parts(out, own, row)
         svm, x = self.svm, self.preprocess(own, row) if x is None else x
-        vectors = self.table(f"{own}vectors", svm.vectors)
+        sparse = self.compressed(own, svm.vectors) if svm.is_sparse else ()
+        vectors = "" if sparse else self.table(f"{own}vectors", svm.vectors)
         by_differences = is_by_differences(svm.kernel)
         weights = self.table(f"{own}weights", svm.weights_by_sum if by_differences else svm.coefficients)
         bias = self.table(f"{own}bias", svm.intercepts)
-        if by_differences:
-            node: Node = ir.DifferenceSum(out, x, vectors, weights, bias, svm.kernel)
+        if sparse:
+            node: Node = ir.CsrSum(out, x, *sparse, weights, bias, svm.counts, svm.kernel)
+        elif by_differences:
+            node = ir.DifferenceSum(out, x, vectors, weights, bias, svm.kernel)
         elif svm.counts:
             node = ir.PairSum(out, x, vectors, weights, bias, svm.counts, svm.kernel)
         else:
@@ -239,4 +250,7 @@ def exact_flops(svm: SVM) -> int:
     """Flops per row of the SVM as it is: what every other method is compared with."""
     if svm.parts:
         return sum(map(exact_flops, svm.parts))
-    return kernel_sum_flops(svm.kernel, svm.n_vectors, svm.kernel_width, svm.coefficients.shape[0])
+    width, sums = svm.kernel_width, svm.coefficients.shape[0]
+    if svm.is_sparse:  # of a row that has every feature; others take less
+        return 2 * int(svm.vectors.nnz) + kernel_sum_flops(svm.kernel, svm.n_vectors, 0, sums)
+    return kernel_sum_flops(svm.kernel, svm.n_vectors, width, sums)

@@ -46,6 +46,8 @@ def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
     if not options.uncertainty:
         svm = replace(svm, deviation=None, link=Link.NONE if svm.deviation else svm.link)
+    if options.labels == "certain" or options.constant_time:
+        svm = svm.dense("method 'exact' with labels=certain or constant_time", "leave that out")
     builder = Builder(svm)
     if options.labels == "certain":
         if svm.label_rule is LabelRule.NONE:
@@ -68,4 +70,5 @@ METHOD = Method(
     takes_differences=True,
     takes_parts=True,
     takes_heads=True,
+    takes_sparse=True,
 )

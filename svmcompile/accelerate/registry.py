@@ -56,6 +56,7 @@ class Method:
     takes_heads: bool = False  # True if its sums are values that probabilities can be made of
     takes_parts: bool = False  # True if it takes models of several kernel machines
     takes_alike: bool = False  # True if it takes several that share kernel and preprocessing
+    takes_sparse: bool = False  # True if it takes vectors without their zeros
     train: Any = None  # (Data, train_options) -> Program, for methods that do without an SVM
     train_options: type | None = None
     variants: tuple[Mapping[str, Any], ...] = ()  # options to try as well, where times are measured
@@ -133,6 +134,9 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
             f"{_names(lambda other: other.takes_differences)}"
         )
     parsed = parse_options(name, chosen.options, options)
+    if not chosen.takes_sparse:
+        svm = svm.dense(f"method {name!r}")
+        data = data and data.dense(f"method {name!r}")
     taken = _restrict(svm, name, chosen)
     try:
         program = chosen.run(taken, data, parsed)
@@ -220,7 +224,8 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
             f"method {name!r} trains on labels and there are none; pass y (Python), "
             "or name the label column with --label"
         )
-    return _with_options(chosen.train(data, parsed), parsed)
+    taken = data if chosen.takes_sparse else data.dense(f"method {name!r}")
+    return _with_options(chosen.train(taken, parsed), parsed)
 
 
 def _with_options(program: Any, parsed: Any) -> Program:

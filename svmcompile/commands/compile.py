@@ -120,7 +120,7 @@ def _read(
     """Rows to fit to, and rows held out to report on: those of --test, else a part of those given."""
 
     def read(path: Path | None) -> Data | None:
-        return None if path is None else read_data(path, **reading(options, model.model))
+        return None if path is None else read_data(path, **reading(options, model.model), sparse=True)
 
     data, test = read(options.data), read(options.test)
     if data is None:

@@ -42,6 +42,7 @@ def run(options: PredictOptions) -> dict[str, Any]:
         _check_inputs(options, files)
         read = reading(options, program)
         read |= {"keep": options.kept, "missing": options.allow_missing, "with_labels": False}
+        read["sparse"] = True
         read["base"] = common_base(files, str(data), **read)
         if options.cluster:
             from svmcompile.cluster import predict_partitions

@@ -37,12 +37,13 @@ def run(options: TrainOptions) -> dict[str, Any]:
     begin = time.perf_counter()
     with connected(options.cluster) if options.cluster else nullcontext():
         reader = read_partitions if options.data.is_dir() else read_data
-        rows = reader(options.data, **reading(options))
+        rows = reader(options.data, **reading(options), sparse=True)
         program = api.train(rows, rows.y, method=options.method, **chosen)
     report = _report(program, rows) | {"seconds": time.perf_counter() - begin}
     if options.test is not None:
         shape: Any = {"n_features": program.n_features, "feature_names": program.feature_names}
-        report |= _tested(program, read_data(options.test, label=options.label, **shape), report)
+        test = read_data(options.test, label=options.label, sparse=True, **shape)
+        report |= _tested(program, test, report)
     program.save(options.output)
     return report | {"output": str(options.output)}
 

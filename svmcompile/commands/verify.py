@@ -32,7 +32,7 @@ def run(options: VerifyOptions) -> dict[str, Any]:
     stem, program = find_program(options.folder, options.name, key)
     sealed = check_seal(options.folder, stem, key=key)
     least = _least(options, program)
-    data = read_data(options.data, **reading(options, program))
+    data = read_data(options.data, **reading(options, program), sparse=True)
     given, trust = len(data.X), options.trust_pickle
     data, notes = _some(data, options.rows, program)
     if options.certificate:

@@ -2,7 +2,7 @@
 
 LIBSVM counts features from 1, scikit-learn's `dump_svmlight_file` from 0 unless told otherwise. The indices
 of the file and the width of the model decide, where they can. `qid:` pairs and `#` comments are accepted
-and ignored. Dense rows leave.
+and ignored. Dense rows leave or, where that is wanted, compressed ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def libsvm_parts(path: Path, wanted: Wanted, chunk_rows: int) -> Iterator[Part]:
             check_growth(path, 8 * width)  # of a single row
         lines = _lines(path, base, wanted.width)
         step = rows_per_chunk(chunk_rows, width)
-        while part := _dense(islice(lines, step), base, width):
+        while part := _rows(islice(lines, step), base, width, wanted.sparse):
             yield part
 
 
@@ -165,7 +165,7 @@ def _shown(token: bytes) -> str:
     return repr(token[:40].decode("utf-8", "backslashreplace"))
 
 
-def _dense(lines: Iterable[Line], base: int, width: int) -> Part | None:
+def _rows(lines: Iterable[Line], base: int, width: int, sparse: bool) -> Part | None:
     """The lines as rows, read one at a time so that they are never all held; None if there are none."""
     labels: list[str] = []
     counts, indices, values = array("q"), array("q"), array("d")
@@ -176,6 +176,12 @@ def _dense(lines: Iterable[Line], base: int, width: int) -> Part | None:
         values.extend(line.values)
     if not labels:
         return None
+    if sparse:
+        from svmcompile.data.csr import Csr, canonical
+
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        entries = (np.array(values), np.array(indices, dtype=np.int64) - base, starts)
+        return Part(canonical(Csr(entries, shape=(len(labels), width))), labels)
     matrix = np.zeros((len(labels), width))
     at = np.repeat(np.arange(len(labels)), np.array(counts, dtype=np.int64))
     matrix[at, np.array(indices, dtype=np.int64) - base] = values

@@ -16,7 +16,19 @@ from svmcompile.data.csv_text import csv_parts
 from svmcompile.data.libsvm_text import decide_base, index_range, libsvm_parts
 from svmcompile.data.npy import count_npy, count_npz, npy_parts, read_npz
 from svmcompile.data.parquet import count_parquet, parquet_parts
-from svmcompile.data.table import Data, Part, Wanted, as_data, join, open_bytes, reading, some_rows
+from svmcompile.data.sparse import is_sparse
+from svmcompile.data.table import (
+    Data,
+    Part,
+    Wanted,
+    as_data,
+    below_each_other,
+    join,
+    open_bytes,
+    reading,
+    settled,
+    some_rows,
+)
 from svmcompile.data.texts import text_parts
 from svmcompile.errors import OptionError, ReadError
 
@@ -182,10 +194,16 @@ def joined(files: list[Path], parts: list[Data]) -> Data:
     for file, part in zip(files, parts, strict=True):
         if part.X.shape[1] < width and SUFFIXES.get(suffix_of(file)) != "libsvm":
             raise ReadError(f"{file}: has {part.X.shape[1]} features, other files have {width}")
-    X = np.concatenate([_widened(part.X, width) for part in parts])
+    X = settled(below_each_other([_widened(part.X, width) for part in parts]))
     labels = [part.y for part in parts if part.y is not None]
     return Data(X, np.concatenate(labels) if labels else None, parts[0].feature_names)
 
 
 def _widened(X: Any, width: int) -> Any:
-    return X if X.shape[1] == width else np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    if X.shape[1] == width:
+        return X
+    if is_sparse(X):
+        from svmcompile.data.csr import Csr
+
+        return Csr((X.data, X.indices, X.indptr), shape=(len(X), width))
+    return np.pad(X, ((0, 0), (0, width - X.shape[1])))

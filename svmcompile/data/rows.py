@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.sparse import is_sparse, stays_sparse
 from svmcompile.errors import MissingValueError, OptionError
 
 FEW = 64
@@ -20,7 +21,10 @@ SHOWN = 10  # names listed in a message
 
 
 def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> NDArray[np.floating[Any]]:
-    """A float matrix [rows, n_features]; the input is never changed."""
+    """A float matrix [rows, n_features]; the input is never changed.
+
+    Of a large sparse matrix it is a `Csr`, which stands for the array: it has its length, parts and types.
+    """
     rows = data if type(data) is np.ndarray else _as_array(data, feature_names)
     if rows.dtype.char not in "fd":
         rows = _as_numbers(rows)
@@ -36,6 +40,8 @@ def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> 
 
 def gaps(rows: NDArray[Any], may_miss: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
     """Where rows hold NaN or an infinity, None if nowhere; NaN is fine in features that `may_miss`."""
+    if hasattr(rows, "finite_rows") and rows.finite_rows().all():
+        return None
     # Of a row alone Python adds up numbers before numpy has begun; overflow is a false alarm.
     if rows.size < FEW and math.isfinite(sum(rows.ravel().tolist())):
         return None
@@ -79,12 +85,22 @@ def _as_array(data: Any, feature_names: tuple[str, ...]) -> NDArray[Any]:
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         _check_columns(list(data.columns), feature_names)
         return _frame_values(data)
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):  # any scipy sparse matrix or array
-        data = data.toarray()
+    if is_sparse(data):
+        found: NDArray[Any] = _from_sparse(data)
+        return found
     try:
         return np.asarray(data)
     except (TypeError, ValueError) as error:
         raise OptionError(f"the rows are not numbers: {error}") from None
+
+
+def _from_sparse(data: Any) -> Any:
+    """Large matrices stay sparse; what works on arrays alone makes one of some rows at a time."""
+    if data.ndim == 2 and data.dtype.kind in "biuf" and stays_sparse(data.shape, data.nnz):
+        from svmcompile.data.csr import canonical
+
+        return canonical(data, np.float32 if data.dtype == np.float32 else np.float64)
+    return np.asarray(data.toarray())
 
 
 def _frame_values(frame: Any) -> NDArray[Any]:

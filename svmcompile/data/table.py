@@ -17,13 +17,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.sparse import check_dense, is_sparse, stays_sparse
 from svmcompile.errors import OptionError, ReadError
 
 MAX_FEATURES = 1 << 24
@@ -42,7 +43,7 @@ Matrix = NDArray[np.floating[Any]]
 class Data:
     """Rows of features with optional labels."""
 
-    X: NDArray[np.floating[Any]]
+    X: Any  # [n, d]: an array of floats, or a `Csr` where that is large and mostly zeros
     y: NDArray[Any] | None = None
     feature_names: tuple[str, ...] = ()
     kept: Mapping[str, Any] = field(default_factory=dict)  # columns carried along: lists, numpy or arrow
@@ -50,6 +51,13 @@ class Data:
     def take(self, rows: NDArray[np.intp]) -> Data:
         """Some of the rows, by number."""
         return Data(self.X[rows], None if self.y is None else self.y[rows], self.feature_names)
+
+    def dense(self, what: str) -> Data:
+        """The same with an array of rows, as `what` needs; an error where that is too large."""
+        if isinstance(self.X, np.ndarray):
+            return self
+        check_dense(self.X.shape, f"{what} works on dense rows, and these", "give fewer rows (--rows)")
+        return replace(self, X=np.asarray(self.X))
 
 
 def check_growth(path: Path, n_bytes: int) -> None:
@@ -152,6 +160,7 @@ class Wanted:
     base: int | None = None  # the first index of a LIBSVM file, 0 or 1; None: decide
     separator: str | None = None  # of a CSV file; None: decide
     decimal: str | None = None  # its decimal point; None: decide
+    sparse: bool = False  # large rows of a LIBSVM file may stay sparse
 
     def __post_init__(self) -> None:
         if self.n_features is not None and not 1 <= self.n_features <= MAX_FEATURES:
@@ -252,7 +261,7 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
 class Part:
     """Some rows; labels as text where the file stores text."""
 
-    X: Matrix
+    X: Any  # an array, or a `Csr`
     labels: list[str] | NDArray[Any] | None = None
     names: tuple[str, ...] = ()
     kept: Mapping[str, Any] = field(default_factory=dict)
@@ -261,7 +270,21 @@ class Part:
 def as_data(part: Part) -> Data:
     """One part on its own: its labels are typed by what this part holds."""
     labels = typed_labels(part.labels) if isinstance(part.labels, list) else part.labels
-    return Data(part.X, labels, part.names, part.kept)
+    return Data(settled(part.X), labels, part.names, part.kept)
+
+
+def settled(X: Any) -> Any:
+    """Rows that are not worth keeping sparse as an array."""
+    return X.toarray() if is_sparse(X) and not stays_sparse(X.shape, X.nnz) else X
+
+
+def below_each_other(parts: list[Any]) -> Any:
+    """Rows of several parts."""
+    if not any(map(is_sparse, parts)):
+        return np.concatenate(parts)
+    from svmcompile.data.csr import stacked
+
+    return stacked(parts)
 
 
 def some_rows(path: Path, parts: Iterable[Part]) -> Iterator[Part]:
@@ -279,13 +302,14 @@ def join(path: Path, parts: Iterable[Part]) -> Data:
     found: list[Part] = []
     total = rows = longest = 0
     for part in some_rows(path, parts):
-        total += part.X.nbytes
+        total += part.X.data.nbytes + part.X.indices.nbytes if is_sparse(part.X) else part.X.nbytes
         rows, longest = rows + len(part.X), max(longest, _longest(part.labels))
         check_growth(path, total + rows * longest)
         found.append(part)
     if len(found) == 1:
         return as_data(found[0])
-    return as_data(Part(np.concatenate([part.X for part in found]), _joined_labels(found), found[0].names))
+    X = below_each_other([part.X for part in found])
+    return as_data(Part(X, _joined_labels(found), found[0].names))
 
 
 def _longest(labels: list[str] | NDArray[Any] | None) -> int:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.data.text import NO_TEXT, is_text
 from svmcompile.errors import EmitError, OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.files.plain import json_text
+from svmcompile.flow.dense import with_dense_sums
 from svmcompile.flow.evaluation import TARGETS, evaluate
 from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.flow.seal import sealed
@@ -150,6 +153,7 @@ def prepare(
     program: Program, request: Request, X: Any, ranges: Any, given: str | None
 ) -> tuple[Program, Request]:
     """The program as the number type, the profile and the tables want it; whole numbers have no host."""
+    program = with_dense_sums(program, request.number, request.profile, request.tables, request.targets)
     if request.number in FIXED or program.number:
         program = quantise(program, request.number, X, ranges, given)
         if not set(request.targets) <= {"c", "shared"} or request.tables is not None:
@@ -260,7 +264,7 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     main = f"{name}_exports.c"
     module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
     given = X is not None and not program.input.text  # text has no ranges
-    rows = as_rows(X, program.n_features, program.feature_names) if given else None
+    rows = np.asarray(as_rows(X, program.n_features, program.feature_names)) if given else None
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 
@@ -363,7 +367,8 @@ def quantise(
         )
     if program.input.text and X is not None and is_text(X):
         X = program.input.text.rows(X)
-    span = None if X is None else range_of_rows(as_rows(X, program.n_features, program.feature_names))
+    given_rows = None if X is None else np.asarray(as_rows(X, program.n_features, program.feature_names))
+    span = None if given_rows is None else range_of_rows(given_rows)
     if ranges is not None:
         low, high = ranges
         span = given_range(low, high, program.n_features, None if span is None else span.rows)

@@ -46,6 +46,7 @@ def compile_measured(
     """The quickest program on rows of the data, one row per call and many at once."""
     if data is None or not len(data.X):
         raise OptionError("measuring needs rows; pass X (Python) or --data FILE")
+    svm, data = svm.dense("measuring"), data.dense("measuring")
     profile = "host" if options.get("tune", "host") == "host" else "portable"
     found = contenders(svm, name, data, options, watch)
     times = times_in_c([one.program for one in found], data.X[:ROWS], profile)

@@ -35,6 +35,7 @@ STOPPED = "the search was broken off when the time was up (--time-limit): this i
 FEW, MANY = 4, 8  # rows, with more than WIDE features or with fewer
 WIDE = 128
 CANDIDATES = 64
+SOME_WIDE = 16
 BISECTIONS = 10  # a boundary point is known to a thousandth of the way between two rows
 
 
@@ -205,7 +206,7 @@ def probe_rows(program: Program, svm: SVM | None, data: Data | None) -> Array:
     if program.input.text:
         return np.zeros((0, program.n_features))  # tests are texts
     wanted = FEW if program.n_features > WIDE else MANY
-    pool = _spread(_candidates(svm, data), CANDIDATES)
+    pool = _candidates(svm, data)
     pool = pool[np.isfinite(pool).all(axis=1)]
     if not len(pool):
         return np.zeros((0, program.n_features))
@@ -214,21 +215,28 @@ def probe_rows(program: Program, svm: SVM | None, data: Data | None) -> Array:
 
 
 def _candidates(svm: SVM | None, data: Data | None) -> Array:
+    """Up to so many rows, evenly spread."""
     if data is not None and (len(data.X) or svm is None):
-        return np.asarray(data.X, dtype=np.float64)
+        return _spread(data.X, CANDIDATES)
     assert svm is not None, "rows come from data where there is no SVM"
+    return _spread(_sources(svm), CANDIDATES)
+
+
+def _sources(svm: SVM) -> Array:
+    """The SVM's vectors, as rows from which they may have come."""
     if svm.parts:
-        return np.concatenate([_candidates(part, None) for part in svm.parts])
+        return np.concatenate([_sources(part) for part in svm.parts])
     if svm.kernel.kind == "precomputed":  # any row of kernel values will do
         return np.random.default_rng(0).random((CANDIDATES, svm.n_features))
     with np.errstate(all="ignore"):
-        return svm.front.source(svm.vectors)
+        return svm.front.source(_spread(svm.vectors, CANDIDATES) if svm.is_sparse else svm.vectors)
 
 
-def _spread(rows: Array, count: int) -> Array:
-    """Up to `count` rows, evenly spread."""
+def _spread(rows: Any, count: int) -> Array:
+    """Up to `count` rows, evenly spread; of those without their zeros fewer, since they are wide."""
+    count = count if isinstance(rows, np.ndarray) else min(count, SOME_WIDE)
     picks = np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)
-    return np.asarray(rows[np.unique(picks)])
+    return np.asarray(rows[np.unique(picks)], dtype=np.float64)
 
 
 def _near_boundary(program: Program, pool: Array, count: int) -> Array:

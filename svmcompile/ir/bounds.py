@@ -60,7 +60,7 @@ def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds
 
 
 def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
-    x = rows.astype(np.float64)
+    x = np.asarray(rows.astype(np.float64))
     env = {program.input.name: Bounded(x, np.zeros_like(x), np.zeros(len(x), dtype=bool))}
     types = infer_types(program)
     with np.errstate(all="ignore"):

@@ -17,6 +17,8 @@ from svmcompile.ir.node import At, Values, Work
 from svmcompile.ir.nodes import Kind, Node, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
 
+WIDE_VALUES = 1 << 22  # of rows that stay sparse, so many are looked at
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -62,7 +64,10 @@ def _values(program: Program, rows: Any) -> Values:
     wanted = {name for node in program.body if node.is_adaptive for name in node.values_for_cost}
     if not wanted:
         return {}
-    return interpret_values(program, as_rows(rows, program.n_features, program.input.feature_names), wanted)
+    given: Any = as_rows(rows, program.n_features, program.input.feature_names)
+    if not isinstance(given, np.ndarray):  # wide rows: what is known of them would be wide as well
+        given = given[:: -(-given.shape[0] * given.shape[1] // WIDE_VALUES)]
+    return interpret_values(program, given, wanted)
 
 
 def _total(program: Program, types: Types, values: Values | None) -> Work:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.check import MAX_NAME, in_double
 from svmcompile.ir.kinds import Types
-from svmcompile.ir.nodes import KernelSum, Node, PairSum, Value, lazy_operands, operands, table_names
+from svmcompile.ir.nodes import KernelSum, Node, PairSum, Scale, Value, lazy_operands, operands, table_names
 from svmcompile.ir.program import Program
 
 Tables = dict[str, NDArray[Any]]
@@ -85,6 +85,20 @@ def fresh(stem: str, end: str, taken: Collection[str]) -> str:
 
 def _joined(stem: str, end: str) -> str:
     return f"{stem[: MAX_NAME - len(end) - 1]}_{end}"
+
+
+def plain_source(program: Program, value: str) -> tuple[Value, NDArray[Any]] | None:
+    """The row as it comes, and what multiplies it on its way to a value; None where zeros do not stay."""
+    given = {program.input.name, *(node.out for node in program.body if node.widens)}
+    made = maker(program, value)
+    if value in given:
+        return value, np.ones(1)
+    if not isinstance(made, Scale) or made.x not in given:
+        return None
+    shift, factor, offset = (program.tables[name] for name in table_names(made))
+    if shift.any() or offset.any():
+        return None
+    return made.x, factor[:1] if (factor == factor[0]).all() else factor
 
 
 def float_number(program: Program) -> Number:

@@ -88,7 +88,7 @@ def entering(program: Program, rows: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if program.input.number:
         low, high = INPUT_LIMITS[program.input.number]
         return np.asarray(np.clip(np.nan_to_num(np.rint(rows), nan=low), low, high), dtype=np.int64)
-    return rows.astype(dtype)
+    return np.asarray(rows.astype(dtype))
 
 
 @dataclass(frozen=True, slots=True)

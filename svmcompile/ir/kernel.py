@@ -47,15 +47,15 @@ class Kernel:
     coef0: float = 0.0
     degree: int = 1
 
-    def values(self, rows: Array, vectors: Array) -> Array:
+    def values(self, rows: Any, vectors: Any) -> Array:
         """Kernel of every row with every vector, shape [rows, vectors]."""
         if self.kind == "precomputed":
-            return rows[:, vectors[:, 0].astype(np.intp)]
+            return np.asarray(rows[:, vectors[:, 0].astype(np.intp)])
         if self.kind == "rbf":
             return np.exp(-self.gamma * squared_distances(rows, vectors))
         if is_by_differences(self):
             return difference_values(self, rows, vectors)
-        dots: Array = rows @ vectors.T
+        dots = products(rows, vectors)
         if self.kind == "linear":
             return dots
         dots = self.gamma * dots + self.coef0
@@ -82,11 +82,32 @@ class Kernel:
         return f"{self.kind}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
-def squared_distances(rows: Floats, vectors: Floats) -> Array:
-    """|x - s|^2 by direct differences, which do not cancel."""
+def squared_distances(rows: Any, vectors: Any) -> Array:
+    """|x - s|^2 by direct differences, which do not cancel; expanded for vectors without their zeros."""
     from scipy.spatial.distance import cdist
 
+    if not isinstance(vectors, np.ndarray):
+        found = squared_norms(rows)[:, None] - 2 * products(rows, vectors) + squared_norms(vectors)
+        return np.maximum(found, 0.0)
     return np.asarray(cdist(rows, vectors, "sqeuclidean"), dtype=np.float64)
+
+
+def products(rows: Any, vectors: Any) -> Array:
+    """Dot products of all rows with all vectors; either may be compressed rows."""
+    found = rows @ vectors.T
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
+def squared_norms(vectors: Any) -> Array:
+    """|s|^2 of an array of vectors, or of compressed rows."""
+    return np.asarray((vectors * vectors).sum(axis=1))
+
+
+def most_terms(vectors: Any) -> int:
+    """How many products at most make up a dot product with a vector; zeros that are not held add none."""
+    if isinstance(vectors, np.ndarray):
+        return int(vectors.shape[1])
+    return int(np.diff(vectors.indptr).max(initial=0))
 
 
 def power(base: Array, exponent: int) -> Array:
@@ -140,7 +161,7 @@ def summing_error(
     return np.where(known, found, np.inf)
 
 
-def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+def kernel_errors(kernel: Kernel, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[Array, Array]:
     """Kernel values [rows, n] and bounds on their errors."""
     if kernel.kind == "rbf":
         return _rbf_errors(kernel.gamma, x, vectors, a)
@@ -149,9 +170,9 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> 
     values = kernel.values(x.value, vectors)
     if kernel.kind == "precomputed":
         return values, kernel.values(x.error, vectors)
-    d = vectors.shape[1]
-    products = np.abs(x.value) @ np.abs(vectors).T
-    moved = x.error @ np.abs(vectors).T
+    d, sizes = most_terms(vectors), abs(vectors).T
+    products = np.abs(x.value) @ sizes
+    moved = x.error @ sizes
     gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
     t = gamma * (moved + a.u * (d + 3) * products) + 2 * a.u * constant
     t += a.tiny * (np.abs(x.value).sum(axis=1, keepdims=True) + d + 1)
@@ -167,14 +188,14 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Array, a: Arithmetic) -> 
     return values, np.where(most < a.largest, error, np.inf)  # beyond, nothing is known
 
 
-def _rbf_errors(gamma: float, x: Bounded, vectors: Array, a: Arithmetic) -> tuple[Array, Array]:
+def _rbf_errors(gamma: float, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[Array, Array]:
     """K = 2^exponent, the exponent off by t; no backend's K is above one."""
     exponent = -gamma * np.log2(np.e) * squared_distances(x.value, vectors)
     values = np.exp2(exponent)
     sizes, e = np.abs(x.value), x.error
-    norms = np.square(x.value).sum(axis=1)[:, None] + np.square(vectors).sum(axis=1)
-    rounding = a.u * ((vectors.shape[1] + 4) * (sizes @ np.abs(vectors).T) + 2.5 * norms)
-    moved = e @ np.abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
+    norms = np.square(x.value).sum(axis=1)[:, None] + squared_norms(vectors)
+    rounding = a.u * ((most_terms(vectors) + 4) * (sizes @ abs(vectors).T) + 2.5 * norms)
+    moved = e @ abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
     t = 2 * abs(gamma) * np.log2(np.e) * (rounding + moved)
     # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
     error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.node import At, need
+from svmcompile.ir.node import At, need, rising, within
 from svmcompile.ir.stages import lower_triangle
 
 BITS = 4  # planes that one entry of `sides` is about
@@ -177,6 +177,22 @@ def marked(features: NDArray[np.intp], width: int) -> tuple[NDArray[np.uint32], 
     marks = np.packbits(flags, bitorder="little").view("<u4").astype(np.uint32)
     counts = flags.reshape(-1, WORD).sum(axis=1, dtype=np.int64)
     return marks, np.cumsum(counts) - counts
+
+
+def compressed(starts: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], width: int) -> Any:
+    """Vectors of which zeros are not stored, as a scipy matrix [vectors, width]."""
+    from svmcompile.data.csr import Csr
+
+    return Csr((values, columns, starts), shape=(len(starts) - 1, width))
+
+
+def check_compressed(starts: NDArray[Any], columns: NDArray[Any], width: int) -> None:
+    """Refuse rows whose entries are not in ascending columns of a matrix of this width."""
+    rising(starts, len(columns), "entries")
+    within(columns, width, "a column")
+    inner = np.ones(len(columns) + 1, dtype=bool)
+    inner[starts] = False  # where a row begins
+    need(not (np.diff(columns.astype(np.int64)) <= 0)[inner[1:-1]].any(), "columns do not ascend")
 
 
 def stored_vectors(at: At, width: int) -> Any:

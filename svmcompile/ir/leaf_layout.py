@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.kernel import packed_values
 from svmcompile.ir.kinds import Floats
-from svmcompile.ir.layout import rows_of
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import count_votes, pair_sums
 from svmcompile.ir.whole_numbers import Wholes, whole
@@ -88,12 +86,11 @@ class PackedLayout:
     bias_firsts: Wholes  # [leaves + 1]
 
 
-def packed_layout(at: At) -> PackedLayout:
+def packed_layout(at: At, lanes: int) -> PackedLayout:
     """Where weights and biases stand; the tables `firsts`, `ends` and `starts` must be sound."""
     firsts, ends = whole(at.firsts), whole(at.ends)
     classes, vectors = np.diff(firsts), ends[firsts[1:] - 1]
     columns = columns_of(at.rule, classes)
-    lanes = at.vectors.shape[2]
     places = whole(at.starts) * lanes if at.rule == "sum" else running(vectors * columns)
     sums = sums_of(at.rule, classes)
     return PackedLayout(vectors, columns, sums, places, running(sums))
@@ -134,14 +131,17 @@ def own_weights(leaf: Leaf, weights: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(weights[leaf.weights].reshape(-1, max(leaf.columns, 1)))
 
 
-def packed_sums(at: At, x: Floats, leaf: int) -> Floats:
-    """The sums of one leaf, bias included, in double."""
-    layout, starts, firsts = packed_layout(at), whole(at.starts), at.firsts
-    lanes = at.vectors.shape[2]
+def own_offsets(at: At, leaf: int, lanes: int) -> NDArray[Any]:
+    """The offsets of a leaf's vectors, or the one of all."""
+    starts = whole(at.starts)
+    offsets: NDArray[Any] = at.offsets
+    return offsets[starts[leaf] * lanes : starts[leaf + 1] * lanes] if at.shape == "exp2" else offsets
+
+
+def packed_sums(at: At, values: Floats, leaf: int, lanes: int) -> Floats:
+    """The sums of one leaf of its kernel values, bias included, in double."""
+    layout, starts, firsts = packed_layout(at, lanes), whole(at.starts), at.firsts
     places = slice(starts[leaf] * lanes, starts[leaf + 1] * lanes)
-    vectors = rows_of(at.vectors[starts[leaf] : starts[leaf + 1]])
-    offsets = at.offsets[places] if at.shape == "exp2" else at.offsets
-    values = packed_values(at, x, vectors, offsets)
     ends = whole(at.ends)[firsts[leaf] : firsts[leaf + 1]]
     counts = tuple(np.diff(ends, prepend=0).tolist())
     weights = at.weights.astype(np.float64)

@@ -20,22 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.arrays import read_array
+from svmcompile.data.table import MAX_FEATURES
 from svmcompile.data.text import NO_TEXT, Analyzer, Text, Vectorizer
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel, KernelKind
 from svmcompile.ir.kinds import Decision, LeafRule, Norm, Order, Rule, Shape
-from svmcompile.ir.nodes import NODES, Node
+from svmcompile.ir.layout import check_compressed
+from svmcompile.ir.nodes import NODES, CsrLeaves, CsrSum, Node
 from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving, Scalar
 
-FORMAT = 3
+FORMAT = 4
+PLAIN = 3  # the format of programs whose probe rows are stored whole, which older versions read
 MAGIC = b"PK\x03\x04"
 MAX_LABEL_BYTES = 1 << 26  # a dtype may claim any width; what labels need is far below this
 npy_format: Any = np.lib.format  # numpy 2.2 has no types for it
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 TABLE_TYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4")
 PROBES = "probes"  # the probe rows travel among the tables under this key
+PROBE_PARTS = ("probes.starts", "probes.columns", "probes.values")  # or, without their zeros, under these
+MOST_PROBES = 1 << 10
 
 
 def _upgrade_1_to_2(description: dict[str, Any]) -> dict[str, Any]:
@@ -59,14 +64,21 @@ def _upgrade_2_to_3(description: dict[str, Any]) -> dict[str, Any]:
     return {**description, "body": body, "format": 3}
 
 
+def _upgrade_3_to_4(description: dict[str, Any]) -> dict[str, Any]:
+    """Probe rows may be stored without their zeros."""
+    return {**description, "format": 4}
+
+
 # Each format change adds a function here and keeps an old file in tests/data.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _upgrade_1_to_2, 2: _upgrade_2_to_3}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _upgrade_1_to_2, 2: _upgrade_2_to_3, 3: _upgrade_3_to_4,
+}  # fmt: skip
 
 
 def to_bytes(program: Program) -> bytes:
     """The stored form."""
     arrays = {f"table.{name}": table for name, table in program.tables.items()}
-    arrays[PROBES] = program.probes
+    arrays |= _compressed_probes(program) if _is_wide(program) else {PROBES: program.probes}
     return _zip(
         {
             "program.json": json.dumps(_describe(program), sort_keys=True, indent=1).encode(),
@@ -108,6 +120,32 @@ def load(path: Path) -> Program:
     return from_bytes(content, str(path))
 
 
+def _is_wide(program: Program) -> bool:
+    """Whether probe rows are stored without their zeros: where vectors are."""
+    return any(isinstance(node, (CsrLeaves, CsrSum)) for node in program.body) and program.probes.size > 0
+
+
+def _compressed_probes(program: Program) -> dict[str, NDArray[Any]]:
+    rows, columns = np.nonzero(program.probes)
+    starts = np.searchsorted(rows, np.arange(len(program.probes) + 1))
+    parts = (starts.astype(np.int32), columns.astype(np.int32), program.probes[rows, columns])
+    return dict(zip(PROBE_PARTS, parts, strict=True))
+
+
+def _probes(arrays: dict[str, NDArray[Any]], width: int) -> NDArray[Any]:
+    """The probe rows, whole; `arrays` loses what they were stored in."""
+    if PROBES in arrays:
+        return arrays.pop(PROBES)
+    starts, columns, values = (arrays.pop(name) for name in PROBE_PARTS)
+    flat = starts.ndim == columns.ndim == values.ndim == 1 and len(columns) == len(values)
+    if not (flat and 0 < len(starts) <= MOST_PROBES and 0 < width <= MAX_FEATURES):
+        raise ValueError("the probe rows do not fit together")
+    check_compressed(starts, columns, width)
+    found: NDArray[Any] = np.zeros((len(starts) - 1, width))
+    found[np.repeat(np.arange(len(found)), np.diff(starts)), columns] = values
+    return found
+
+
 def _zip(members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -144,7 +182,7 @@ def _array(content: bytes) -> NDArray[Any]:
 
 def _describe(program: Program) -> dict[str, Any]:
     return {
-        "format": FORMAT,
+        "format": FORMAT if _is_wide(program) else PLAIN,
         "input": _input(program.input),
         "body": [{"node": type(node).__name__, **asdict(node)} for node in program.body],
         "outputs": [asdict(output) for output in program.outputs],
@@ -173,15 +211,17 @@ def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
 def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Program:
     if description["number"] not in (None, "f32", "f64", *FIXED):
         raise ValueError(f"number type {description['number']!r}")
+    described = _read(Input, description["input"])
+    probes = _probes(arrays, described.width)
     return Program(
-        input=_read(Input, description["input"]),
+        input=described,
         body=tuple(_node(item) for item in description["body"]),
         outputs=tuple(_read(Output, output) for output in description["outputs"]),
-        tables={name[len("table.") :]: array for name, array in arrays.items() if name != PROBES},
+        tables={name[len("table.") :]: array for name, array in arrays.items()},
         labels=_labels(description["labels"]) if description["labels"] else None,
         origin=_read(Origin, description["origin"]),
         number=description["number"],
-        probes=arrays[PROBES],
+        probes=probes,
     )
 
 

@@ -19,6 +19,7 @@ from svmcompile.ir.graph import Tables, leading_to, maker, node_number, own_tabl
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.certain import settle
+from svmcompile.lower.csr import pack_compressed, pack_leaves_compressed
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
 from svmcompile.lower.sparse import Storage, invert
@@ -29,6 +30,8 @@ from svmcompile.lower.terms import fuse_terms
 Profile = Literal["portable", "host", "device"]
 STAGED: dict[type[ir.Node], Callable[[Program, Any, Number, str], Lowered]] = {
     **dict.fromkeys((ir.BoundedSum, ir.BoundedVote), stage),
+    ir.CsrSum: pack_compressed,
+    ir.CsrLeaves: pack_leaves_compressed,
     ir.JetSum: lay_out_jets,
     ir.TaylorVote: lay_out_vote,
 }

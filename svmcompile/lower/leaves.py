@@ -11,7 +11,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.leaf_layout import columns_of, leaves, running, sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import KernelSum, LeafSums, PackedLeaves, PackedSum
+from svmcompile.ir.nodes import CsrLeaves, KernelSum, LeafSums, PackedLeaves, PackedSum
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import whole
 from svmcompile.lower.sums import FAR, LANES, Lowered, in_lanes, pack, picked
@@ -31,8 +31,8 @@ def pack_leaves(program: Program, node: LeafSums, number: Number, profile: str) 
     order, starts = block_order(whole(tables[node.starts]), lanes)
     classes = np.diff(whole(tables[node.firsts]))
     derived = {
-        "ends": _ends(node, program),
-        "places": starts * lanes if node.rule == "sum" else _places(node, program),
+        "ends": leaf_ends(node, program),
+        "places": starts * lanes if node.rule == "sum" else leaf_places(node, program),
         "bias_firsts": running(sums_of(node.rule, classes)),
     }
     names = {end: fresh(node.out, end, set(tables) | set(folded)) for end in derived}
@@ -44,7 +44,7 @@ def pack_leaves(program: Program, node: LeafSums, number: Number, profile: str) 
         node.starts: starts,
         node.members: tables[node.members],
         node.firsts: tables[node.firsts],
-        node.weights: _weights(node, program, order, lanes),
+        node.weights: leaf_weights(node, program, order, lanes),
         node.bias: not_empty(tables[node.bias]),
     }
     if packed.shape == "exp2":
@@ -73,18 +73,18 @@ def block_order(starts: Indices, lanes: int) -> tuple[Indices, Indices]:
     return order, first
 
 
-def _ends(node: LeafSums, program: Program) -> Indices:
+def leaf_ends(node: LeafSums | CsrLeaves, program: Program) -> Indices:
     """Vectors of each leaf up to and with each of its classes."""
     parts = [np.cumsum(leaf.counts) for leaf in leaves(At(node, program.tables))]
     return np.concatenate(parts)
 
 
-def _places(node: LeafSums, program: Program) -> Indices:
+def leaf_places(node: LeafSums | CsrLeaves, program: Program) -> Indices:
     columns = columns_of(node.rule, np.diff(whole(program.tables[node.firsts])))
     return running(np.diff(whole(program.tables[node.starts])) * columns)
 
 
-def _weights(node: LeafSums, program: Program, order: Indices, lanes: int) -> NDArray[Any]:
+def leaf_weights(node: LeafSums | CsrLeaves, program: Program, order: Indices, lanes: int) -> NDArray[Any]:
     weights = program.tables[node.weights]
     if node.rule == "sum":
         return picked(np.append(weights, 0.0)[:, None], order)[:, 0]

@@ -20,8 +20,9 @@ from svmcompile.ir.graph import Tables, fresh
 from svmcompile.ir.layout import marked
 from svmcompile.ir.nodes import Node, PackedSum, Prepare, SparseSum
 from svmcompile.ir.program import Program
-from svmcompile.lower.sums import LANES, LARGEST, Lowered, block_order, block_weights, picked
+from svmcompile.lower.sums import LANES, LARGEST, Lowered, block_order, block_weights
 
+Source = tuple[str, NDArray[Any], float]  # the row as it comes, what it is multiplied by, and its limit
 Storage = Literal["auto", "dense", "sparse"]
 NEAR, BEYOND = 0.6, 3.0  # a vector instruction's operand from a dense table in a near cache, or beyond it
 NEAR_BYTES = 2 << 20
@@ -91,6 +92,13 @@ def invert(
         return None
     if storage == "auto" and not sparse_pays(tables[node.vectors], number, profile):
         return None
+    return stored_by_feature(program, node, tables, source, number, profile)
+
+
+def stored_by_feature(
+    program: Program, node: PackedSum, tables: Tables, source: Source, number: Number, profile: str
+) -> Lowered:
+    """A packed sum as a sparse one; its vectors are an array, or a `Csr` without zeros."""
     x, factor, limit = source
     lanes = LANES[number] if profile == "host" else 1
     order, by_lane = np.arange(len(tables[node.vectors])), True
@@ -107,9 +115,7 @@ def invert(
     return [SparseSum(node.out, x, *fields)], made
 
 
-def _source(
-    program: Program, nodes: list[Node], tables: Tables, number: Number
-) -> tuple[str, NDArray[Any], float] | None:
+def _source(program: Program, nodes: list[Node], tables: Tables, number: Number) -> Source | None:
     """The row as it comes, what it is multiplied by and its limit; None where zeros do not stay zeros."""
     prepare = nodes[0]
     as_given = {program.input.name, *(node.out for node in program.body if node.widens)}
@@ -123,19 +129,22 @@ def _source(
     return prepare.x, factor[:1] if (factor == factor[0]).all() else factor, prepare.limit
 
 
-def _columns(vectors: NDArray[Any], order: NDArray[np.intp], layout: Layout) -> Tables:
+def _columns(vectors: Any, order: NDArray[np.intp], layout: Layout) -> Tables:
     """The vectors by feature, segment by segment."""
-    features = np.flatnonzero(vectors.any(axis=0))
-    marks, ranks = marked(features, vectors.shape[1])
+    from svmcompile.data.csr import Csr, stacked
+
+    width = vectors.shape[1]
+    held = stacked([Csr(vectors), Csr((1, width))])  # number -1 is a vector of zeros
+    features = np.unique(held.indices).astype(np.intp)
+    marks, ranks = marked(features, width)
     starts, indices, values, at = [], [], [], 0
     for first in range(0, len(order), layout.segment):
-        part = picked(vectors[:, features], order[first : first + layout.segment]).T
-        held = part != 0
-        held[held.mean(axis=1) >= layout.full] = True
-        starts.append(at + np.concatenate([[0], np.cumsum(held.sum(axis=1))]))
-        indices.append(np.nonzero(held)[1])
-        values.append(part[held])
-        at = int(starts[-1][-1])
+        part = held[order[first : first + layout.segment]][:, features].tocsc()
+        own, places, numbers = _segment(part, layout.full)
+        starts.append(at + own)
+        indices.append(places)
+        values.append(numbers)
+        at += len(numbers)
     return {
         "marks": marks,
         "ranks": narrow(ranks),
@@ -143,6 +152,22 @@ def _columns(vectors: NDArray[Any], order: NDArray[np.intp], layout: Layout) -> 
         "indices": narrow(np.concatenate(indices)),
         "values": np.concatenate(values),
     }
+
+
+def _segment(part: Any, full: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Starts, indices and values of the features of some vectors; a feature that many have is whole."""
+    part.sort_indices()
+    n, counts = part.shape[0], np.diff(part.indptr).astype(np.int64)
+    whole = counts / n >= full
+    sizes = np.where(whole, n, counts)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    indices = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    values: NDArray[Any] = np.zeros(len(indices), dtype=part.dtype)
+    feature = np.repeat(np.arange(len(counts)), counts)
+    behind = np.where(whole[feature], part.indices, np.arange(part.nnz) - part.indptr[feature])
+    places = starts[feature] + behind
+    indices[places], values[places] = part.indices, part.data
+    return starts, indices, values
 
 
 def narrow(numbers: NDArray[Any]) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.graph import Tables, fresh, maker, settled_in_double
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.kernel import Array, Kernel
+from svmcompile.ir.kernel import Array, Kernel, squared_norms
 from svmcompile.ir.kinds import Shape
 from svmcompile.ir.program import Claim, Program
 
@@ -54,7 +54,7 @@ def pack_distances(program: Program, node: ir.KernelSum | ir.PairSum) -> Lowered
 
     About a centre, or expanded to |x|^2 - 2 x.s + |s|^2, it would lose digits that the original's own has.
     """
-    _check_gamma(node.kernel)
+    check_gamma(node.kernel)
     vectors, unit = program.tables[node.vectors], vector_unit(node.kernel)
     check_reach(vectors * unit, "f64")
     offsets = fresh(node.out, "unit", program.tables)
@@ -106,7 +106,7 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lo
         raise EmitError(
             f"the RBF sum %{node.out} does not read a scaling without offset; optimise the program first"
         )
-    _check_gamma(node.kernel)
+    check_gamma(node.kernel)
     unit = vector_unit(node.kernel)
     vectors = program.tables[node.vectors] * unit
     check_reach(vectors, number)
@@ -118,13 +118,13 @@ def _pack_rbf(program: Program, node: Sum, number: Number, tables: Tables) -> Lo
         shift: program.tables[scale.shift],
         factor: program.tables[scale.factor] * unit,
         node.vectors: vectors,
-        offsets: _half_norms(vectors, number),
+        offsets: half_norms(vectors, number),
     }
     prepare = ir.Prepare(prepared, scale.x, shift, factor, LIMITS[number])
     return [prepare, _packed(node, prepared, offsets, "exp2", 1)], tables
 
 
-def _check_gamma(kernel: Kernel) -> None:
+def check_gamma(kernel: Kernel) -> None:
     if kernel.gamma < 0:
         raise EmitError(f"an RBF kernel with negative gamma ({kernel.gamma}) cannot be emitted")
 
@@ -141,10 +141,10 @@ def _kept_tables(program: Program, scale: ir.Scale) -> set[str]:
     return set(program.tables) - (set(ir.table_names(scale)) if readers == 1 else set())
 
 
-def _half_norms(vectors: Array, number: Number) -> Array:
+def half_norms(vectors: Any, number: Number) -> Array:
     """-|s|^2/2 of the vectors as the machine holds them, so that k(s, s) is 1."""
     held = vectors.astype(np.float32).astype(np.float64) if number == "f32" else vectors
-    return np.asarray(-0.5 * np.square(held).sum(axis=1))
+    return -0.5 * squared_norms(held)
 
 
 def tile(nodes: list[ir.Node], tables: Tables, number: Number, width: int) -> Lowered:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class SVM:
     """
 
     kernel: Kernel
-    vectors: Array
+    vectors: Any  # [n, d]: an array, or a `Csr` where that is large and mostly zeros
     coefficients: Array
     intercepts: Array
     label_rule: LabelRule
@@ -159,6 +160,22 @@ class SVM:
 
         return pair_weights(self.coefficients, self.counts) if self.counts else self.coefficients
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether vectors are held without their zeros."""
+        return any(part.is_sparse for part in self.parts) or not isinstance(self.vectors, np.ndarray)
+
+    def dense(self, what: str, way_out: str = "use method exact") -> SVM:
+        """The same with arrays of vectors, as `what` needs; an error where they are too large."""
+        if not self.is_sparse:
+            return self
+        from svmcompile.data.sparse import check_dense
+
+        vectors, parts = self.vectors, tuple(part.dense(what, way_out) for part in self.parts)
+        told = f"{what} works on dense vectors, and those of this model"
+        check_dense(vectors.shape, told, f"{way_out}, or select features before training (SelectKBest)")
+        return replace(self, vectors=np.asarray(vectors), parts=parts)
+
     def prepared(self, rows: Array) -> Array:
         """Rows as the kernel sees them, after the preprocessing."""
         return self.front.run(rows)
@@ -177,7 +194,7 @@ def _problems(svm: SVM) -> list[str]:
         own = ["machines have vectorizers of their own; put one before them all"]
         own *= any(part.text != svm.text for part in svm.parts)
         return own + [problem for part in svm.parts for problem in _problems(part)]
-    n, d, k = len(svm.vectors), svm.n_features, len(svm.counts)
+    n, d, k = svm.vectors.shape[0], svm.n_features, len(svm.counts)
     given, rows = svm.front.width_after(d), k - 1 if k else svm.n_sums
     points, shape, names = svm.training_points, svm.coefficients.shape, len(svm.feature_names)
     width, unlike = svm.kernel_width, points and not _are_points(svm.vectors, d)
@@ -192,7 +209,8 @@ def _problems(svm: SVM) -> list[str]:
         (k and svm.n_sums != k * (k - 1) // 2, f"{svm.n_sums} intercepts for {k} classes"),
         (names not in (0, d), f"{names} feature names for {d} features"),
     ]
-    for name, array in zip(ARRAYS, (svm.vectors, svm.coefficients, svm.intercepts), strict=True):
+    numbers = getattr(svm.vectors, "data", svm.vectors) if svm.is_sparse else svm.vectors
+    for name, array in zip(ARRAYS, (numbers, svm.coefficients, svm.intercepts), strict=True):
         problems.append((not np.isfinite(array).all(), f"{name} hold a NaN or an infinity"))
     finite = np.isfinite([svm.kernel.gamma, svm.kernel.coef0]).all()
     problems.append((not finite, "the kernel's parameters are not finite"))
@@ -208,9 +226,12 @@ def digest(svm_parts: dict[str, object]) -> str:
     """A sha256 over named parts (arrays by content), for models that have no file."""
     state = hashlib.sha256()
     for name in sorted(svm_parts):
-        part = svm_parts[name]
+        part: Any = svm_parts[name]
         state.update(name.encode())
-        if isinstance(part, np.ndarray):
+        if hasattr(part, "indptr"):
+            held = [part.shape, part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data]
+            state.update(b"".join(np.ascontiguousarray(one).tobytes() for one in held))
+        elif isinstance(part, np.ndarray):
             state.update(str((part.dtype.str, part.shape)).encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:

@@ -17,6 +17,7 @@ from svmcompile.ir.program import Program, Saving
 from svmcompile.optimise.balance import balance_powers
 from svmcompile.optimise.centre import centre_kernels
 from svmcompile.optimise.columns import fold_columns, place_columns
+from svmcompile.optimise.compressed import collapse_compressed
 from svmcompile.optimise.fold import collapse_linear, collapse_quadratic, fold_maps, fold_scales
 from svmcompile.optimise.merge import merge_vectors
 
@@ -27,8 +28,8 @@ Watcher = Callable[[str, Program], None]
 FOLDS: tuple[Pass, ...] = (collapse_linear, fold_columns, fold_scales, fold_maps)
 # All but the first rely on it: they replace tables in place.
 PASSES: tuple[Pass, ...] = (
-    own_tables, *FOLDS, *FOLDS, merge_vectors, collapse_quadratic, balance_powers, centre_kernels,
-    place_columns,
+    own_tables, *FOLDS, *FOLDS, collapse_compressed, merge_vectors, collapse_quadratic, balance_powers,
+    centre_kernels, place_columns,
 )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ own rounding, which is all that error bounds know of. A `Pair` is a number as th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from svmcompile.data.csr import Csr
 from svmcompile.ir.arithmetic import Array
 
 PARTS = 4  # of a factor; their products go down to some 2^-70 of the largest
@@ -55,6 +57,32 @@ def product(a: Pair | Array, b: Pair | Array) -> Pair:
     for order in reversed(range(PARTS)):  # the smallest first
         for i in range(order + 1):
             found = found.plus(pair(rows[i] @ columns[order - i]))
+    return found
+
+
+def sparse_products(weights: Array, vectors: Csr) -> Iterator[Pair]:
+    """weights @ vectors row by row, as `product` computes it, of vectors without their zeros."""
+    bits = (53 - math.ceil(math.log2(max(2, len(vectors))))) // 2
+    columns = _column_parts(vectors, bits)
+    for row in weights:
+        rows = _parts(row[None], bits, -1)
+        found = pair(np.zeros((1, vectors.shape[1])))
+        for order in reversed(range(PARTS)):
+            for i in range(order + 1):
+                found = found.plus(pair(rows[i] @ columns[order - i]))
+        yield found
+
+
+def _column_parts(vectors: Csr, bits: int) -> list[Csr]:
+    """`_parts` along the columns."""
+    left, found = vectors.data, []
+    for _ in range(PARTS):
+        largest = np.zeros(vectors.shape[1])
+        np.maximum.at(largest, vectors.indices, np.abs(left))
+        raised = np.ldexp(0.75, np.frexp(largest)[1] + 54 - bits)[vectors.indices]
+        part = (left + raised) - raised
+        found.append(Csr((part, vectors.indices, vectors.indptr), shape=vectors.shape))
+        left = left - part
     return found
 
 

@@ -65,13 +65,18 @@ def entries_limit(n_bytes: int) -> int:
     return min(MAX_ENTRIES, FREE_ENTRIES + ENTRIES_PER_BYTE * n_bytes)
 
 
-def check_dense_size(n_vectors: int, n_features: int, where: str, limit: int = MAX_ENTRIES) -> None:
-    """Refuse vectors that are too many, or too wide, to be held as a dense table."""
+def check_width(n_features: int, where: str) -> None:
+    """Refuse rows that are too wide."""
     if n_features > MAX_FEATURES:
         raise UnsupportedError(
             f"{where}: {n_features} features are more than the limit of {MAX_FEATURES}; "
             "select or hash features before training"
         )
+
+
+def check_dense_size(n_vectors: int, n_features: int, where: str, limit: int = MAX_ENTRIES) -> None:
+    """Refuse vectors that are too many, or too wide, to be held as a dense table."""
+    check_width(n_features, where)
     if n_vectors * n_features > limit:
         raise UnsupportedError(
             f"{where}: {n_vectors} vectors of {n_features} features would make a dense table of "

@@ -74,11 +74,18 @@ def rows_of(data: Any, svm: SVM) -> Any:
         if not is_text(data):
             raise OptionError("the original takes texts, and was given numbers; pass the texts")
         return as_texts(data)
-    return np.array(as_rows(data, svm.n_features, svm.feature_names), dtype=np.float64, order="C")
+    rows: Any = as_rows(data, svm.n_features, svm.feature_names)
+    if not isinstance(rows, np.ndarray):  # large and sparse
+        return rows.astype(np.float64)
+    return np.array(rows, dtype=np.float64, order="C")
 
 
-def _named(rows: NDArray[np.float64], svm: SVM) -> Any:
+def _named(rows: Any, svm: SVM) -> Any:
     """The rows as a frame where the model knows names, by which it may pick its columns."""
+    if not isinstance(rows, np.ndarray):
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(rows) if svm.is_sparse else np.asarray(rows)
     if not svm.feature_names:
         return rows
     try:

@@ -252,8 +252,10 @@ class _Tree:
         return getattr(np, name) if module == "numpy" and name in NUMBER_TYPES else self.inert(node)
 
     def sparse(self, node: dict[str, Any]) -> Any:
-        """A matrix in compressed rows or columns, small enough to be held densely."""
+        """A matrix in compressed rows or columns; small enough to be held densely, or kept sparse."""
         from scipy import sparse
+
+        from svmcompile.data.sparse import stays_sparse
 
         name = str(node["__class__"])
         if name not in ("csr_matrix", "csr_array", "csc_matrix", "csc_array"):
@@ -264,7 +266,8 @@ class _Tree:
                 for key in ("data", "indices", "indptr", "shape")
             }
         shape = tuple(int(extent) for extent in arrays["shape"])
-        self.take(sum(array.nbytes for array in arrays.values()) + 8 * shape[0] * shape[1])
+        n_bytes = sum(array.nbytes for array in arrays.values()) + 8 * sum(shape)
+        self.take(n_bytes + (0 if stays_sparse(shape, arrays["data"].size) else 8 * shape[0] * shape[1]))
         parts = tuple(arrays[key].copy() for key in ("data", "indices", "indptr"))
         return getattr(sparse, name)(parts, shape=shape)
 

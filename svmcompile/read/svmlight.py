@@ -16,7 +16,7 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, make_kernel
-from svmcompile.read.libsvm.model import INT_MAX, INT_MIN, dense_vectors
+from svmcompile.read.libsvm.model import INT_MAX, INT_MIN, vectors_of
 from svmcompile.read.libsvm.text import Header, Lines, Rows, read_row, shown
 
 VERSION = re.compile(rb"SVM-light Version (V[\w.]{1,20})\s*")
@@ -43,7 +43,7 @@ def read_svmlight(content: bytes, where: str, *, trust_pickle: bool, n_features:
     width = header.wholes(WIDTH, 1, 1, MAX_FEATURES)[0]
     threshold = header.decimals(THRESHOLD, 1)[0]
     rows = _rows(lines, header.wholes(COUNT, 1, 1, INT_MAX)[0] - 1)
-    vectors = dense_vectors(rows, where, n_features, len(content), width)
+    vectors = vectors_of(rows, where, n_features, len(content), width)
     coefficients, intercepts = np.array(rows.coefficients)[None], np.array([0.0 - threshold])
     source = Source("SVM-light", hashlib.sha256(content).hexdigest())
     labels = Labels((-1, 1), np.dtype(np.int64).str)

@@ -102,7 +102,7 @@ class BatchModel(FrozenModel):
     def _rows(self, data: Any, allow_nan: bool) -> Any:
         if isinstance(data, Texts) or (self.text and is_text(data)):
             return data if isinstance(data, Texts) else Texts.of(data)
-        rows = as_rows(data, self.n_features, self.feature_names)
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         if rows.dtype == self._real:

@@ -18,6 +18,7 @@ from svmcompile.runtime.scikit import FrozenModel, given
 from svmcompile.targets.onnx.options import told_outputs
 
 BLOCK_ROWS = 256  # rows per call: the matrix of their kernel values should stay in the cache
+BLOCK_VALUES = 1 << 23  # numbers of rows per call, which bounds memory
 
 Run = Callable[[NDArray[Any], Sequence[str]], list[Any]]  # of rows, the outputs of these names
 
@@ -88,12 +89,13 @@ class OnnxModel(FrozenModel):
             some = [self.outputs(self.text.rows(rows[part]), *names) for part in self.text.chunks(rows)]
             return {name: np.concatenate([part[name] for part in some]) for name in some[0]}
         matrix = as_rows(rows, self.n_features, self.feature_names)
-        with np.errstate(over="ignore"):  # beyond float's range is infinity
-            matrix = np.ascontiguousarray(matrix, self.number)
-        wanted, size = names or self.names, self._graph.batch or BLOCK_ROWS
+        wanted, most = names or self.names, max(1, BLOCK_VALUES // matrix.shape[1])
+        size = self._graph.batch or min(BLOCK_ROWS, most)
         starts = range(0, len(matrix), size) or range(1)  # no rows still have a shape
-        parts = [self._graph.call(matrix[at : at + size], wanted) for at in starts]
-        return {name: self._joined(found) for name, *found in zip(wanted, *parts, strict=True)}
+        with np.errstate(over="ignore"):  # beyond float's range is infinity
+            blocks = (np.ascontiguousarray(matrix[at : at + size], self.number) for at in starts)
+            parts = [self._graph.call(block, wanted) for block in blocks]
+        return {name: self._joined(some) for name, *some in zip(wanted, *parts, strict=True)}
 
     def _joined(self, parts: list[Any]) -> NDArray[Any]:
         """One array of several parts; of maps, their values in the order of the labels."""

@@ -156,7 +156,11 @@ def compare(
 
 def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Texts, rows of finite numbers, and those with NaN whose missing features the program fills in."""
-    finite = np.full(len(rows), True) if are_texts(rows) else np.isfinite(rows).all(axis=1)
+    compressed = getattr(rows, "finite_rows", None)
+    if are_texts(rows):
+        finite = np.full(len(rows), True)
+    else:
+        finite = compressed() if compressed else np.isfinite(rows).all(axis=1)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
     fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
     if name is None or finite.all() or not fills:

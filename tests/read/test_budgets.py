@@ -64,7 +64,7 @@ def hostile_files(folder: Path) -> None:
     table = pyarrow.table({"f": np.zeros(3_000_000, np.float32), "label": labels})
     pyarrow.parquet.write_table(table, folder / "labels.parquet")
 
-    rows = "".join(f"1 {n + 1}:1\n" for n in range(5000)) + "1 100000:1\n"
+    rows = "".join(f"1 {n + 1}:1\n" for n in range(5000)) + "1 16000000:1\n"
     (folder / "wide.model").write_text(
         "svm_type one_class\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 5001\nrho 0\nSV\n" + rows
     )

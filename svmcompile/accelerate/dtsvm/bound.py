@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,12 +60,12 @@ def _slack(values: Array, positive: NDArray[np.bool_]) -> Array:
     return np.maximum(0.0, 1.0 - np.where(positive, values, -values))
 
 
-def _radius(kernel: Kernel, rows: NDArray[np.floating]) -> float:
+def _radius(kernel: Kernel, rows: Any) -> float:
     """rho^2: the largest k(x, x)."""
     if kernel.kind == "rbf":
         return 1.0
-    wide = np.asarray(rows, dtype=np.float64)
-    return max(float(kernel.values(row[None], row[None])[0, 0]) for row in wide)
+    each = (rows[at : at + 1].astype(np.float64) for at in range(len(rows)))
+    return max(float(kernel.values(row, row)[0, 0]) for row in each)
 
 
 def terms(

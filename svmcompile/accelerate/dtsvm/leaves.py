@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.fitting.rows import BLOCK_VALUES, fit_anyway, in_blocks
+from svmcompile.data.sparse import is_sparse
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.kinds import Indices
@@ -43,7 +44,7 @@ class Leaf:
 
     classes: Indices  # [k], ascending
     size: int  # rows it was trained with
-    vectors: Array  # [n, d], grouped by class
+    vectors: Any  # [n, d], grouped by class: an array, or compressed rows
     weights: Array  # sum: [1, n]; vote: [k - 1, n], as LIBSVM has them; ovr: [k, n]
     bias: Array  # sum: [1]; vote: [k (k - 1) / 2]; ovr: [k], none for one class
     counts: tuple[int, ...]  # vectors per class
@@ -82,7 +83,7 @@ class Task:
     memory of one worker.
     """
 
-    X: NDArray[np.floating[Any]]
+    X: Any  # an array, or compressed rows
     y: Indices
     theta: Theta
     rule: LeafRule
@@ -110,7 +111,7 @@ def constant(label: int, size: int, n_features: int, rule: LeafRule) -> Leaf:
 def _fit_pairs(task: Task, classes: Indices, y: Indices, gram: Array | None) -> Leaf:
     """LIBSVM's own pairs; scikit-learn turns the sign of a single pair towards the second class."""
     model = _svc(task, classes, y, gram)
-    weights, bias = np.asarray(model.dual_coef_), np.asarray(model.intercept_)
+    weights, bias = _coefficients(model), np.asarray(model.intercept_)
     if len(classes) == 2 and task.rule == "vote":
         weights, bias = -weights, -bias
     elif len(classes) == 2 and task.rule == "ovr":  # the second problem mirrors the first
@@ -118,7 +119,7 @@ def _fit_pairs(task: Task, classes: Indices, y: Indices, gram: Array | None) -> 
     return Leaf(
         classes.astype(np.intp),
         len(y),
-        np.asarray(task.X[model.support_], dtype=np.float64),
+        task.X[model.support_].astype(np.float64),
         weights,
         bias,
         tuple(int(count) for count in model.n_support_),
@@ -131,13 +132,13 @@ def _fit_others(task: Task, classes: Indices, y: Indices, gram: Array | None) ->
     models = [_svc(task, classes[[label]], y == label, gram) for label in range(len(classes))]
     weights = np.zeros((len(classes), len(y)))
     for row, model in zip(weights, models, strict=True):
-        row[model.support_] = model.dual_coef_[0]
+        row[model.support_] = _coefficients(model)[0]
     support = np.argsort(y, kind="stable")
     support = support[weights[:, support].any(axis=0)]
     return Leaf(
         classes.astype(np.intp),
         len(y),
-        np.asarray(task.X[support], dtype=np.float64),
+        task.X[support].astype(np.float64),
         weights[:, support],
         np.array([model.intercept_[0] for model in models]),
         tuple(np.bincount(y[support], minlength=len(classes)).tolist()),
@@ -145,8 +146,15 @@ def _fit_others(task: Task, classes: Indices, y: Indices, gram: Array | None) ->
     )
 
 
+def _coefficients(model: Any) -> Array:
+    """Of a model of compressed rows they are compressed, too."""
+    found = model.dual_coef_
+    return np.asarray(found.toarray() if is_sparse(found) else found)
+
+
 def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> Any:
     """LIBSVM on the leaf's rows; it stops in the end even where it does not converge."""
+    from scipy.sparse import csr_matrix
     from sklearn.svm import SVC
 
     kernel, given = task.theta.kernel, task.theta.class_weights
@@ -161,19 +169,20 @@ def _svc(task: Task, classes: Indices, y: NDArray[Any], gram: Array | None) -> A
         cache_size=CACHE_MB,
         max_iter=task.max_iter or max(LEAST_ITERATIONS, ITERATIONS_PER_ROW * len(y)),
     )
-    return fit_anyway(model, task.X if gram is None else gram, y, sample_weight=task.sample_weight)
+    rows = csr_matrix(task.X) if is_sparse(task.X) else task.X
+    return fit_anyway(model, rows if gram is None else gram, y, sample_weight=task.sample_weight)
 
 
-def sums(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
+def sums(leaf: Leaf, kernel: Kernel, rows: Any) -> Array:
     """The leaf's sums for rows: [n, 1], one per pair, or one per class."""
     step = max(1, BLOCK_VALUES // max(1, len(leaf.vectors)))
     return in_blocks(lambda block: _sums_block(leaf, kernel, block), rows, step) + leaf.bias
 
 
-def _sums_block(leaf: Leaf, kernel: Kernel, rows: NDArray[Any]) -> Array:
+def _sums_block(leaf: Leaf, kernel: Kernel, rows: Any) -> Array:
     if not len(leaf.vectors):
         return np.zeros((len(rows), len(leaf.bias)))
-    values = kernel.values(np.asarray(rows, dtype=np.float64), leaf.vectors)
+    values = kernel.values(rows.astype(np.float64, copy=False), leaf.vectors)
     if len(leaf.weights) == len(leaf.classes) - 1:
         return np.asarray(pair_sums(values, leaf.weights.T, leaf.counts))
     return np.asarray(values @ leaf.weights.T)

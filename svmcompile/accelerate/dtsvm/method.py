@@ -23,6 +23,7 @@ from svmcompile.accelerate.dtsvm.training import NEEDS_GAMMA, Trained, train_cla
 from svmcompile.accelerate.fitting.rows import finite_rows, spread
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
+from svmcompile.data.sparse import is_sparse
 from svmcompile.errors import OptionError
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.program import Claim, Labels, Output, Program
@@ -39,6 +40,8 @@ def train(data: Data, options: TrainOptions) -> Program:
     """The classifier that the search finds best, as a program."""
     assert data.y is not None
     X = finite_rows("dtsvm", data.X, dtype=None)
+    if is_sparse(X) and options.checkpoint:
+        raise OptionError("dtsvm: checkpoints hold dense leaves, and these rows are sparse; leave it out")
     classes, y = np.unique(data.y, return_inverse=True)
     labels = Labels.of(classes, "dtsvm: y")
     if len(labels) < 2:
@@ -84,6 +87,10 @@ def in_front_of(svm: SVM, data: Data | None, options: ReuseOptions) -> Program:
     """The program of either mode."""
     assert data is not None
     options.check()
+    svm, data = (
+        svm.dense("method 'dtsvm' in front of an SVM"),
+        data.dense("method 'dtsvm' in front of an SVM"),
+    )
     given = Given.of(svm, data)
     return train_anew(given, options) if options.mode == "search" else _reused(given, options)
 
@@ -231,6 +238,7 @@ def _search_program(given: Given, trained: Trained, truth: Indices) -> Program:
 
 
 METHOD = Method(
-    in_front_of, ReuseOptions, Claim.APPROXIMATE, needs_data=True, train=train, train_options=TrainOptions,
+    in_front_of, ReuseOptions, Claim.APPROXIMATE, needs_data=True, takes_sparse=True, train=train,
+    train_options=TrainOptions,
     quicker=("delta=0", "ceiling=400"),
 )  # fmt: skip

@@ -54,7 +54,7 @@ def leaf_rule(mode: str, n_classes: int) -> LeafRule:
     return "vote" if mode == "1a1" else "ovr"
 
 
-def train_classifier(X: NDArray[Any], y: Indices, n_classes: int, options: TrainOptions) -> Trained:
+def train_classifier(X: Any, y: Indices, n_classes: int, options: TrainOptions) -> Trained:
     """The classifier of rows whose labels are class numbers."""
     options.check()
     workers = workers_of(options)
@@ -76,7 +76,7 @@ def workers_of(options: TrainOptions) -> Workers:
     return Workers(options.jobs, Checkpoint(Path(options.checkpoint)) if options.checkpoint else None)
 
 
-def scaling_of(X: NDArray[Any], options: TrainOptions) -> Scaling:
+def scaling_of(X: Any, options: TrainOptions) -> Scaling:
     return Scaling.to_unit(X) if options.scale else Scaling.none(X.shape[1])
 
 
@@ -104,7 +104,7 @@ def tree_search(rows: Rows, n_classes: int, options: TrainOptions, workers: Work
 
 
 def fitted(
-    X: NDArray[Any], y: Indices, n_classes: int, theta: Theta, ceiling: int, options: TrainOptions,
+    X: Any, y: Indices, n_classes: int, theta: Theta, ceiling: int, options: TrainOptions,
     workers: Workers, tree: Tree | None = None,
 ) -> Decomposition:  # fmt: skip
     """All leaves of the tree for one ceiling; the tree may be grown already."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.sparse import is_sparse
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Indices
 from svmcompile.ir.walks import walk
@@ -41,14 +42,18 @@ class Tree:
     def n_leaves(self) -> int:
         return len(self.leaf_sizes)
 
-    def leaves(self, X: NDArray[Any]) -> Indices:
+    def leaves(self, X: Any) -> Indices:
         """The leaf of every row, compared in float32 as scikit-learn compares."""
         if not len(self.features):
             return np.zeros(len(X), dtype=np.intp)
+        features: NDArray[Any] = self.features
+        if is_sparse(X):  # of compressed rows only those that are asked for
+            used, features = np.unique(features, return_inverse=True)
+            X = X[:, used].toarray()
         rows = np.asarray(X, dtype=np.float32)
 
         def above(at: Indices, node: Indices) -> NDArray[np.bool_]:
-            return np.asarray(rows[at, self.features[node]] > self.thresholds[node])
+            return np.asarray(rows[at, features[node]] > self.thresholds[node])
 
         return walk(len(rows), self.children, above)
 
@@ -90,12 +95,12 @@ def single_leaf(size: int) -> Tree:
     return Tree(empty, np.zeros(0), empty.reshape(0, 2), np.zeros(0, np.intp), np.array([size], np.intp))
 
 
-def grow(X: NDArray[Any], y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
+def grow(X: Any, y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
     """The entropy tree over all rows; `seed` decides between splits of equal gain.
 
     Where no split gains anything, yet rows of several classes differ, halves are as equal as can be.
     """
-    rows: NDArray[np.float32] = np.asarray(X, dtype=np.float32)
+    rows: Any = X.astype(np.float32) if is_sparse(X) else np.asarray(X, dtype=np.float32)
     tree, waiting = single_leaf(len(rows)), [(0, np.arange(len(rows)))]
     while waiting:
         leaf, own = waiting.pop()
@@ -103,7 +108,7 @@ def grow(X: NDArray[Any], y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
             continue
         part = _gaining_tree(rows[own], y[own], ceiling, seed)
         if part.n_leaves == 1 and len(np.unique(y[own])) > 1:
-            part = _balanced_split(rows[own])
+            part = _balanced_split(rows[own].tocsc() if is_sparse(rows) else rows[own])
         if part.n_leaves > 1:
             numbers = [leaf, *range(tree.n_leaves, tree.n_leaves + part.n_leaves - 1)]
             cells = own_rows(part, rows[own])
@@ -112,8 +117,9 @@ def grow(X: NDArray[Any], y: NDArray[Any], ceiling: int, seed: int = 0) -> Tree:
     return tree
 
 
-def _gaining_tree(rows: NDArray[np.float32], y: NDArray[Any], ceiling: int, seed: int) -> Tree:
+def _gaining_tree(rows: Any, y: NDArray[Any], ceiling: int, seed: int) -> Tree:
     """The tree of splits that gain something, as scikit-learn grows it."""
+    from scipy.sparse import csc_matrix
     from sklearn.tree import DecisionTreeClassifier
 
     grown = DecisionTreeClassifier(
@@ -122,22 +128,35 @@ def _gaining_tree(rows: NDArray[np.float32], y: NDArray[Any], ceiling: int, seed
         min_impurity_decrease=LEAST_GAIN,
         random_state=seed,
     )
+    rows = csc_matrix(rows) if is_sparse(rows) else rows
     return _from_sklearn(grown.fit(rows, y).tree_)
 
 
-def _balanced_split(rows: NDArray[np.float32]) -> Tree:
+def _values_of(rows: Any, feature: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The values of a feature, ascending, and how many rows have each."""
+    if not is_sparse(rows):
+        return np.unique(rows[:, feature], return_counts=True)
+    held = rows.data[rows.indptr[feature] : rows.indptr[feature + 1]]
+    values, counts = np.unique(held, return_counts=True)
+    zeros = rows.shape[0] - len(held)
+    at = int(np.searchsorted(values, 0.0))
+    return (np.insert(values, at, 0.0), np.insert(counts, at, zeros)) if zeros else (values, counts)
+
+
+def _balanced_split(rows: Any) -> Tree:
     """The one split that parts the rows most evenly (section 2.1); a leaf if all rows are equal."""
-    best, least = single_leaf(len(rows)), len(rows)
-    for feature, column in enumerate(rows.T):
-        values, counts = np.unique(column, return_counts=True)
+    n, width = rows.shape
+    best, least = single_leaf(n), n
+    for feature in range(width):
+        values, counts = _values_of(rows, feature)
         below = np.cumsum(counts)[:-1]
-        gaps = np.abs(2 * below - len(rows))
+        gaps = np.abs(2 * below - n)
         if len(gaps) and gaps.min() < least:
             at, least = int(gaps.argmin()), int(gaps.min())
-            sizes = np.array([below[at], len(rows) - below[at]], np.intp)
+            sizes = np.array([below[at], n - below[at]], np.intp)
             middle = floor_float32(values[at : at + 2].astype(np.float64).mean(keepdims=True))
             pair = np.array([[~0, ~1]], np.int32)
-            best = Tree(np.array([feature], np.int32), middle, pair, np.array([len(rows)], np.intp), sizes)
+            best = Tree(np.array([feature], np.int32), middle, pair, np.array([n], np.intp), sizes)
     return best
 
 
@@ -192,7 +211,7 @@ def merged(tree: Tree, too_small: NDArray[np.bool_], limit: int) -> Tree:
     return tree.without(small & (tree.sizes <= limit))
 
 
-def own_rows(tree: Tree, X: NDArray[Any]) -> list[Indices]:
+def own_rows(tree: Tree, X: Any) -> list[Indices]:
     """The rows that fall into each leaf."""
     return rows_by_leaf(tree.leaves(X), tree.n_leaves)
 
@@ -226,7 +245,7 @@ class Partition:
 
 
 def without_small_leaves(
-    tree: Tree, X: NDArray[Any], y: Indices, n_classes: int, ceiling: int, min_leaf: int
+    tree: Tree, X: Any, y: Indices, n_classes: int, ceiling: int, min_leaf: int
 ) -> Tree:
     """The tree whose mixed leaves have at least `min_leaf` rows, where the leaf beside can take them in."""
     while min_leaf > 0:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from svmcompile.accelerate.builder import head_of
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.data import Data
+from svmcompile.data.sparse import is_sparse
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kinds import Indices, Rule
@@ -97,17 +98,21 @@ def finite_rows(
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
     """The rows; nothing can be built from rows that are no numbers, as given or as a kernel sees them."""
-    rows = np.asarray(given, dtype)
+    rows: Any = given if is_sparse(given) else np.asarray(given, dtype)
     if len(rows) == 0:
         raise OptionError(f"{method}: {what} has no rows; give representative rows")
     with np.errstate(all="ignore"):
-        bad = np.flatnonzero(~np.isfinite(svm.prepared(rows) if svm else rows).all(axis=1))
+        compressed = getattr(rows, "finite_rows", None)
+        seen = svm.prepared(rows) if svm else rows
+        finite = compressed() if compressed else np.isfinite(seen).all(axis=1)
+        bad = np.flatnonzero(~finite)
     if len(bad):
         raise OptionError(
             f"{method}: row {bad[0]} of {what} holds a NaN or an infinity ({len(bad)} such rows); "
             "remove or fill them"
         )
-    return rows
+    found: NDArray[Any] = rows
+    return found
 
 
 @dataclass(frozen=True, eq=False)

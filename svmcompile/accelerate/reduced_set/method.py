@@ -173,7 +173,7 @@ class Search:
         """The candidates: support vectors, heaviest first, and data rows."""
         svm = self.svm
         weight = np.abs(svm.weights_by_sum).sum(axis=0)
-        pool = svm.vectors[np.sort(np.argsort(-weight, kind="stable")[:CANDIDATES])]
+        pool: Array = svm.vectors[np.sort(np.argsort(-weight, kind="stable")[:CANDIDATES])]
         if data is None or self.options.candidates == "vectors":
             return pool
         rows = svm.prepared(np.asarray(data.X, dtype=np.float64))

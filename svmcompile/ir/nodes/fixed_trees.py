@@ -150,7 +150,7 @@ class FixedLeafSums(Node):
     shift: int
 
     def result(self, at: At) -> Type:
-        n, classes = sound_leaves(at)
+        n, classes = sound_leaves(at, len(at.vectors))
         places = layout.running(n * columns_of(self.rule, classes))
         firsts = layout.running(sums_of(self.rule, classes))
         need(np.array_equal(whole(at.places), places), "places of weights do not fit")

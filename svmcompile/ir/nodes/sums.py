@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, kernel_errors, packed_values, poisoned, shaped, summing_error
 from svmcompile.ir.kinds import Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.layout import check_inverted, filled_up, rows_of, stored_vectors, vectors_and_lanes
+from svmcompile.ir.layout import (
+    check_compressed,
+    check_inverted,
+    compressed,
+    filled_up,
+    rows_of,
+    stored_vectors,
+    vectors_and_lanes,
+)
 from svmcompile.ir.node import At, Node, Result, Work, dims, kernel_sum_flops, need, shape_flops
 from svmcompile.ir.pairs import class_counts, pair_count, pair_sums
 
@@ -28,8 +36,12 @@ class KernelSums(Node):
     def over(self, kernel: Floats, weights: Floats) -> Any:
         """Weighted sums of kernel values."""
 
+    def vectors_met(self, at: At, width: int) -> Any:
+        """The vectors: an array, or compressed rows."""
+        return at.vectors
+
     def run(self, at: At) -> NDArray[Any]:
-        values = at.kernel.values(at.x, at.vectors)
+        values = at.kernel.values(at.x, self.vectors_met(at, at.x.shape[1]))
         met = values if at.kernel.kind == "precomputed" else at.x
         return poisoned(met, self.over(values, at.weights) + at.bias)
 
@@ -38,7 +50,8 @@ class KernelSums(Node):
         return Work(n, kernel_sum_flops(at.kernel, n, d, len(at.weights)))
 
     def error(self, at: At, a: Arithmetic) -> Result:
-        kernel, error = kernel_errors(at.kernel, at.x, at.vectors, a)
+        vectors = self.vectors_met(at, at.x.value.shape[1])
+        kernel, error = kernel_errors(at.kernel, at.x, vectors, a)
         value = self.over(kernel, at.weights) + at.bias
 
         def by_size(sizes: Array) -> Array:
@@ -89,6 +102,47 @@ class PairSum(KernelSums):
 
     def over(self, kernel: Floats, weights: Floats) -> Any:
         return pair_sums(kernel, weights.T, self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class CsrSum(KernelSums):
+    """`KernelSum`, or with `counts` `PairSum`, over vectors of which zeros are not stored.
+
+    Vector i has `values` from starts[i] to starts[i + 1] - 1, in the features that `columns` tells there,
+    ascending.
+    """
+
+    flat_tables: ClassVar = ("columns", "values")
+    out: Value
+    x: Value
+    starts: IndexTable = field(metadata=dims("n+1"))
+    columns: IndexTable = field(metadata=dims("entries"))
+    values: Table = field(metadata=dims("entries"))
+    weights: Table  # [m, n], or with counts [k - 1, n]
+    bias: Table = field(metadata=dims("m"))
+    counts: tuple[int, ...]  # vectors per class
+    kernel: Kernel
+
+    def result(self, at: At) -> Type:
+        need(self.kernel.kind != "precomputed", "a precomputed kernel has no vectors")
+        k, n = len(self.counts), len(at.starts) - 1
+        if self.counts:
+            class_counts(self.counts)
+            need(sum(self.counts) == n and at.m == pair_count(k), "counts do not fit the tables")
+        at.fit(weights=(k - 1 if k else at.m, n))
+        check_compressed(at.starts, at.columns, at.d)
+        return Type(Kind.SCORES, at.m)
+
+    def vectors_met(self, at: At, width: int) -> Any:
+        return compressed(at.starts, at.columns, at.values, width)
+
+    def over(self, kernel: Floats, weights: Floats) -> Any:
+        return pair_sums(kernel, weights.T, self.counts) if self.counts else kernel @ weights.T
+
+    def work(self, at: At, rows: At | None) -> Work:
+        """For a row that has every feature; one with fewer skips the entries of the others."""
+        n = len(at.starts) - 1
+        return Work(n, 2 * at.values.size + kernel_sum_flops(at.kernel, n, 0, len(at.weights)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from svmcompile.data.sparse import stays_sparse
 from svmcompile.errors import ReadError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
@@ -57,7 +59,7 @@ def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     kernel = _kernel(header)
     rows = read_rows(lines, header.wholes("total_sv", 1, 0, INT_MAX)[0], n_classes - 1)
     given = kernel.kind == "precomputed"
-    vectors = _points(rows, where) if given else dense_vectors(rows, where, n_features, len(content))
+    vectors = _points(rows, where) if given else vectors_of(rows, where, n_features, len(content))
     points = (n_features or int(vectors.max(initial=0)) + 1) if given else 0
     coefficients = np.array(rows.coefficients).reshape(len(rows), n_classes - 1).T.copy()
     library = "ThunderSVM" if header.ends_in_space else "LIBSVM"
@@ -114,8 +116,11 @@ def _points(rows: Rows, where: str) -> Array:
     return numbers[:, None] - 1
 
 
-def dense_vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int, least: int = 0) -> Array:
-    """The dense table of support vectors, `least` features wide unless the caller says how wide."""
+def vectors_of(rows: Rows, where: str, n_features: int | None, n_bytes: int, least: int = 0) -> Any:
+    """The support vectors, `least` features wide unless the caller says how wide.
+
+    Dense, unless the table is large and mostly zeros.
+    """
     first = 0 if rows.from_zero else 1
     largest = rows.largest + 1 - first
     width = max(largest, least) if n_features is None else n_features
@@ -127,10 +132,17 @@ def dense_vectors(rows: Rows, where: str, n_features: int | None, n_bytes: int, 
         raise ReadError(f"{where}: no vector has a feature, so their number is unknown; pass n_features")
     # Features that the caller asks for are no surprise, whatever the size of the file.
     limit = MAX_ENTRIES if n_features else entries_limit(n_bytes)
+    columns = np.array(rows.indices, dtype=np.int64) - first
+    if stays_sparse((len(rows), width), len(rows.values)):
+        from svmcompile.data.csr import Csr, canonical
+
+        check_dense_size(1, width, where, limit)
+        ends = np.cumsum([0, *rows.lengths])
+        return canonical(Csr((np.array(rows.values), columns, ends), shape=(len(rows), width)))
     check_dense_size(len(rows), width, where, limit)
     vectors = np.zeros((len(rows), width))
     row_of = np.repeat(np.arange(len(rows)), np.array(rows.lengths, dtype=np.int64))
-    vectors[row_of, np.array(rows.indices, dtype=np.int64) - first] = np.array(rows.values)
+    vectors[row_of, columns] = np.array(rows.values)
     return vectors
 
 

@@ -54,25 +54,44 @@ class LibsvmModel:
         return run_rows(function, self._api.svm_node, rows, n_classes, first)
 
 
-def run_rows(function: Any, node: Any, rows: Floats, width: int, first: int) -> tuple[Floats, Floats]:
-    """The result and `width` values that a function of LIBSVM or LIBLINEAR gives for each row."""
+def run_rows(function: Any, node: Any, rows: Any, width: int, first: int) -> tuple[Floats, Floats]:
+    """The result and `width` values that a function of LIBSVM or LIBLINEAR gives for each row.
+
+    Rows are an array, or compressed; zeros may be left out, but those of an array are not.
+    """
     results = np.empty(len(rows))
     values = np.empty((len(rows), width))
     step = max(1, CHUNK_NODES // (rows.shape[1] + 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        _run_chunk(function, node, rows[part], results[part], values[part], first)
+        nodes, starts = _nodes(rows[part], np.dtype(node), first)
+        _run_chunk(function, node, nodes, starts, results[part], values[part])
     return results, values
 
 
-def _run_chunk(function: Any, node: Any, rows: Floats, results: Floats, values: Floats, first: int) -> None:
-    """Fill `results` and `values`; each row is a C array of nodes that ends with index -1."""
-    nodes = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.dtype(node))
-    nodes["index"] = [*range(first, rows.shape[1] + first), -1]
-    nodes["value"][:, :-1] = rows
-    node, double = ctypes.POINTER(node), ctypes.POINTER(ctypes.c_double)
-    for index in range(len(rows)):
-        x = ctypes.cast(nodes.ctypes.data + index * nodes.strides[0], node)
+def _nodes(rows: Any, node: Any, first: int) -> tuple[Any, NDArray[np.intp]]:
+    """C arrays of nodes, each row ending with index -1, and where each row begins."""
+    n, width = rows.shape
+    if isinstance(rows, np.ndarray):
+        counts, indices, values = np.full(n, width), np.tile(np.arange(width), n), rows.ravel()
+    else:
+        counts, indices, values = np.diff(rows.indptr), rows.indices, rows.data
+    starts = np.concatenate([[0], np.cumsum(counts + 1)])
+    nodes = np.zeros(starts[-1], dtype=node)
+    held = np.ones(len(nodes), dtype=bool)
+    held[starts[1:] - 1] = False
+    nodes["index"][held], nodes["value"][held] = indices + first, values
+    nodes["index"][~held] = -1
+    return nodes, starts[:-1]
+
+
+def _run_chunk(
+    function: Any, node: Any, nodes: Any, starts: NDArray[np.intp], results: Floats, values: Floats
+) -> None:
+    """Fill `results` and `values`."""
+    pointer, double = ctypes.POINTER(node), ctypes.POINTER(ctypes.c_double)
+    for index, start in enumerate(starts.tolist()):
+        x = ctypes.cast(nodes.ctypes.data + start * nodes.itemsize, pointer)
         out = ctypes.cast(values.ctypes.data + index * values.strides[0], double)
         results[index] = function(x, out)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,9 @@ def _together(machines: list[SVM]) -> list[SVM]:
     """One machine, unless all of them on their own are cheaper."""
     if len(machines) == 1:
         return machines
-    vectors, rows = _distinct(np.concatenate([machine.vectors for machine in machines]))
+    every = [machine.vectors for machine in machines]
+    sparse = any(machine.is_sparse for machine in machines)
+    vectors, rows = _distinct_sparse(every) if sparse else _distinct(np.concatenate(every))
     n_sums = sum(machine.n_sums for machine in machines)
     if _flops(machines[0], len(vectors), n_sums) > sum(
         _flops(machine, machine.n_vectors, len(machine.coefficients)) for machine in machines
@@ -227,6 +230,18 @@ def _together(machines: list[SVM]) -> list[SVM]:
 
 def _flops(machine: SVM, n_vectors: int, weights: int) -> int:
     return kernel_sum_flops(machine.kernel, n_vectors, machine.kernel_width, weights)
+
+
+def _distinct_sparse(parts: list[Any]) -> tuple[Any, NDArray[np.intp]]:
+    """The same of vectors that are held without their zeros, some perhaps with them."""
+    from svmcompile.data.csr import Csr, canonical, stacked
+
+    vectors, known = canonical(stacked([Csr(part) for part in parts])), dict[bytes, int]()
+    spans = [slice(*span) for span in pairwise(vectors.indptr.tolist())]
+    keys = [vectors.indices[own].tobytes() + vectors.data[own].tobytes() for own in spans]
+    place = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
+    _, first = np.unique(place, return_index=True)
+    return vectors[first], place
 
 
 def _distinct(vectors: Array) -> tuple[Array, NDArray[np.intp]]:

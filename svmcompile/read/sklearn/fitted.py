@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.data.sparse import is_sparse, stays_sparse
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Labels
-from svmcompile.read.kernels import MAX_FEATURES, check_dense_size
+from svmcompile.read.kernels import MAX_FEATURES, check_dense_size, check_width
 
 _ABSENT = object()
 
@@ -75,15 +76,29 @@ class Fitted:
         with np.errstate(over="ignore"):  # an infinity is reported by the caller's check
             return np.array(array, dtype=np.float64, order="C")
 
+    def vectors(self, name: str) -> Any:
+        """The same for [vectors, features], which stay sparse where they are large and mostly zeros."""
+        value = self.get(name)
+        if not is_sparse(value):
+            return self.numbers(name, 2)
+        try:
+            if value.dtype.kind in "fiu" and stays_sparse(value.shape, value.nnz):
+                from svmcompile.data.csr import canonical
+
+                check_width(value.shape[1], self.place)
+                return canonical(_checked(value), np.float64)
+        except UnsupportedError:
+            raise
+        except Exception as error:  # conversion may run any code
+            raise self.damaged(f"{name} is not an array ({error})") from None
+        return self.numbers(name, 2)
+
     def _dense(self, value: Any) -> Any:
-        if not (hasattr(value, "toarray") and hasattr(value, "nnz")):
+        if not is_sparse(value):
             return value
         n_vectors, n_features = value.shape
         check_dense_size(n_vectors, n_features, self.place)
-        matrix = value.copy()
-        # A wrong index would be written outside the dense array.
-        matrix.check_format(full_check=True)
-        return matrix.toarray()
+        return _checked(value).toarray()
 
     def labels(self) -> Labels:
         """`classes_` of a classifier: two or more."""
@@ -122,6 +137,13 @@ class Fitted:
         if not isinstance(value, (bool, int, np.bool_, np.integer)):
             raise self.damaged(f"{name} is {value!r:.40}, not true or false")
         return bool(value)
+
+
+def _checked(value: Any) -> Any:
+    """A copy of a sparse matrix whose indices lie within it; a wrong one would be written outside."""
+    matrix = value.copy()
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def role(estimator: object, names: Iterable[str]) -> str | None:

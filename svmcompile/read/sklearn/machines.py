@@ -107,7 +107,7 @@ def _kernel_and_vectors(fitted: Fitted) -> tuple[Seen, Array]:
         kernel = _kernel(fitted)
         if kernel.kind == "precomputed":
             return Seen(kernel), fitted.numbers("support_", 1).reshape(-1, 1)
-        return Seen(kernel), fitted.numbers("support_vectors_", 2)
+        return Seen(kernel), fitted.vectors("support_vectors_")
     rows = fitted.numbers("_BaseLibSVM__Xfit", 2)
     seen = recognised(fitted, fitted.get("kernel"), rows.shape[1])
     if seen is None:

@@ -201,7 +201,7 @@ def _(node: ir.PackedPath, at: At, blob: Blob) -> Register:
 def _(node: ir.PackedLeaves, at: At, blob: Blob) -> Register:
     """The instructions of one leaf after the other, each jumped over unless it is the row's."""
     x, fallen, width = at.x, at.leaf, 1 if node.rule == "sum" else node.classes
-    out, layout, firsts, start = blob.room(width), packed_layout(at), whole(at.firsts), blob.next
+    out, layout, firsts, start = blob.room(width), packed_layout(at, 1), whole(at.firsts), blob.next
     for leaf, (first, end) in enumerate(pairwise(firsts)):
         blob.next = start
         jump = len(blob.instructions)

@@ -10,7 +10,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
 from svmcompile.targets.onnx.options import INPUT, IR_VERSIONS, OPSET, USUAL, OnnxOptions
+
+if TYPE_CHECKING:
+    from svmcompile.targets.onnx.bodies import Body
 
 ML, ML_VERSION = "ai.onnx.ml", 3  # the domain of trees and SVMs, imported where it is used
 AXES_AS_INPUT = 18  # from this opset on, operators that reduce take axes as an input
@@ -79,6 +82,8 @@ class Graph:
 
         Its state is one number per row or, with a width, so many.
         """
+        from svmcompile.targets.onnx.bodies import Body
+
         return Body(self, f"{self._prefix}body_{len(self._nodes)}_", dtype, width)
 
     def loop(self, most: str, start: str, body: Body, goes_on: str, after: str) -> str:
@@ -86,6 +91,17 @@ class Graph:
         true = self.constant(np.array(True))
         name = f"{self._prefix}loop_{len(self._nodes)}"
         self._add("Loop", (most, true, start), [name], {"body": body.proto(goes_on, after)})
+        return name
+
+    def each_row(self, rows: str, body: Body, result: str, width: int) -> str:
+        """The results [width] of a body for each row of a tensor, `body.row_of` it, one below the other.
+
+        Rows go one by one, which bounds memory. Not by Scan: ONNX Runtime wants at least one of them.
+        """
+        shape, true = self.op("Shape", rows), self.constant(np.array(True))
+        count = self.op("Gather", shape, np.array(0, np.int64), axis=0)
+        name = f"{self._prefix}loop_{len(self._nodes)}"
+        self._add("Loop", (count, true), [name], {"body": body.row_proto(result, width)})
         return name
 
     def output(self, name: str, value: str, element: int, width: int | None, rows: Any = BATCH) -> None:
@@ -139,43 +155,15 @@ class Graph:
 
     def _needed(self) -> tuple[list[Any], list[Any]]:
         """Nodes and constants that lead to an output, in their order."""
+        from svmcompile.targets.onnx.bodies import reads
+
         wanted = {output.name for output in self._outputs}
         nodes = []
         for node in reversed(self._nodes):
             if wanted.intersection(node.output):
-                wanted.update(_reads(node))
+                wanted.update(reads(node))
                 nodes.append(node)
         return nodes[::-1], [tensor for name, tensor in self._constants.items() if name in wanted]
-
-
-class Body(Graph):
-    """The inside of a loop with one state, `argument`; `count` numbers its runs; constants are outside."""
-
-    def __init__(self, outer: Graph, prefix: str, dtype: np.dtype[Any], width: int) -> None:
-        super().__init__(prefix, outer.opset)
-        self._outer, self._element = outer, element_of(dtype)
-        self._shape = [None, width] if width else [None]
-        self.argument = f"{prefix}state"
-        self.count = f"{prefix}count"
-
-    def constant(self, value: NDArray[Any] | float) -> str:
-        return self._outer.constant(value)
-
-    def proto(self, goes_on: str, after: str) -> Any:
-        """The body as ONNX wants it: counter, condition and state in, condition and state out."""
-        from onnx import TensorProto, helper
-
-        info = helper.make_tensor_value_info
-        count, go = info(self.count, TensorProto.INT64, []), info(f"{self._prefix}go", TensorProto.BOOL, [])
-        inputs = [count, go, info(self.argument, self._element, self._shape)]
-        outputs = [info(goes_on, TensorProto.BOOL, []), info(after, self._element, self._shape)]
-        return helper.make_graph(self._nodes, f"{self._prefix}graph", inputs, outputs)
-
-
-def _reads(node: Any) -> set[str]:
-    """Tensors a node reads, itself or in its body."""
-    inside = (inner for attribute in node.attribute for inner in attribute.g.node)
-    return set(node.input).union(*map(_reads, inside))
 
 
 class Values:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import ABSENT, LOWEST, PackedLayout, packed_layout
 from svmcompile.ir.node import At
 from svmcompile.targets.c.api import Body, body, real_of
@@ -31,17 +30,17 @@ def _tile(count: int, per_block: int, width: int) -> dict[str, int]:
     return {"count": count, "chains": max(1, min(SUMS // (count * per_block), width))}
 
 
-class PackedLeaves(KernelValues[ir.PackedLeaves]):
+class PackedLeaves(KernelValues[Any]):
     """The sums of the row's leaf; rows of a batch are sorted by leaf."""
 
     parts = ("kernel", "input", "leaf_of")
-    stores = ("vectors",)
+    stores: ClassVar[tuple[str, ...]] = ("vectors",)
     walks = in_vectors = in_batches = True
 
     @cached_property
     def layout(self) -> PackedLayout:
         """Vectors, sums and columns of each leaf."""
-        return packed_layout(At(self.node, self.tables))
+        return packed_layout(At(self.node, self.tables), self.shape[2])
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -181,3 +180,21 @@ class PackedLeaves(KernelValues[ir.PackedLeaves]):
         per_query = size * (width + 1) + 2 * block + block // size * DOUBLE
         sorting = INT * (2 * self.chunk + self.types[self.node.leaf].width + 1)
         return size * self.chunk + sorting + size * width + queries * per_query
+
+
+class SparseLeaves(PackedLeaves):
+    """The same over vectors without their zeros: each looks up its features in the row."""
+
+    stores = ("vector_starts", "features", "entries")
+    in_vectors = in_batches = False
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.vector_count, self.types[self.node.x].width, 1
+
+    @property
+    def vector_count(self) -> int:
+        return len(self.tables[self.node.vector_starts]) - 1
+
+    def helpers(self) -> set[str]:
+        return super().helpers() - {"dot"}

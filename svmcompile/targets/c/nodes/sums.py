@@ -161,7 +161,7 @@ SHAPE_FUNCTIONS = {
     "given": "",
 }
 
-Values = ir.PackedSum | ir.PackedPath | ir.PackedLeaves
+Values = Any  # ir.PackedSum, PackedPath, PackedLeaves or SparseLeaves
 Shapes = Values | ir.TiledSum | ir.SparseSum
 S = TypeVar("S", bound=Shapes)
 V = TypeVar("V", bound=Values)
@@ -203,6 +203,10 @@ class KernelValues(Shaped[V]):
     adds_up = True
 
     @property
+    def vector_count(self) -> int:
+        return int(self.tables[self.node.vectors].shape[0])
+
+    @property
     def picks(self) -> bool:  # type: ignore[override]
         return self.node.shape in ("exp2", "distance")
 
@@ -211,7 +215,7 @@ class KernelValues(Shaped[V]):
         return super().fields() | {
             "given": given,
             "values": "kernel, query" if given else "x, row",
-            "vector_count": self.tables[self.node.vectors].shape[0],
+            "vector_count": self.vector_count,
             "single": False,
             "folded": self.node.offsets in self.file.folded,
             "times_unit": "" if unit == 1.0 else f" * {self.literal(unit)}",

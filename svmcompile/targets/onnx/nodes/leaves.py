@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.errors import EmitError
 from svmcompile.ir import leaf_layout as layout
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
@@ -35,6 +36,11 @@ def _(node: ir.LeafSums, values: Values) -> str:
         work = _Work(values, node, _folded(values, node))
         out = work.build_loop(parts, out) if len(parts) > MOST_UNROLLED else work.unrolled(parts, out)
     return values.poisoned(values.names[node.x], values.types[node.x].width, out)
+
+
+@build.register
+def _(node: ir.CsrLeaves, values: Values) -> str:
+    raise EmitError(f"leaves %{node.out} hold vectors without zeros, for C alone; make them dense first")
 
 
 def _constants(node: ir.LeafSums, own: list[layout.Leaf], tables: Any) -> Array:

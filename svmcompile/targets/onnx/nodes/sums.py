@@ -39,14 +39,24 @@ def _(node: ir.PairSum, values: Values) -> str:
     if len(counts) > 2 and all(counts) and svm_operator.serves(values, node.kernel, vectors):
         x = values.names[node.x]
         return svm_operator.pair_sums(values, x, vectors, weights, bias, counts, node.kernel.gamma)
-    if len(counts) < BLOCK_CLASSES or sum(counts) < BLOCK_VECTORS or is_affine(node.kernel):
+    if not _by_class(counts) or is_affine(node.kernel):
         return _sums(values, node, pair_weights(weights, counts))
+    return _kernel_sums(values, node, weights, pair_sum_of(values, node))
 
-    def sums_of(kernel: str) -> str:
-        parts = _sums_by_class(values, kernel, weights, counts)
-        return values.product(parts, _pair_gather(counts), bias)
 
-    return _kernel_sums(values, node, weights, sums_of)
+def _by_class(counts: tuple[int, ...]) -> bool:
+    return len(counts) >= BLOCK_CLASSES and sum(counts) >= BLOCK_VECTORS
+
+
+def pair_sum_of(values: Values, node: ir.PairSum | ir.CsrSum) -> Callable[[str], str]:
+    """What makes sums of kernel values: one per pair of classes or, without counts, per row of weights."""
+    weights, bias, counts = values.tables[node.weights], values.tables[node.bias], node.counts
+    if _by_class(counts):
+        return lambda kernel: values.product(
+            _sums_by_class(values, kernel, weights, counts), _pair_gather(counts), bias
+        )
+    dense = pair_weights(weights, counts) if counts else weights
+    return lambda kernel: values.product(kernel, dense, bias)
 
 
 def _sums(values: Values, node: ir.KernelSum | ir.PairSum, weights: Array) -> str:
@@ -224,7 +234,7 @@ def _rbf(values: Values, x: str, vectors: Array, kernel: Kernel, *, with_nan: bo
     a point a little but never makes it inconsistent with itself.
     """
     gamma = kernel.gamma
-    limit = _rbf_limit(values, vectors, gamma)
+    limit = rbf_limit(values, vectors, gamma)
     point = values.narrow(x)
     near = values.clip(point, -limit, limit)
     table, norms = _rounded_norms(values, vectors, gamma)
@@ -251,7 +261,7 @@ def _capped(values: Values, vectors: Array, gamma: float) -> bool:
     return bool(np.finfo(values.number).eps * gamma * norms.max() > UNSAFE_ERROR)
 
 
-def _rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
+def rbf_limit(values: Values, vectors: Array, gamma: float) -> float:
     """Where to clip features: no sum overflows, and a point out there is far from every vector."""
     largest = float(np.finfo(values.number).max)
     limit = float(np.sqrt(largest / (8 * vectors.shape[1] * max(gamma, 1.0))))
