@@ -130,11 +130,11 @@ def test_c_and_onnx(number, tmp_path):
     mean, deviation = estimator.predict(ROWS, return_std=True)
     limit = 1e-4 if number == "f32" else 1e-9
     for profile in ("portable", "host"):
-        for name, model in (("process", estimator), ("three", three)):
+        for name, model in (("gaussian", estimator), ("three", three)):
             files = sc.emit(sc.compile(model), ("c", "onnx"), name, number, profile)
             sc.write(files, tmp_path / profile)
         for target in ("c", "onnx"):
-            found = sc.load(tmp_path / profile, name="process", target=target)
+            found = sc.load(tmp_path / profile, name="gaussian", target=target)
             np.testing.assert_allclose(found.predict(ROWS), mean, atol=limit)
             np.testing.assert_allclose(found.predict_std(ROWS), deviation, atol=limit)
             nan = found.predict_std(np.full((1, 3), np.nan), allow_nan=True)
