@@ -80,15 +80,7 @@ def choose(
     """Try candidates and decide; `thorough` tries all of them, within the budget."""
     begin = time.monotonic()
     svm = model.trained()
-    if svm.text:
-        raise OptionError(
-            "models of text are compiled by a method you name, such as exact; auto tries none"
-        )
-    if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
-        raise OptionError(
-            f"{model.name}: is a regressor and has no labels; use --tolerance to say how far a value may "
-            "be off and still count as the same"
-        )
+    _check_model(model.name, svm, wishes)
     _check_numbers(model, rows)
     parts = _split(rows, wishes, svm)
     task = make_task(model, rows, parts, wishes)
@@ -141,6 +133,18 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
     form = {key: getattr(one, key) for key in ("precision", "profile", "tables", "soft_double")}
     details = {**program.origin.details, "auto": form | {"sentence": choice.record["sentence"]}}
     return program.replace(origin=replace(program.origin, details=details))
+
+
+def _check_model(name: str, svm: SVM, wishes: Wishes) -> None:
+    if svm.text:
+        raise OptionError(
+            "models of text are compiled by a method you name, such as exact; auto tries none"
+        )
+    if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
+        raise OptionError(
+            f"{name}: is a regressor and has no labels; use --tolerance to say how far a value may "
+            "be off and still count as the same"
+        )
 
 
 def _check_numbers(model: Opened, rows: Rows) -> None:
