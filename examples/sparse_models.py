@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
 FILLED = 100  # words of a row
-TEST_ROWS = 300
+TEST_ROWS = 100
 
 
 def made_up(rows: int, words: int, classes: int, seed: int) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -51,21 +51,23 @@ def make_models(folder: Path, words: int, vectors: int) -> list[tuple[str, str]]
     """Model files of every kind; what is told of each, and its path."""
     import joblib
     import skops.io
-    from libsvm.svmutil import svm_problem, svm_save_model, svm_train
     from sklearn.svm import SVC
+
+    from svmcompile.convert.libsvm import libsvm_files
+    from svmcompile.flow.program import open_model
 
     found = []
     for classes in (2, 5):
         X, y = made_up(vectors, words, classes, 0)
         save_npz(folder / f"rows{classes}.npz", made_up(TEST_ROWS, words, classes, 1)[0])
-        for kernel, code in (("rbf", 2), ("linear", 0)):
+        for kernel in ("rbf", "linear"):
             stem = f"{kernel}{classes}"
             # A small C makes a support vector of every row, and fitting quick.
             model = SVC(kernel=kernel, C=0.01, gamma=1.0).fit(X, y)
             joblib.dump(model, folder / f"{stem}.joblib")
             skops.io.dump(model, folder / f"{stem}.skops")
-            trained = svm_train(svm_problem(y.tolist(), X), f"-q -t {code} -g 1 -c 0.01")
-            svm_save_model(str(folder / f"{stem}.model"), trained)
+            text = libsvm_files(open_model(model).trained(), f"{stem}.model")[0]
+            (folder / f"{stem}.model").write_text(text[f"{stem}.model"])
             found += [
                 (f"{kernel}, {classes} classes", f"{stem}.{end}") for end in ("joblib", "skops", "model")
             ]
