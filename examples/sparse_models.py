@@ -1,12 +1,11 @@
 """Large sparse models, measured: processor time and peak memory of each step in a process of its own.
 
-    python examples/sparse_models.py                  # 200,000 words x 5,000 vectors, and dtsvm on 20,000 rows
+    python examples/sparse_models.py    # 200,000 words x 5,000 vectors, and dtsvm on 20,000 rows
     python examples/sparse_models.py --words 20000 --vectors 500 --train-rows 1000 --train-words 5000
 
-Rows are made up: about a hundred of many words, half of them common to all classes, half of a class of its
-own, rare words rarely. For each model, of a scikit-learn estimator, a skops file and a LIBSVM file, a process
-compiles it to C (portable and host) and ONNX, builds the C, predicts compressed rows, and verifies all forms
-on them.
+Rows are made up: about a hundred of many words, half of them drawn as in all classes, half by the class.
+For each model, of a scikit-learn estimator, a skops file and a LIBSVM file, a process compiles it to C
+(portable and host) and ONNX, builds the C, predicts compressed rows, and verifies all forms on them.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
 FILLED = 100  # words of a row
-TEST_ROWS = 300
+TEST_ROWS = 100
 
 
 def made_up(rows: int, words: int, classes: int, seed: int) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -51,21 +51,23 @@ def make_models(folder: Path, words: int, vectors: int) -> list[tuple[str, str]]
     """Model files of every kind; what is told of each, and its path."""
     import joblib
     import skops.io
-    from libsvm.svmutil import svm_problem, svm_save_model, svm_train
     from sklearn.svm import SVC
+
+    from svmcompile.convert.libsvm import libsvm_files
+    from svmcompile.flow.program import open_model
 
     found = []
     for classes in (2, 5):
         X, y = made_up(vectors, words, classes, 0)
         save_npz(folder / f"rows{classes}.npz", made_up(TEST_ROWS, words, classes, 1)[0])
-        for kernel, code in (("rbf", 2), ("linear", 0)):
+        for kernel in ("rbf", "linear"):
             stem = f"{kernel}{classes}"
             # A small C makes a support vector of every row, and fitting quick.
             model = SVC(kernel=kernel, C=0.01, gamma=1.0).fit(X, y)
             joblib.dump(model, folder / f"{stem}.joblib")
             skops.io.dump(model, folder / f"{stem}.skops")
-            trained = svm_train(svm_problem(y.tolist(), X), f"-q -t {code} -g 1 -c 0.01")
-            svm_save_model(str(folder / f"{stem}.model"), trained)
+            text = libsvm_files(open_model(model).trained(), f"{stem}.model")[0]
+            (folder / f"{stem}.model").write_text(text[f"{stem}.model"])
             found += [
                 (f"{kernel}, {classes} classes", f"{stem}.{end}") for end in ("joblib", "skops", "model")
             ]
@@ -95,7 +97,7 @@ def measure(path: Path, words: int, classes: int) -> dict[str, object]:
 
     import svmcompile as sc
 
-    rows = load_npz(path.parent / f"rows{classes}.npz").tocsr()
+    rows = csr_matrix(load_npz(path.parent / f"rows{classes}.npz"))
     source = joblib.load(path) if path.suffix == ".joblib" else path
     steps = Steps()
     program = sc.compile(source, n_features=words)
@@ -130,15 +132,17 @@ def measure_training(path: Path) -> dict[str, object]:
     from svmcompile.data import read_data
 
     steps = Steps()
+    X: Any
+    y: Any
     if path.suffix == ".svmlight":
         data = read_data(path, sparse=True)
         X, y = data.X, data.y
     else:
-        X, y = load_npz(path).tocsr(), np.load(path.with_suffix(".npy"))
+        X, y = csr_matrix(load_npz(path)), np.load(path.with_suffix(".npy"))
     steps.done("read")
     before = used()[1]
     cut = int(0.9 * X.shape[0])
-    program = sc.train(X[:cut], y[:cut], kernel="linear", C=1.0, ceiling=4000, max_ceiling=4000, mode="1ao")
+    program = sc.train(X[:cut], y[:cut], kernel="linear", C=1.0, ceiling=2000, max_ceiling=2000)
     steps.done("train")
     right = float((program.predict(X[cut:]) == y[cut:]).mean())
     steps.done("predict")
@@ -148,31 +152,30 @@ def measure_training(path: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
-def in_child(*arguments: object) -> dict[str, object]:
+def in_child(*arguments: object) -> dict[str, Any]:
     """What this script prints in a process of its own."""
     command = [sys.executable, "-W", "ignore", __file__, "--child", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def show_models(folder: Path, words: int, vectors: int) -> None:
     print(f"{words:,} words, dense table {8 * words * vectors / 1e9:.1f} GB; seconds of processor time")
-    print(
-        "| model | from | vectors | compile | C portable | C host, ONNX | peak MB | .c / .onnx / .svmc MB |",
-        end="",
-    )
-    print(" us per row | verify s | peak MB | labels that differ |")
+    print("| model | from | vectors | compile | C portable | C host, ONNX | peak MB |", end="")
+    print(" .c / .onnx / .svmc MB | us per row | verify | peak MB | labels that differ |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for told, name in make_models(folder, words, vectors):
         found = in_child("model", folder / name, words, told.split()[1])
         s, mb = found["seconds"], found["MB"]
-        assert isinstance(s, dict) and isinstance(mb, dict) and found["ok"], found
+        assert found["ok"], found
+        sizes = " / ".join(str(mb[end]) for end in (".c", ".onnx", ".svmc"))
         source = {"joblib": "scikit-learn", "skops": "skops", "model": "LIBSVM"}[name.split(".")[1]]
         print(
             f"| {told} | {source} | {found['vectors']:,} | {s['compile']} | {s['C portable']} | "
-            f"{s['C host, ONNX']} | {found['peak_compiled']} | {mb['.c']} / {mb['.onnx']} / {mb['.svmc']} | "
+            f"{s['C host, ONNX']} | {found['peak_compiled']} | {sizes} | "
             f"{found['us']} | {s['verify']} | {found['peak']} | {found['differ']} |",
             flush=True,
         )
@@ -184,7 +187,7 @@ def show_training(folder: Path, rows: int, words: int) -> None:
     X, y = made_up(rows, words, 20, 0)
     save_npz(folder / "news.npz", X)
     np.save(folder / "news.npy", y)
-    dump_svmlight_file(X, y, folder / "news.svmlight", zero_based=False)
+    dump_svmlight_file(X, y, str(folder / "news.svmlight"), zero_based=False)
     print(f"\ndtsvm on {rows:,} rows x {words:,} words, 20 classes; dense {8 * rows * words / 1e9:.1f} GB")
     for name in ("news.npz", "news.svmlight"):
         print(name, json.dumps(in_child("training", folder / name)), flush=True)

@@ -7,6 +7,7 @@ number type and profile, lowers it once for each C file, and reports on what cam
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def compile(  # the name users know; the builtin is not needed here
         data = data and data.dense("method 'auto'")
         from svmcompile.choose.choice import compile_auto
 
-        return compile_auto(model, data, options)
+        return compile_auto(replace(model, svm=model.svm.dense("method 'auto'")), data, options)
     if measure:
         from svmcompile.flow.measured import compile_measured
 
@@ -100,6 +101,7 @@ def explore(model: Any, X: Any, y: Any = None, *, trust_pickle: bool = False, **
     if data is None:
         raise OptionError("explore needs representative rows; pass X")
     data = data.dense("explore")
+    opened = replace(opened, svm=opened.svm and opened.svm.dense("explore"))
     return explore_subjects([(opened, Rows(data))], read_wishes(wishes))[1]
 
 

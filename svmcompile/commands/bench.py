@@ -112,7 +112,7 @@ def _subject(
         model = api.open_model(
             options.model, trust_pickle=options.trust_pickle, n_features=program.n_features
         )
-        svm = model.trained()
+        svm = model.trained().dense("bench")
         if (svm.n_vectors, svm.labels) != (program.origin.n_support_vectors, program.labels):
             raise OptionError(f"{options.model}: is not the model that {options.folder} was compiled from")
         estimator = None if model.source == options.model else model.source

@@ -64,6 +64,7 @@ def _left_out(svm: SVM) -> tuple[str, ...]:
 
 def checked_estimator(svm: SVM) -> Any:
     """A scikit-learn estimator that predicts what the SVM does, on random rows near its vectors."""
+    svm = svm.dense("an estimator of scikit-learn", "convert to LIBSVM text (--to libsvm)")
     estimator = estimator_of(svm)
     program = accelerate(svm, None, "exact", {})
     random = np.random.default_rng(0)

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmcompile import api
 from svmcompile.commands.options import InspectOptions
 from svmcompile.flow.evaluation import find_program
@@ -66,7 +68,9 @@ def program_facts(program: Program) -> dict[str, Any]:
 
 
 def _svm_facts(svm: SVM) -> dict[str, Any]:
-    zeros = float((svm.vectors == 0).mean()) if svm.vectors.size else 0.0
+    numbers = svm.vectors.shape[0] * svm.vectors.shape[1]
+    held = np.count_nonzero(svm.vectors) if isinstance(svm.vectors, np.ndarray) else svm.vectors.nnz
+    zeros = float((numbers - held) / numbers) if numbers else 0.0
     return {
         "source": svm.source.kind,
         "sha256": svm.source.sha256,

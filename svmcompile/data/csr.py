@@ -34,6 +34,8 @@ def canonical(data: Any, dtype: Any = None) -> Csr:
     found = Csr(data.tocsr(copy=True), dtype=dtype)
     found.sum_duplicates()
     found.eliminate_zeros()
+    if max(found.nnz, *found.shape) < 2**31:  # as scikit-learn wants them
+        found.indices, found.indptr = (part.astype(np.int32) for part in (found.indices, found.indptr))
     return found
 
 

@@ -6,8 +6,10 @@ zero is the second class" has its two labels swapped. Numbers have as many digit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +39,7 @@ class Layout:
 
     svm_type: str
     kernel: Kernel
-    vectors: Array
+    vectors: Any  # an array, or compressed rows
     coefficients: Array  # [classes - 1, vectors]
     intercepts: Array  # added to the sums: minus LIBSVM's rho
     labels: tuple[Scalar, ...] = ()
@@ -138,8 +140,19 @@ def model_text(layout: Layout) -> str:
     lines += [f"{key} {_numbers(values)}" for key, values in _probabilities(layout).items()]
     if layout.counts:
         lines.append(f"nr_sv {' '.join(map(str, layout.counts))}")
-    rows = zip(layout.coefficients.T, layout.vectors, strict=True)
-    return "\n".join([*lines, "SV", *(_vector(*row) for row in rows)]) + "\n"
+    rows = zip(layout.coefficients.T, _entries(layout.vectors), strict=True)
+    return "\n".join([*lines, "SV", *(_vector(numbers, *held) for numbers, held in rows)]) + "\n"
+
+
+def _entries(vectors: Any) -> Iterator[tuple[Any, Any]]:
+    """For each vector the features that are not zero, and their values."""
+    if isinstance(vectors, np.ndarray):
+        for vector in vectors:
+            present = np.flatnonzero(vector)
+            yield present, vector[present]
+        return
+    for start, end in pairwise(vectors.indptr.tolist()):
+        yield vectors.indices[start:end], vectors.data[start:end]
 
 
 def _probabilities(layout: Layout) -> dict[str, Iterable[float]]:
@@ -158,8 +171,8 @@ def _numbers(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
-def _vector(coefficients: Array, vector: Array) -> str:
+def _vector(coefficients: Array, present: Array, values: Array) -> str:
     """Coefficients, then the features that are not zero, counted from 1, and a space as LIBSVM has it."""
-    present = np.flatnonzero(vector)
-    pairs = "".join(f"{index + 1}:{float(vector[index])!r} " for index in present)
+    held = zip(present.tolist(), values.tolist(), strict=True)
+    pairs = "".join(f"{index + 1}:{value!r} " for index, value in held)
     return f"{_numbers(coefficients)} {pairs}"

@@ -17,8 +17,9 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.errors import OptionError, SvmCompileError
-from svmcompile.ir.nodes import CsrSum, KernelSum, PairSum, SparseSum
+from svmcompile.ir.nodes import CsrLeaves, CsrSum, KernelSum, PairSum, SparseSum
 from svmcompile.lower import lower
+from svmcompile.optimise.compressed import dense_sums
 
 pytestmark = pytest.mark.compile
 
@@ -181,3 +182,64 @@ def test_options_that_cannot_be_are_refused() -> None:
     assert sc.emit(sc.compile(fitted("linear")), "onnx", opset=15)
     with pytest.raises(SvmCompileError, match="linear models and trees"):
         sc.emit(program, "sql")
+
+
+@cache
+def grown(rule: str, kernel: str) -> Any:
+    """A tree with leaves that keep their vectors sparse; two classes for the rule of sums."""
+    X, score = text(400, 2)
+    y = np.digitize(score, [0.0] if rule == "sum" else [-0.3, 0.0, 0.3])
+    grid = {
+        "C": 10.0,
+        "gamma": 0.5,
+        "ceiling": 80,
+        "max_ceiling": 80,
+        "kernel": kernel,
+        "degree": 2,
+        "coef0": 1.0,
+    }
+    return sc.train(X, y, mode="1ao" if rule == "ovr" else "1a1", **grid)
+
+
+TREES = [
+    (rule, kernel) for rule in ("sum", "vote", "ovr") for kernel in ("rbf", "linear", "poly", "sigmoid")
+]
+
+
+@pytest.mark.parametrize(("rule", "kernel"), TREES)
+def test_leaves_of_dtsvm_keep_their_vectors_sparse(
+    rule: str, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, (rows, _) = grown(rule, kernel), text(300, 9)
+    node = next(one for one in program.body if isinstance(one, CsrLeaves))
+    assert node.rule == rule and program.origin.details["leaves"] > 2
+    found = program.decision_function(rows)
+    twin = dense_sums(program, "the test")
+    assert np.abs(twin.decision_function(rows) - found).max() < 1e-12
+    for form in ("portable", "host", "device" if rule == "sum" else "onnx"):
+        compiled = sc.build(program, **FORMS[form])
+        assert np.abs(compiled.decision_function(rows) - found).max() < 1e-4, form
+        assert (compiled.predict(rows) == program.predict(rows)).mean() > 0.99, form
+    monkeypatch.setattr("svmcompile.data.sparse.MOST_DENSE", 1000)
+    with pytest.raises(OptionError, match="target onnx of a tree with vectors in its leaves needs dense"):
+        sc.emit(program, "onnx")
+
+
+def test_dtsvm_of_sparse_rows_is_that_of_dense_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tree, vectors and labels; features are scaled alike, since they are not below zero."""
+    (X, score), (rows, _) = text(300, 2), text(300, 9)
+    grid = {"C": (1.0, 10.0), "gamma": 0.5, "ceiling": 60, "max_ceiling": 120, "top": 2, "risk": True}
+    sparse = sc.train(X, score > 0, **grid)
+    monkeypatch.setattr("svmcompile.data.sparse.KEPT_FROM", 1 << 40)
+    dense = sc.train(X.toarray(), score > 0, **grid)
+    figures = [one.origin.details for one in (sparse, dense)]
+    for key in ("C", "leaves", "tnsv", "ceiling", "validation_accuracy"):
+        assert figures[0][key] == figures[1][key], key
+    assert figures[0]["R"] == pytest.approx(figures[1]["R"], rel=1e-6)
+    assert np.abs(sparse.decision_function(rows) - dense.decision_function(rows)).max() < 1e-6
+
+
+def test_dtsvm_refuses_what_it_keeps_dense(tmp_path: Any) -> None:
+    X, score = text(100, 2)
+    with pytest.raises(OptionError, match="checkpoints hold dense leaves"):
+        sc.train(X, score > 0, checkpoint=str(tmp_path))

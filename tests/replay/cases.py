@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
@@ -93,6 +94,17 @@ def zeros() -> tuple[Rows, Rows]:
 def two_zeros() -> tuple[Rows, Rows]:
     X, y = zeros()
     return X, (y > 1).astype(int)
+
+
+@cache
+def text() -> tuple[Rows, Rows]:
+    """Compressed rows of 60,000 features, so wide that vectors stay sparse; three classes."""
+    generator = np.random.default_rng(6)
+    columns = np.sort(generator.choice(3000, size=(150, 12)) * 20 + np.arange(12), axis=1)
+    values = generator.random(columns.shape)
+    starts = np.arange(0, columns.size + 1, 12)
+    X = csr_matrix((values.ravel(), columns.ravel(), starts), shape=(150, 60_000))
+    return X, np.digitize(X @ generator.normal(size=60_000), [-0.5, 0.5])
 
 
 @cache
@@ -206,6 +218,8 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     sparse = (*FLOATS, HOST | {"tables": "dense"}, PORTABLE | {"tables": "dense"})
     yield "zeros", Case(zeros, rbf(gamma=0.3), emissions=sparse)
     yield "two-zeros", Case(two_zeros, rbf(gamma=0.3), emissions=(*sparse, HOST | {"tables": "sparse"}))
+    yield "text", Case(text, rbf(gamma=0.3), emissions=(*SHORT, HOST | DOUBLE))
+    yield "text-linear", Case(text, SVC(kernel="linear"), emissions=SHORT)
     yield "given-kernel", Case(products, SVC(kernel="precomputed"), emissions=(PORTABLE, HOST, ONNX))
 
 
@@ -339,6 +353,7 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "dtsvm-reuse", Case(moons, rbf(), "dtsvm", {"jobs": 1}, (*FLOATS, Q15), with_labels=True)
     grid = {"C": "1,100", "gamma": "1", "jobs": 1, "ceiling": 150}
     yield "dtsvm-train", Case(moons, None, "dtsvm", grid, WITH_WHOLE)
+    yield "dtsvm-text", Case(text, None, "dtsvm", grid | {"ceiling": 60}, (PORTABLE, HOST))
     yield "dtsvm-ten", Case(digits, None, "dtsvm", grid | {"gamma": "0.1", "ceiling": 400}, (*FLOATS, Q15))
 
 
