@@ -74,7 +74,7 @@ def _wrappers() -> Iterator[Row]:
     for name in filter(_takes_another, (*WRAPPERS, *HOLDERS)):
         alone = _gives(make(name, make("SVC").fit(*points())))  # a FrozenEstimator holds a fitted one
         yield name, alone
-        if name in WRAPPERS:
+        if name in WRAPPERS and name not in _arguments():
             more = _gives(make(name, make("SVC").set_params(probability=True)))
             if more != alone:
                 yield f"{name}(SVC(probability=True))", more
@@ -92,14 +92,14 @@ def make(name: str, inner: Any = None) -> Any:
     from sklearn.svm import LinearSVC
 
     kind, arguments = _known()[name], _arguments().get(name, {})
-    if _takes_another(name):
+    if "estimator" in signature(kind).parameters:
         arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
     return kind(**arguments)
 
 
 def _takes_another(name: str) -> bool:
-    """Whether it is an estimator around another."""
-    return "estimator" in signature(_known()[name]).parameters
+    """Whether it is an estimator around another, or several."""
+    return not {"estimator", "estimators"}.isdisjoint(signature(_known()[name]).parameters)
 
 
 @cache
@@ -114,12 +114,14 @@ def _known() -> dict[str, Any]:
 def _arguments() -> dict[str, dict[str, Any]]:
     """For estimators that cannot be made without any, or would pass over the rows below."""
     from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, LinearSVC
 
     return {
         "GridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
         "HalvingGridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
         "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
         "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
+        "VotingClassifier": {"estimators": [("svc", SVC()), ("linear", LinearSVC())]},
         "SelectKBest": {"k": 2},
         "MissingIndicator": {"features": "all"},
         "Pipeline": {"steps": [("scale", StandardScaler())]},

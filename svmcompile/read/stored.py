@@ -42,7 +42,9 @@ PUBLIC = {
     "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier PassiveAggressiveRegressor "
     "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
     "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor",
-    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
+    "_TemperatureScaling",
+    "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
@@ -58,7 +60,7 @@ PUBLIC = {
     "sklearn.kernel_approximation": "Nystroem RBFSampler",
     "sklearn.model_selection": "GridSearchCV RandomizedSearchCV",
     "sklearn.model_selection._search_successive_halving": "HalvingGridSearchCV HalvingRandomSearchCV",
-    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
+    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
     "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer",

@@ -21,7 +21,15 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
 from svmcompile.ir.program import Labels, Output
 from svmcompile.model.front import Front
-from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
+from svmcompile.model.head import (
+    SUMS,
+    THRESHOLDS,
+    Head,
+    HeadMaker,
+    machine_probabilities,
+    machine_scores,
+    renamed,
+)
 from svmcompile.model.svm import SVM, LabelRule, Link, digest
 from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
 
@@ -41,6 +49,7 @@ class Answer:
     label: str = ""  # a value of the head; not that of single machines
     rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
     zero_is_second: bool = False  # of two classes: what a score of exactly zero means
+    sums: Columns = ()  # of a single machine, by which its rule decides
 
 
 @dataclass
@@ -68,7 +77,7 @@ class Assembly:
         n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
         probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
         zero_is_second = rule is LabelRule.NEGATIVE_FIRST
-        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second)
+        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns)
 
     def _columns(self, svm: SVM) -> Columns:
         """The sums of one more machine."""
@@ -104,6 +113,19 @@ class Assembly:
             name = self.maker.name("picked")
             self.picks[name] = scores
         return name
+
+    def label(self, answer: Answer) -> str:
+        """The label that an answer gives, as a value of the head."""
+        if answer.label:
+            return answer.label
+        assert answer.labels, "a regressor has no label"
+        rule, name = answer.rule.value, self.maker.name("label")
+        if rule == "vote":
+            return self.maker.add(ir.Vote(name, self.value(answer.sums), len(answer.labels)))
+        if rule == "argmax":
+            assert answer.scores is not None
+            return self.maker.add(ir.ArgMax(name, self.value(answer.scores)))
+        return self.maker.add(ir.Threshold(name, self.value(answer.sums), *THRESHOLDS[rule]))
 
     def beside(self, all_scores: Sequence[Scores]) -> Scores:
         """Scores one after the other."""

@@ -205,7 +205,11 @@ def body(
         arguments = _arguments(program, node, buffer)
         function = symbols(f"%{node.out}", node.out)
         if types[node.out].kind is Kind.LABEL:
-            calls.append(f"return {function}({arguments})")
+            if node.out == goal:
+                calls.append(f"return {function}({arguments})")
+            else:  # others make something of it
+                buffer[node.out] = local(node.out)
+                calls.append(f"const int {buffer[node.out]} = {function}({arguments})")
             continue
         if types[node.out].kind is Kind.INDEX:
             buffer[node.out] = local(node.out)
