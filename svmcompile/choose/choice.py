@@ -80,6 +80,10 @@ def choose(
     """Try candidates and decide; `thorough` tries all of them, within the budget."""
     begin = time.monotonic()
     svm = model.trained()
+    if svm.n_values > 1:
+        raise OptionError(
+            f"{model.name}: gives {svm.n_values} values, and only method exact takes such a model"
+        )
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(
             f"{model.name}: is a regressor and has no labels; use --tolerance to say how far a value may "

@@ -41,11 +41,14 @@ PUBLIC = {
     "LogisticRegressionCV Lasso LassoCV Ridge RidgeCV LinearRegression ElasticNet ElasticNetCV "
     "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier PassiveAggressiveRegressor "
     "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor",
+    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor "
+    "MultiTaskLasso MultiTaskLassoCV MultiTaskElasticNet MultiTaskElasticNetCV",
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
     "_TemperatureScaling",
-    "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier",
-    "sklearn.compose": "ColumnTransformer",
+    "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier VotingRegressor "
+    "BaggingRegressor",
+    "sklearn.multioutput": "MultiOutputRegressor",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
     "SelectFdr SelectFwe GenericUnivariateSelect RFE RFECV SequentialFeatureSelector",

@@ -19,7 +19,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
-from svmcompile.ir.program import Labels, Output
+from svmcompile.ir.program import Labels, Output, OutputName
 from svmcompile.model.front import Front
 from svmcompile.model.head import (
     SUMS,
@@ -144,6 +144,16 @@ class Assembly:
         for column in columns:
             self.signs[column] *= -1
 
+    def rescale(self, columns: Columns, factor: float, offset: float) -> None:
+        """From now on these sums, which nothing else reads, are times a factor, plus an offset."""
+        at = 0
+        for index, machine in enumerate(self.machines):
+            own = np.isin(np.arange(at, at + machine.n_sums), columns)
+            factors, at = np.where(own, factor, 1.0), at + machine.n_sums
+            weights, bias = machine.coefficients * factors[:, None], machine.intercepts * factors
+            changed: Any = {"coefficients": weights, "intercepts": bias + np.where(own, offset, 0.0)}
+            self.machines[index] = replace(machine, **changed) if own.any() else machine
+
     def finish(self, answer: Answer) -> SVM:
         """The SVM that gives the answer."""
         machines, place = merged(self._turned())
@@ -180,8 +190,10 @@ class Assembly:
             else:
                 nodes.append(ir.Pick(name, SUMS, maker.indices("columns", columns)))
         nodes += [renamed(node, names) for node in maker.nodes]
-        values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
-        outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]
+        values: dict[OutputName, str | None] = {"value": scores}
+        if answer.labels is not None:
+            values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
+        outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]
         return Head(tuple(nodes), maker.tables, tuple(outputs)).pruned()
 
 

@@ -14,9 +14,16 @@ from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Labels
 from svmcompile.model.front import Front, pick
 from svmcompile.model.svm import LabelRule
-from svmcompile.read.sklearn.assembly import Answer, Assembly
+from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
 from svmcompile.read.sklearn.fitted import Fitted, role
 
+SCALERS: dict[str, tuple[str | None, str | None]] = {  # of a target, and where their scale and shift are
+    "StandardScaler": ("scale_", "mean_"),
+    "RobustScaler": ("scale_", "center_"),
+    "MinMaxScaler": ("scale_", "min_"),
+    "MaxAbsScaler": ("scale_", None),
+    "FunctionTransformer": (None, None),
+}
 CONSTANT = "_ConstantPredictor"  # which scikit-learn fits where there is one class
 
 
@@ -62,6 +69,77 @@ def bagging_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> Answ
     )
     scores = _blend(assembly, "scores", each, np.kron(np.full(len(each), 1 / len(each)), np.eye(width)))
     return Answer(_kind(fitted, answers), labels, scores, width, chances, label)
+
+
+def multi_output(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
+    """MultiOutputRegressor: a regressor for each value."""
+    answers = [assembly.read(one, front) for one in members(fitted)]
+    scores = assembly.beside([_value(fitted, one) for one in answers])
+    return Answer(_kind(fitted, answers), None, scores, len(answers), None, "", LabelRule.NONE)
+
+
+def voting_regressor(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
+    """VotingRegressor: the weighted mean of values."""
+    answers = [assembly.read(one, front) for one in members(fitted)]
+    return _mean(fitted, assembly, answers, _weights(fitted, len(answers)))
+
+
+def bagging_regressor(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
+    """BaggingRegressor: the mean of values, of some columns each."""
+    return _mean(fitted, assembly, _bagged(fitted, front, assembly), None)
+
+
+def _mean(fitted: Fitted, assembly: Assembly, answers: list[Answer], weights: Array | None) -> Answer:
+    given = np.ones(len(answers)) if weights is None else weights
+    each = [assembly.value(_value(fitted, one)) for one in answers]
+    value = _blend(assembly, "mean", each, given[np.newaxis] / given.sum())
+    return Answer(_kind(fitted, answers), None, value, 1, None)
+
+
+def transformed_target(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
+    """TransformedTargetRegressor whose transformer is a scaler, or nothing."""
+    fitted.require("regressor_")
+    inner, transformer = assembly.read(fitted.get("regressor_"), front), fitted.get("transformer_")
+    value, kind = _value(fitted, inner), f"{fitted.role}({inner.kind})"
+    factor, offset = _inverse(fitted, transformer)
+    if isinstance(value, tuple):
+        assembly.rescale(value, factor, offset)
+        return Answer(kind, None, value, 1, None, "", LabelRule.NONE)
+    maker = assembly.maker
+    tables = maker.table("target_scale", [[factor]]), maker.table("target_shift", [offset])
+    return Answer(kind, None, maker.add(ir.Blend(maker.name("rescaled"), value, *tables, False)), 1, None)
+
+
+def _inverse(fitted: Fitted, transformer: object) -> tuple[float, float]:
+    """The factor and the offset by which a scaler of the target is undone."""
+    found = role(transformer, SCALERS)
+    if found is None:
+        raise UnsupportedError(
+            f"{fitted.place}: the target is transformed by {type(transformer).__name__}, which cannot be "
+            f"undone in compiled code; use a linear one ({', '.join(SCALERS)}), or undo it yourself"
+        )
+    scaler = Fitted(transformer, found, fitted.where)
+    if found == "FunctionTransformer":
+        if scaler.optional("inverse_func") is not None:
+            raise UnsupportedError(
+                f"{fitted.place}: the target is transformed by a Python function and cannot be compiled; "
+                "compile its regressor_ and apply the inverse to the value"
+            )
+        return 1.0, 0.0
+    names = SCALERS[found]
+    scale, shift = (None if name is None else scaler.optional(name) for name in names)
+    factor = 1.0 if scale is None else float(scaler.numbers(str(names[0]), 0, 1).ravel()[0])
+    offset = 0.0 if shift is None else float(scaler.numbers(str(names[1]), 0, 1).ravel()[0])
+    if not np.isfinite([factor, offset]).all() or factor == 0:
+        raise scaler.damaged("its scale or shift is no number")
+    return (1 / factor, -offset / factor) if found == "MinMaxScaler" else (factor, offset)
+
+
+def _value(fitted: Fitted, answer: Answer) -> Scores:
+    """The one value of a regressor."""
+    if answer.labels is not None or answer.n_scores != 1 or answer.scores is None:
+        raise UnsupportedError(f"{fitted.place}: holds {answer.kind}, which does not give one value")
+    return answer.scores
 
 
 def _bagged(fitted: Fitted, front: Front, assembly: Assembly) -> list[Answer]:

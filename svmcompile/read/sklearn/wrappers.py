@@ -20,7 +20,16 @@ from svmcompile.model.front import Front
 from svmcompile.model.head import HeadMaker
 from svmcompile.model.svm import LabelRule
 from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
-from svmcompile.read.sklearn.ensembles import ada_boost, bagging_classifier, output_code, voting_classifier
+from svmcompile.read.sklearn.ensembles import (
+    ada_boost,
+    bagging_classifier,
+    bagging_regressor,
+    multi_output,
+    output_code,
+    transformed_target,
+    voting_classifier,
+    voting_regressor,
+)
 from svmcompile.read.sklearn.fitted import Fitted, role
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
@@ -305,4 +314,8 @@ WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "BaggingClassifier": bagging_classifier,
     "AdaBoostClassifier": ada_boost,
     "OutputCodeClassifier": output_code,
+    "VotingRegressor": voting_regressor,
+    "BaggingRegressor": bagging_regressor,
+    "MultiOutputRegressor": multi_output,
+    "TransformedTargetRegressor": transformed_target,
 }
