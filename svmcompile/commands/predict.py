@@ -75,6 +75,8 @@ def _score_files(
     read: dict[str, Any],
 ) -> dict[str, int]:
     model = api.load(options.folder, stem, options.target, options.jobs)
+    if program.n_values > 1:
+        raise OptionError(f"{options.folder}: gives several values per row; load it in Python to predict")
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
     classes = program.labels.values if program.labels else ()
     done = unscored = 0

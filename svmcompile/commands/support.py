@@ -41,6 +41,10 @@ WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine 
     "NuSVC": [{"probability": True}],
     "SGDClassifier": [{"loss": "log_loss"}, {"loss": "modified_huber"}],
 }
+OF_SEVERAL = (
+    "MultiOutputRegressor", "MultiTaskLasso", "MultiTaskLassoCV", "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+)  # fmt: skip  # estimators that need several values to learn
 Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
 Row = tuple[str, Gives]  # the name of a model, and what it gives
 
@@ -51,7 +55,7 @@ def table() -> str:
         "`python -m svmcompile.commands.support` made this table: each estimator is fitted, compiled to C\n"
         "and ONNX, and listed with the functions and outputs that came out.\n",
         _markdown("estimator of scikit-learn", _machines()),
-        _markdown("around an `SVC`", _wrappers()),
+        _markdown("around an `SVC` or `SVR`", _wrappers()),
         _markdown("in a `Pipeline` before an `SVC`", _transformers()),
         _markdown("in a `Pipeline` before an `SVC`, for text", _vectorizers()),
         f"Kernels: {_listed([*KERNEL_KINDS, *TERMS])}.",
@@ -77,7 +81,7 @@ def _wrappers() -> Iterator[Row]:
     for name in filter(_takes_another, (*WRAPPERS, *HOLDERS)):
         alone = _gives(make(name, make("SVC").fit(*points())))  # a FrozenEstimator holds a fitted one
         yield name, alone
-        if name in WRAPPERS:
+        if name in WRAPPERS and name not in _arguments():
             more = _gives(make(name, make("SVC").set_params(probability=True)))
             if more != alone:
                 yield f"{name}(SVC(probability=True))", more
@@ -102,14 +106,14 @@ def make(name: str, inner: Any = None) -> Any:
     from sklearn.svm import LinearSVC
 
     kind, arguments = _known()[name], _arguments().get(name, {})
-    if _takes_another(name):
+    if "estimator" in signature(kind).parameters:
         arguments = {"estimator": LinearSVC() if inner is None else inner, **arguments}
     return kind(**arguments)
 
 
 def _takes_another(name: str) -> bool:
-    """Whether it is an estimator around another."""
-    return "estimator" in signature(_known()[name]).parameters
+    """Whether it is an estimator around another, or several."""
+    return not {"estimator", "estimators", "regressor"}.isdisjoint(signature(_known()[name]).parameters)
 
 
 @cache
@@ -124,12 +128,18 @@ def _known() -> dict[str, Any]:
 def _arguments() -> dict[str, dict[str, Any]]:
     """For estimators that cannot be made without any, or would pass over the rows below."""
     from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
     return {
         "GridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
         "HalvingGridSearchCV": {"param_grid": {"C": [1.0, 2.0]}},
         "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
         "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
+        "VotingClassifier": {"estimators": [("svc", SVC()), ("linear", LinearSVC())]},
+        "VotingRegressor": {"estimators": [("svr", SVR()), ("linear", LinearSVR())]},
+        "BaggingRegressor": {"estimator": SVR()},
+        "MultiOutputRegressor": {"estimator": SVR()},
+        "TransformedTargetRegressor": {"regressor": SVR(), "transformer": StandardScaler()},
         "SelectKBest": {"k": 2},
         "HashingVectorizer": {"n_features": 64},
         "MissingIndicator": {"features": "all"},
@@ -143,7 +153,7 @@ def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
     """Functions in C and outputs in ONNX of an estimator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that training did not converge does not matter here
-        estimator.fit(*(rows or points()))
+        estimator.fit(*(rows or points(type(estimator).__name__)))
     try:
         program = compile(estimator)
     except UnsupportedError as error:
@@ -153,10 +163,11 @@ def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
     return tuple(ROW.findall(header)), _outputs(emit(program, "onnx", "m")["m.onnx"])
 
 
-def points() -> tuple[Any, Any]:
-    """Three clouds of points."""
+def points(name: str = "") -> tuple[Any, Any]:
+    """Three clouds of points, and their numbers as an estimator of this name takes them."""
     y = np.arange(60) % 3
-    return np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis], y
+    X = np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis]
+    return X, np.stack([y, 1 - y], axis=1) if name in OF_SEVERAL else y
 
 
 def texts() -> tuple[Any, Any]:

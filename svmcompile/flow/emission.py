@@ -81,6 +81,9 @@ class Request:
         return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
+FOR_VALUES = ("c", "shared", "onnx")  # targets that give several values of a regressor
+
+
 @dataclass(frozen=True, slots=True)
 class Emitted:
     """Files, what C was written from (the first of C and WebAssembly), and the rows of its self-test."""
@@ -109,6 +112,7 @@ def emit_files(
             f"kit {kits[0]}: its examples have rows of numbers, and the model takes text; leave the kit "
             "out and add NAME.c and NAME.h to your project"
         )
+    _check_values(program, request, kits)
     if "cmake" in kits:
         request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
@@ -173,6 +177,17 @@ def prepare(
             raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
         program = round_vectors(program)
     return program, request
+
+
+def _check_values(program: Program, request: Request, kits: Iterable[str]) -> None:
+    """Refuse what gives one value where a regressor gives several."""
+    others = [f"target {one}" for one in request.targets if one not in FOR_VALUES]
+    others += [f"kit {one}" for one in kits]
+    if program.n_values > 1 and others:
+        raise EmitError(
+            f"{others[0]} is for one value, and this model gives {program.n_values}; "
+            f"use target {', '.join(FOR_VALUES)}"
+        )
 
 
 def emit_targets(

@@ -19,7 +19,7 @@ from svmcompile.ir.whole_numbers import INT32, fits
 
 MAX_NAME = 40
 BY_CLASS = ("label", "probabilities")  # outputs as wide as there are classes
-ALONE = ("value", "samples", "deviation")  # outputs of one number
+ALONE = ("samples", "deviation")  # outputs of one number
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")  # names become parts of C identifiers
 
 

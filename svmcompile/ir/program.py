@@ -140,6 +140,14 @@ class Program:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0
 
+    @property
+    def n_values(self) -> int:
+        """How many values a regressor gives; 0 of a classifier."""
+        from svmcompile.ir.check import infer_types
+
+        value = self.output("value")
+        return infer_types(self)[value].width if value else 0
+
     def computes_as(self, other: Program) -> bool:
         """Whether both have the same nodes and tables, wherever they came from."""
         return self.body == other.body and all(
@@ -163,9 +171,10 @@ class Program:
     # The numpy interpreter, under scikit-learn's names.
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor."""
+        """Labels of the original dtype, or values for a regressor: [n], or [n, values] of several."""
         if self.labels is None:
-            return self._output_for(rows, "value")[:, 0]
+            values = self._output_for(rows, "value")
+            return values[:, 0] if values.shape[1] == 1 else values
         return np.asarray(self.labels.array()[self._output_for(rows, "label")])
 
     def decision_function(self, rows: Any) -> NDArray[np.float64]:

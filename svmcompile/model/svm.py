@@ -154,6 +154,11 @@ class SVM:
         return self if same else replace(self, most_probable=True)
 
     @property
+    def n_values(self) -> int:
+        """How many values a regressor gives, unless its head makes one of its sums; 1 of a classifier."""
+        return self.n_sums if self.labels is None and self.head is None else 1
+
+    @property
     def weights_by_sum(self) -> Array:
         """The coefficients as one row per sum over all vectors, [sums, vectors]."""
         from svmcompile.ir.pairs import pair_weights

@@ -41,9 +41,14 @@ PUBLIC = {
     "LogisticRegressionCV Lasso LassoCV Ridge RidgeCV LinearRegression ElasticNet ElasticNetCV "
     "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier PassiveAggressiveRegressor "
     "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor",
-    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
-    "sklearn.compose": "ColumnTransformer",
+    "BayesianRidge ARDRegression HuberRegressor TheilSenRegressor QuantileRegressor "
+    "MultiTaskLasso MultiTaskLassoCV MultiTaskElasticNet MultiTaskElasticNetCV",
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
+    "_TemperatureScaling",
+    "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier VotingRegressor "
+    "BaggingRegressor",
+    "sklearn.multioutput": "MultiOutputRegressor",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
     "sklearn.feature_extraction.text": "CountVectorizer TfidfVectorizer TfidfTransformer HashingVectorizer",
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile SelectFromModel SelectFpr "
@@ -59,7 +64,7 @@ PUBLIC = {
     "sklearn.kernel_approximation": "Nystroem RBFSampler",
     "sklearn.model_selection": "GridSearchCV RandomizedSearchCV",
     "sklearn.model_selection._search_successive_halving": "HalvingGridSearchCV HalvingRandomSearchCV",
-    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
+    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
     "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer",

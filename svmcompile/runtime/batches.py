@@ -25,6 +25,7 @@ class BatchModel(FrozenModel):
     """
 
     n_scores: int
+    n_values: int = 1  # of a regressor
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model takes text
 
@@ -57,7 +58,7 @@ class BatchModel(FrozenModel):
     def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         if self._classes is None:
-            return self._values("predict", data, allow_nan)
+            return self._values("predict", data, allow_nan, *([self.n_values] if self.n_values > 1 else []))
         rows = self._rows(data, allow_nan)
         indices = np.empty(len(rows), dtype=np.int32)
         self._fill("predict", rows, indices)

@@ -100,6 +100,7 @@ class CModel(BatchModel):
         self._library = self._open(source, header)
         self.n_features = self._constant("N_FEATURES")
         self.n_scores = self._constant("N_SCORES", 0)
+        self.n_values = self._constant("N_VALUES", 1)
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
         self._row_pointer = self._ffi.typeof(f"{self._whole}_t[]") if self._whole else self._pointer
@@ -112,7 +113,7 @@ class CModel(BatchModel):
     def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data, allow_nan)
-        if len(rows) == 1 and not isinstance(rows, (SparseRows, Texts)):
+        if len(rows) == 1 and self.n_values == 1 and not isinstance(rows, (SparseRows, Texts)):
             return self._predict_one(rows)
         return super().predict(rows, allow_nan=True)
 

@@ -159,7 +159,10 @@ SPOILT: list[tuple[str, Program]] = [
     ("a program without labels gives 'value' and never 'label'", program(labels=None)),
     ("a classifier gives 'label' and never 'value'", ending(("scores", "k"))),
     ("a classifier gives 'label' and never 'value'", ending(("value", "k"), ("label", "label"))),
-    ("output value: must have width 1", ending(("value", "k"), body=(SCALE, PAIRS), labels=None)),
+    (
+        "output deviation: must have width 1",
+        ending(("value", "k"), ("deviation", "k"), body=(SCALE, PAIRS), labels=None),
+    ),
     ("the input has 0 features", program(input=Input(0))),
     ("1 feature names for 2 features", program(input=Input(2, "x", ("only one",)))),
     ("probes have shape (4, 3)", program(probes=np.zeros((4, 3)))),

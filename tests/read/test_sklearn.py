@@ -324,11 +324,3 @@ def test_public_attributes_edited_by_hand_are_refused():
     estimator.intercept_ = estimator.intercept_ + 1
     with pytest.raises(ReadError, match="intercept_ was changed after fit"):
         read(estimator)
-
-
-def test_multi_output_is_refused():
-    X, _ = blobs(3)
-    estimator = LinearSVR().fit(X, X[:, 0])
-    estimator.coef_ = np.zeros((2, 5))
-    with pytest.raises(UnsupportedError, match="2 values per row"):
-        read(estimator)

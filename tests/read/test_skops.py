@@ -41,12 +41,12 @@ def assert_reads(tmp_path, estimator):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_estimator(tmp_path, name):
-    assert_reads(tmp_path, make(name).fit(*points()))
+    assert_reads(tmp_path, make(name).fit(*points(name)))
 
 
 @pytest.mark.parametrize("name", [*WRAPPERS, *HOLDERS])
 def test_every_wrapper(tmp_path, name):
-    assert_reads(tmp_path, make(name, SVC().fit(*points())).fit(*points()))
+    assert_reads(tmp_path, make(name, SVC().fit(*points())).fit(*points(name)))
 
 
 @pytest.mark.parametrize("name", [*TRANSFORMERS, *COMBINED])

@@ -150,12 +150,22 @@ def test_refused_by_what_it_was_trained_for():
         read(OneVsOneClassifier(SVC(kernel="precomputed")).fit(kernel, Y))
 
 
-def test_temperature_is_refused():
+def tempered(inner, y=Y, **options):
     try:
-        estimator = fitted(CalibratedClassifierCV(SVC(), method="temperature", cv=2))
+        return fitted(CalibratedClassifierCV(inner, method="temperature", **options), y)
     except ValueError:
         pytest.skip("this scikit-learn has no calibration by temperature")
-    with pytest.raises(UnsupportedError, match="temperature"):
+
+
+def test_temperature():
+    for y in (Y, Y % 2, np.array(list("abcd"))[Y]):
+        assert_same_answers(tempered(SVC(), y, cv=3))
+        assert_same_answers(tempered(LinearSVC(), y, ensemble=False))
+    with pytest.raises(UnsupportedError, match="gives probabilities alone"):
+        read(tempered(CalibratedClassifierCV(SVC(), cv=2), cv=2))
+    estimator = tempered(SVC(), cv=2)
+    estimator.calibrated_classifiers_[0].calibrators[0].beta_ = -1.0
+    with pytest.raises(ReadError, match="beta_ is -1"):
         read(estimator)
 
 

@@ -18,6 +18,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
@@ -212,6 +213,8 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "process", Case(few_moons, process, emissions=SHORT)
     chances = GaussianProcessClassifier(1.0 * RBF(1.0), optimizer=None)
     yield "process-two", Case(few_moons, chances, emissions=SHORT)
+    members = [("rbf", rbf()), ("linear", LinearSVC()), ("logistic", LogisticRegression())]
+    yield "members", Case(iris, VotingClassifier(members), emissions=SHORT)
     yield "sgd", Case(cancer, scaled(SGDClassifier(random_state=0)), emissions=SHORT)
     yield "rest", Case(iris, OneVsRestClassifier(rbf()), emissions=FLOATS)
     yield "pairs", Case(iris, OneVsOneClassifier(rbf()), emissions=FLOATS)

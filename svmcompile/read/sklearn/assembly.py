@@ -20,9 +20,17 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.node import kernel_sum_flops
-from svmcompile.ir.program import Labels, Output
+from svmcompile.ir.program import Labels, Output, OutputName
 from svmcompile.model.front import Front
-from svmcompile.model.head import SUMS, Head, HeadMaker, machine_probabilities, machine_scores, renamed
+from svmcompile.model.head import (
+    SUMS,
+    THRESHOLDS,
+    Head,
+    HeadMaker,
+    machine_probabilities,
+    machine_scores,
+    renamed,
+)
 from svmcompile.model.svm import SVM, LabelRule, Link, digest
 from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
 
@@ -42,6 +50,7 @@ class Answer:
     label: str = ""  # a value of the head; not that of single machines
     rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
     zero_is_second: bool = False  # of two classes: what a score of exactly zero means
+    sums: Columns = ()  # of a single machine, by which its rule decides
 
 
 @dataclass
@@ -69,7 +78,7 @@ class Assembly:
         n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
         probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
         zero_is_second = rule is LabelRule.NEGATIVE_FIRST
-        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second)
+        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns)
 
     def _columns(self, svm: SVM) -> Columns:
         """The sums of one more machine."""
@@ -106,6 +115,19 @@ class Assembly:
             self.picks[name] = scores
         return name
 
+    def label(self, answer: Answer) -> str:
+        """The label that an answer gives, as a value of the head."""
+        if answer.label:
+            return answer.label
+        assert answer.labels, "a regressor has no label"
+        rule, name = answer.rule.value, self.maker.name("label")
+        if rule == "vote":
+            return self.maker.add(ir.Vote(name, self.value(answer.sums), len(answer.labels)))
+        if rule == "argmax":
+            assert answer.scores is not None
+            return self.maker.add(ir.ArgMax(name, self.value(answer.scores)))
+        return self.maker.add(ir.Threshold(name, self.value(answer.sums), *THRESHOLDS[rule]))
+
     def beside(self, all_scores: Sequence[Scores]) -> Scores:
         """Scores one after the other."""
         if all(isinstance(scores, tuple) for scores in all_scores):
@@ -122,6 +144,16 @@ class Assembly:
         """From now on these sums have the opposite sign."""
         for column in columns:
             self.signs[column] *= -1
+
+    def rescale(self, columns: Columns, factor: float, offset: float) -> None:
+        """From now on these sums, which nothing else reads, are times a factor, plus an offset."""
+        at = 0
+        for index, machine in enumerate(self.machines):
+            own = np.isin(np.arange(at, at + machine.n_sums), columns)
+            factors, at = np.where(own, factor, 1.0), at + machine.n_sums
+            weights, bias = machine.coefficients * factors[:, None], machine.intercepts * factors
+            changed: Any = {"coefficients": weights, "intercepts": bias + np.where(own, offset, 0.0)}
+            self.machines[index] = replace(machine, **changed) if own.any() else machine
 
     def finish(self, answer: Answer) -> SVM:
         """The SVM that gives the answer."""
@@ -159,8 +191,10 @@ class Assembly:
             else:
                 nodes.append(ir.Pick(name, SUMS, maker.indices("columns", columns)))
         nodes += [renamed(node, names) for node in maker.nodes]
-        values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
-        outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]  # type: ignore[arg-type]
+        values: dict[OutputName, str | None] = {"value": scores}
+        if answer.labels is not None:
+            values = {"scores": scores, "label": answer.label, "probabilities": answer.probabilities}
+        outputs = [Output(key, names.get(v, v)) for key, v in values.items() if v is not None]
         return Head(tuple(nodes), maker.tables, tuple(outputs)).pruned()
 
 

@@ -250,19 +250,20 @@ def read_gaussian_regressor(fitted: Fitted) -> SVM:
     n, alpha = len(process.rows), fitted.numbers("alpha_", 1, 2)
     alpha = alpha[:, np.newaxis] if alpha.ndim == 1 else alpha
     sizes, means = (fitted.numbers(name, 0, 1).ravel() for name in ("_y_train_std", "_y_train_mean"))
-    if alpha.shape[1] != 1:
-        raise UnsupportedError(
-            f"{fitted.place}: gives {alpha.shape[1]} values per row and cannot be compiled; train one each"
-        )
-    if alpha.shape[0] != n or sizes.shape != (1,) or means.shape != (1,):
+    count = alpha.shape[1]
+    if alpha.shape[0] != n or not {sizes.size, means.size} <= {1, count}:
         raise fitted.damaged(f"alpha_, _y_train_std or _y_train_mean do not fit {n} training rows")
-    size = float(sizes[0])
-    deviation = process.deviation(_triangle(fitted, n), size) if n <= MAX_SPREAD else None
-    notes = () if deviation else (_no_deviation(process),)
-    return process.machine(size * alpha.T, means, LabelRule.NONE, deviation=deviation, notes=notes)
+    sizes, means = np.broadcast_to(sizes, count), np.broadcast_to(means, count)
+    alone = n <= MAX_SPREAD and count == 1
+    deviation = process.deviation(_triangle(fitted, n), float(sizes[0])) if alone else None
+    notes = () if deviation else (_no_deviation(process, count),)
+    weights = sizes[:, np.newaxis] * alpha.T
+    return process.machine(weights, means, LabelRule.NONE, deviation=deviation, notes=notes)
 
 
-def _no_deviation(process: Process) -> str:
+def _no_deviation(process: Process, count: int = 1) -> str:
+    if count > 1:
+        return "standard deviations are left out: there are several values"
     if process.prior is None:
         return "the standard deviation is left out: the kernel is not stationary"
     return f"the standard deviation is left out: there are more than {MAX_SPREAD} training rows"

@@ -23,7 +23,8 @@ REGRESSORS = (
     "LinearSVR", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
     "Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit",
     "OrthogonalMatchingPursuitCV", "BayesianRidge", "ARDRegression", "HuberRegressor", "TheilSenRegressor",
-    "QuantileRegressor", "SGDRegressor", "PassiveAggressiveRegressor",
+    "QuantileRegressor", "SGDRegressor", "PassiveAggressiveRegressor", "MultiTaskLasso", "MultiTaskLassoCV",
+    "MultiTaskElasticNet", "MultiTaskElasticNetCV",
 )  # fmt: skip
 
 
@@ -94,14 +95,10 @@ def read_sgd_one_class(fitted: Fitted) -> SVM:
 
 
 def read_linear_regressor(fitted: Fitted) -> SVM:
-    """One row of weights, which may have a second dimension."""
+    """A row of weights for each value; one may stand without a second dimension."""
     fitted.require("coef_")
     weights = fitted.numbers("coef_", 1, 2)
     weights = weights[np.newaxis] if weights.ndim == 1 else weights
-    if len(weights) != 1:
-        raise UnsupportedError(
-            f"{fitted.place}: gives {len(weights)} values per row, which cannot be compiled; train one each"
-        )
     return linear_machine(weights, _intercepts(fitted, len(weights)), LabelRule.NONE)
 
 

@@ -7,6 +7,7 @@ search, is one line in HOLDERS.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,16 @@ from svmcompile.model.front import Front
 from svmcompile.model.head import HeadMaker
 from svmcompile.model.svm import LabelRule
 from svmcompile.read.sklearn.assembly import Answer, Assembly, Scores
+from svmcompile.read.sklearn.ensembles import (
+    ada_boost,
+    bagging_classifier,
+    bagging_regressor,
+    multi_output,
+    output_code,
+    transformed_target,
+    voting_classifier,
+    voting_regressor,
+)
 from svmcompile.read.sklearn.fitted import Fitted, role
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
@@ -27,7 +38,7 @@ HOLDERS = {
     "FrozenEstimator": "estimator",
     "GaussianProcessClassifier": "base_estimator_",
 }
-SIGMOID, ISOTONIC = "_SigmoidCalibration", "IsotonicRegression"
+SIGMOID, ISOTONIC, TEMPERATURE = "_SigmoidCalibration", "IsotonicRegression", "_TemperatureScaling"
 
 
 def held(fitted: Fitted) -> object:
@@ -169,6 +180,14 @@ def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> A
     labels, maker = fitted.labels(), assembly.maker
     parts = [Fitted(member, "_CalibratedClassifier", fitted.where) for member in members]
     answers = [assembly.read(part.get("estimator"), front) for part in parts]
+    if parts[0].optional("method") == "temperature":
+        each = [
+            _tempered(part, answer, labels, assembly) for part, answer in zip(parts, answers, strict=True)
+        ]
+        probabilities = maker.beside("members", each)
+        if len(each) > 1:
+            probabilities = maker.add(ir.Mean(maker.name("probabilities"), probabilities, len(each)))
+        return Answer(_kind(fitted, answers), labels, None, 0, probabilities, maker.largest(probabilities))
     responses = [_response(fitted, answer, labels, assembly) for answer in answers]
     probabilities = calibrated(parts, assembly.value(assembly.beside(responses)), len(labels), maker)
     if len(labels) == 2:
@@ -179,6 +198,29 @@ def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> A
     if len(parts) > 1:
         probabilities = maker.add(ir.Mean(maker.name("probabilities"), probabilities, len(parts)))
     return Answer(_kind(fitted, answers), labels, None, 0, probabilities, maker.largest(probabilities))
+
+
+def _tempered(part: Fitted, answer: Answer, labels: Labels, assembly: Assembly) -> str:
+    """The softmax of a member's scores over a temperature; of two classes these are -x and x."""
+    found = part.get("calibrators")
+    if not isinstance(found, (list, tuple)) or len(found) != 1 or role(found[0], (TEMPERATURE,)) is None:
+        raise part.damaged("calibrators is not a list of one calibration by temperature")
+    factor = Fitted(found[0], TEMPERATURE, part.where).number("beta_")
+    if not 0 < factor < np.inf:
+        raise part.damaged(f"beta_ is {factor}, not above zero")
+    if answer.scores is None:
+        raise UnsupportedError(
+            f"{part.where}: calibration by temperature of {answer.kind}, which gives probabilities alone, "
+            "cannot be compiled; use method='sigmoid' or 'isotonic'"
+        )
+    if answer.labels and list(answer.labels.values) == list(range(len(labels))):
+        answer = replace(answer, labels=labels)  # classes of text were numbered
+    maker, scores = assembly.maker, assembly.value(_response(part, answer, labels, assembly))
+    if len(labels) > 2:
+        return maker.add(ir.Softmax(maker.name("tempered"), scores, factor))
+    slopes, offsets = maker.table("slopes", [-2 * factor]), maker.table("offsets", [0.0])
+    chance = maker.add(ir.Sigmoid(maker.name("tempered"), scores, slopes, offsets, 0.0))
+    return maker.add(ir.Complement(maker.name("both"), chance))
 
 
 def _response(fitted: Fitted, answer: Answer, labels: Labels, assembly: Assembly) -> Scores:
@@ -211,11 +253,6 @@ def calibrated(members: list[Fitted], responses: str, n_classes: int, maker: Hea
 
 def _calibrators(member: Fitted, count: int) -> list[Fitted]:
     found = member.get("calibrators")
-    if member.optional("method") == "temperature":
-        raise UnsupportedError(
-            f"{member.where}: calibration by temperature cannot be compiled; "
-            "use method='sigmoid' or 'isotonic'"
-        )
     if not isinstance(found, (list, tuple)) or len(found) != count:
         raise member.damaged(f"calibrators is not a list of {count}")
     return [_calibrator(one, member.where) for one in found]
@@ -273,4 +310,12 @@ WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "OneVsRestClassifier": one_vs_rest,
     "OneVsOneClassifier": one_vs_one,
     "CalibratedClassifierCV": calibrated_classifier,
+    "VotingClassifier": voting_classifier,
+    "BaggingClassifier": bagging_classifier,
+    "AdaBoostClassifier": ada_boost,
+    "OutputCodeClassifier": output_code,
+    "VotingRegressor": voting_regressor,
+    "BaggingRegressor": bagging_regressor,
+    "MultiOutputRegressor": multi_output,
+    "TransformedTargetRegressor": transformed_target,
 }

@@ -18,6 +18,12 @@ C_TYPES: dict[Number, str] = {
 }  # fmt: skip
 
 
+RETURNED = {
+    Kind.INDEX: "size_t",
+    Kind.LABEL: "int",
+}  # kinds of values that functions return, and their types
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """One public function: what the header says and, for batches, the call per row."""
@@ -124,7 +130,11 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
     main = program.output("label") or program.output("value")
     assert main is not None
     if program.labels is None:
-        found = [Result(main, "predict", "values", 1, real, f"The value {row}.")]
+        width = types[main].width
+        comment = f"The value {row}." if width == 1 else f"The {width} values {row}."
+        many = size(name, "values") if width > 1 else ""
+        target = "results" if many else "values"  # a sparse row has values of its own
+        found = [Result(main, "predict", target, width, real, comment, many)]
         if deviation := program.output("deviation"):
             comment = f"The standard deviation of the value {row}."
             found.append(Result(deviation, "predict_std", "deviations", 1, real, comment))
@@ -204,12 +214,14 @@ def body(
             continue
         arguments = _arguments(program, node, buffer)
         function = symbols(f"%{node.out}", node.out)
-        if types[node.out].kind is Kind.LABEL:
+        if types[node.out].kind is Kind.LABEL and node.out == goal:
             calls.append(f"return {function}({arguments})")
             continue
-        if types[node.out].kind is Kind.INDEX:
+        if types[node.out].kind in RETURNED:
             buffer[node.out] = local(node.out)
-            calls.append(f"const size_t {buffer[node.out]} = {function}({arguments})")
+            calls.append(
+                f"const {RETURNED[types[node.out].kind]} {buffer[node.out]} = {function}({arguments})"
+            )
             continue
         held = None if start else taken_over(program, types, node)
         if node.out == goal and target:

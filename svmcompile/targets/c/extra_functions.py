@@ -89,12 +89,12 @@ def _batched(file: CFile) -> CNode[Any] | None:
 def _goals(file: CFile, node: CNode[Any]) -> tuple[list[Body], list[Goal]]:
     program, types, symbols, real = file.program, file.types, file.symbols, real_of(file.program)
     given, start = f"const {real} sums[{node.out_width}]", (node.node.out, "sums")
-    if program.labels is None:
+    main, *others = api.results(program, types, file.name)
+    if main.alone and main.value == node.node.out:
         each = "results[{row}] = *({sums})"
         return [], [Goal("predict", real, "", f"{real} *results", "return sums[0]", each)]
-    main, *others = api.results(program, types, file.name)
     bodies, goals = [], []
-    for result in (replace(main, target="labels"), *others):
+    for result in (replace(main, target="labels" if program.labels else "results"), *others):
         target, stem = result.target, "label" if result.value == main.value else result.target
         function = symbols(f"{stem} of sums", f"{stem}_of")
         last = file.nodes.get(result.value)

@@ -294,13 +294,14 @@ def _banner(program: Program) -> list[str]:
 
 
 def _constants(program: Program, asked: list[int]) -> dict[str, int]:
-    scores = program.output("scores")
+    scores, values = program.output("scores"), program.n_values
     known = {
         "N_FEATURES": program.n_features,
         "N_VECTORS": len(asked),
         "SELF": -1 if extra.asks_itself(program) else 0,
         "N_CLASSES": program.n_classes if program.labels else 0,
         "N_SCORES": infer_types(program)[scores].width if scores else 0,
+        "N_VALUES": values if values > 1 else 0,
     }
     return {name: value for name, value in known.items() if value}
 

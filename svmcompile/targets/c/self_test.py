@@ -83,7 +83,8 @@ class SelfTest:
         function = "decision_function" if program.output("scores") else "predict_proba"
         call = f"{name}_{function}{suffix}({row}, outputs)"
         if program.labels is None:
-            call = f"outputs[0] = {name}_predict{suffix}({row})"
+            alone = f"outputs[0] = {name}_predict{suffix}({row})"
+            call = alone if width == 1 else f"{name}_predict{suffix}({row}, outputs)"
         labels = None if self.labels is None else [str(label) for label in self.labels]
         return {
             "rows": len(self.rows),

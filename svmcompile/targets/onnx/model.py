@@ -155,7 +155,7 @@ def _output(program: Program, values: Values, output: str, value: str) -> None:
     elif output == "probabilities" and options.zipmap:
         floats = tensor if tensor in values.floats else values.cast(tensor, np.dtype(np.float32))
         graph.zipped_output(name, floats, _keys(_labels(program)))
-    elif output in ("scores", "probabilities"):
+    elif output in ("scores", "probabilities") or values.types[value].width > 1:
         graph.output(name, values.narrow(tensor), values.element, values.types[value].width, rows)
     else:
         graph.output(name, values.column(values.narrow(tensor)), values.element, None, rows)

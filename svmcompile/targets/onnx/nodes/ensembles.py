@@ -1,0 +1,22 @@
+"""Ensembles in ONNX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmcompile.ir import nodes as ir
+from svmcompile.targets.onnx.graph import DOUBLE, Values, build
+
+
+@build.register
+def _(node: ir.OneHot, values: Values) -> str:
+    graph = values.graph
+    label = graph.op("Unsqueeze", values.names[node.label], values.integers(1))
+    classes = graph.constant(np.arange(node.n_classes, dtype=np.int64))
+    return values.cast(graph.op("Equal", label, classes), DOUBLE)
+
+
+@build.register
+def _(node: ir.Blend, values: Values) -> str:
+    wide = values.wide(values.names[node.values])
+    return values.product(wide, values.tables[node.weights], values.tables[node.bias])
