@@ -80,10 +80,6 @@ def choose(
     """Try candidates and decide; `thorough` tries all of them, within the budget."""
     begin = time.monotonic()
     svm = model.trained()
-    if svm.text:
-        raise OptionError(
-            "models of text are compiled by a method you name, such as exact; auto tries none"
-        )
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(
             f"{model.name}: is a regressor and has no labels; use --tolerance to say how far a value may "
@@ -145,6 +141,10 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
 
 def _check_numbers(model: Opened, rows: Rows) -> None:
     """An error that names the first row that the original cannot score."""
+    if model.text:
+        raise OptionError(
+            "models of text are compiled by a method you name, such as exact; auto tries none"
+        )
     for data, name in ((rows.data, rows.name), (rows.report, rows.report_name)):
         if data is None or np.isfinite(data.X).all():
             continue
