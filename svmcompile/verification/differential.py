@@ -132,7 +132,7 @@ def compare(
         exact, bounds = _summed_by_original(program, reference[1]), {}
         for number in numbers:
             coarse = original if number == "f64" else number
-            bounds[number] = bounded(program, kept, _bounding(program, trusted, coarse, exact))
+            bounds[number] = bounded(kept, _limited, program, coarse, exact, trusted)
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
@@ -237,14 +237,11 @@ def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Prog
     )
 
 
-def _bounding(program: Program, trusted: Sequence[Program], number: Number, exact: Program | None) -> Any:
-    return lambda rows: _limited(_bounds(program, rows, number, exact), program, trusted, rows, number)
-
-
 def _limited(
-    bounds: Bounds, program: Program, trusted: Sequence[Program], rows: NDArray[Any], number: Number
+    rows: NDArray[Any], program: Program, number: Number, exact: Program | None, trusted: Sequence[Program]
 ) -> Bounds:
     """The bounds, and no more than programs made of the original give."""
+    bounds = _bounds(program, rows, number, exact)
     if program.number in FIXED and trusted:
         return _fixed_limited(program, trusted, rows)
     if program.number in FIXED or program.claim is not Claim.EXACT or not trusted:

@@ -25,10 +25,10 @@ def in_type(rows: Rows, kind: Any) -> Rows:
         return rows if are_texts(rows) else rows.astype(kind)
 
 
-def bounded(program: Program, rows: Rows, bound: Callable[[Rows], Bounds]) -> Bounds:
+def bounded(rows: Rows, bound: Callable[..., Bounds], program: Program, *told: Any) -> Bounds:
     """Bounds for rows; of texts, for what is counted in them."""
     if not are_texts(rows):
-        return bound(rows)
+        return bound(rows, program, *told)
     text = program.input.text
-    parts = [bound(text.rows(rows[part])) for part in text.chunks(rows)]
+    parts = [bound(text.rows(rows[part]), program, *told) for part in text.chunks(rows)]
     return Bounds(*(np.concatenate(one) for one in zip(*parts, strict=True)))

@@ -18,6 +18,7 @@ ARGUMENTS = {
     "devices.py": ["cortex-m4f", "exact"],
     "static_checks.py": ["metric_tree"],
     "scoring.py": ["--rows", "3000", "--sklearn-rows", "1000"],
+    "text.py": ["100"],
     "partitions.py": ["--rows", "12000", "--parts", "3"],
 }
 PRINTED = {
@@ -31,6 +32,7 @@ PRINTED = {
     "string_kernel.py": "kernels per string",
     "scoring.py": "100.00% the same",
     "first_minute.py": "5 blocks ran",
+    "text.py": "| 100 | 0 |",
     "partitions.py": "100.00% of labels the same",
 }
 

@@ -19,6 +19,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import VotingClassifier
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
@@ -75,6 +76,12 @@ def three_digits() -> tuple[Rows, Rows]:
     X, y = digits()
     some = y < 3
     return X[some], y[some]
+
+
+@cache
+def texts() -> tuple[Rows, Rows]:
+    words = ("red green blue", "Ένας δύο τρεις", "north and south")
+    return [f"{words[at % 3]} {at}" for at in range(30)], [at % 3 for at in range(30)]
 
 
 @cache
@@ -226,6 +233,17 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "given-kernel", Case(products, SVC(kernel="precomputed"), emissions=(PORTABLE, HOST, ONNX))
 
 
+def text_cases() -> Iterator[tuple[str, Case]]:
+    """Text, by words, characters and hashes."""
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words=["and"])
+    emissions = (PORTABLE, HOST, DEVICE, PORTABLE | DOUBLE, ONNX)
+    yield "text-words", Case(texts, make_pipeline(words, LinearSVC()), emissions=emissions)
+    characters = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4))
+    yield "text-characters", Case(texts, make_pipeline(characters, rbf()), emissions=SHORT)
+    hashed = HashingVectorizer(n_features=64, analyzer="char", ngram_range=(1, 3))
+    yield "text-hashed", Case(texts, make_pipeline(hashed, LinearSVC()), emissions=SHORT)
+
+
 def head_cases() -> Iterator[tuple[str, Case]]:
     """Ways to give labels and probabilities."""
     yield "platt-two", Case(moons, rbf(probability=True, random_state=0), emissions=PROVEN)
@@ -361,7 +379,7 @@ def method_cases() -> Iterator[tuple[str, Case]]:
 
 
 CASES: dict[str, Case] = dict(
-    case for group in (exact_cases, head_cases, feature_cases, method_cases) for case in group()
+    case for group in (exact_cases, text_cases, head_cases, feature_cases, method_cases) for case in group()
 )
 
 

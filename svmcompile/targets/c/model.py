@@ -28,7 +28,7 @@ from svmcompile.targets.c.self_test import SelfTest
 from svmcompile.targets.c.steady import check_steady, is_steady
 from svmcompile.targets.c.strict import strict
 from svmcompile.targets.c.table_comments import table_comments
-from svmcompile.targets.c.text import TextRows, text_rows
+from svmcompile.targets.c.text import TextRows, text_rows, text_table_bytes
 from svmcompile.targets.templating import Names, check_name, comment, render
 
 INT32 = range(-(1 << 31), 1 << 31)
@@ -110,7 +110,7 @@ def sizes(code: Code) -> dict[str, int]:
     names = _emitted(program, code.folded)
     known = {
         "scratch_bytes": scratch_bytes(program),
-        "table_bytes": sum(program.tables[name].nbytes for name in names),
+        "table_bytes": sum(program.tables[name].nbytes for name in names) + text_table_bytes(program),
     }
     if style.device:
         file = CFile(program, infer_types(program), style=style)

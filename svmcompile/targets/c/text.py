@@ -108,6 +108,12 @@ def text_rows(file: CFile) -> TextRows | None:
     )
 
 
+def text_table_bytes(program: Program) -> int:
+    """Bytes of the tables that text needs."""
+    found = text_rows(CFile.of(program))
+    return sum(table.nbytes for table in found.tables.values()) if found else 0
+
+
 def _ranges(stem: str, ends: unicode.Ends) -> Tables:
     """The ends in two tables, of characters of 16 bits and of those beyond."""
     return {
