@@ -131,6 +131,19 @@ def test_from_the_command_line(example):
     assert unknown.returncode == 2 and "did you mean 'heaviest'?" in unknown.stderr
 
 
+@pytest.mark.install
+def test_the_package_installs(tmp_path):
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(tmp_path), str(EXAMPLE)]
+    subprocess.run(command, check=True, capture_output=True)
+    (found,) = tmp_path.glob("svmcompile_example-1.0.dist-info/entry_points.txt")
+    assert all(
+        f"{key} = {value}" in found.read_text()
+        for own in entry_points().values()
+        for key, value in own.items()
+    )
+
+
 BROKEN = {
     "import nothing_like_this": "cannot be loaded .ModuleNotFoundError",
     "raise SystemError('no')": "cannot be loaded .SystemError: no",
