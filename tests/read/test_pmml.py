@@ -144,6 +144,8 @@ SVM_EDITS = {
     ('<MiningField name="b"/>', '<MiningField name="a"/>'): "a field is named twice",
     ('<MiningField name="b"/>', '<MiningField name="e"/>'): "field 'e' is not in the <DataDictionary>",
     ("<Header/>", "<!DOCTYPE a>"): "is not well-formed",
+    ('<DerivedField name="sum"', '<DerivedField name="da"'): "field 'da' is there already",
+    ('<DerivedField name="sum"', '<DerivedField name="b"'): "field 'b' is there already",
 }
 LINEAR_EDITS = {
     ('exponent="1" coefficient="7.1"', 'exponent="2" coefficient="7.1"'): "an exponent other than 1",

@@ -28,18 +28,13 @@ def read_chain(model: Element, fields: Fields, labels: Labels | None, limit: int
     scores: dict[str, Sum] = {}
     for part in parts:
         part.choice("functionName", ("regression",))
-        for place in part.all("LocalTransformations"):
-            fields.derived |= {one.get("name"): one for one in place.all("DerivedField")}
-        scores[part.one("Output").one("OutputField").get("name")] = read_table(
-            part.one("RegressionTable"), fields
-        )
+        fields.derive(part.all("LocalTransformations"))
+        name = part.one("Output").one("OutputField").get("name")
+        scores[name] = read_table(part.one("RegressionTable"), fields)
     by_class = _ordered(last, scores, fields.target_values(model)[1])
     machine = machine_of(model, by_class, fields, LabelRule.ARGMAX, labels, limit)
-    return (
-        replace(machine, head=logistic_head(len(by_class), LabelRule.ARGMAX))
-        if norms == {"logit"}
-        else machine
-    )
+    head = logistic_head(len(by_class), LabelRule.ARGMAX) if norms == {"logit"} else None
+    return replace(machine, head=head)
 
 
 def _step(segment: Element) -> Element:
