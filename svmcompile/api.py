@@ -17,7 +17,7 @@ from svmcompile.accelerate.registry import METHODS
 from svmcompile.accelerate.registry import train as train_method
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
-from svmcompile.errors import OptionError, ReadError, find_name
+from svmcompile.errors import OptionError, ReadError
 from svmcompile.files.plain import json_text
 from svmcompile.flow.emission import Files, check_program, emit_files
 from svmcompile.flow.emission import checked_precision as checked_precision
@@ -29,6 +29,7 @@ from svmcompile.flow.program import Watcher, compile_svm, finish, labelled_data,
 from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.program import Claim as Claim
 from svmcompile.ir.program import Program as Program
+from svmcompile.plugins.entries import find_plugged
 from svmcompile.progress import steps
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def compile(  # the name users know; the builtin is not needed here
     probabilities too much on the rows `held_out`, or on a part of X, unless the option `probabilities`
     allows it (docs/methods.md). A `DTSVMClassifier` and a stored program (.svmc) are already compiled.
     """
-    method = find_name(method, ("auto", *METHODS), "method")
+    method = find_plugged(method, ("auto", *METHODS), "method")
     model = open_model(
         source, trust_pickle=trust_pickle, n_features=n_features, most_probable=most_probable
     )

@@ -41,6 +41,12 @@ class ToolchainError(SvmCompileError):
     exit_code = 3
 
 
+class PluginError(SvmCompileError):
+    """A package that extends svmcompile cannot be used."""
+
+    exit_code = 3
+
+
 class VerifyError(SvmCompileError):
     """Two things that should agree cannot be compared."""
 

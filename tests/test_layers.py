@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "svmcompile"
 # Floors of the house: a part may use those below its own, and itself, but nothing beside it.
 FLOORS = (
     {"errors", "extras", "progress", "statistics", "__init__"},
-    {"files"},
+    {"files", "plugins"},
     {"data"},
     {"ir"},
     {"model"},

@@ -21,11 +21,12 @@ from svmcompile.accelerate.options import (
     plain,
 )  # fmt: skip
 from svmcompile.data import Data
-from svmcompile.errors import CheckError, OptionError, UnsupportedError, find_name
+from svmcompile.errors import CheckError, OptionError, UnsupportedError
 from svmcompile.ir.check import check
 from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM, Link
+from svmcompile.plugins.entries import Plugin, find_plugged, find_plugin, guarded, load
 
 LARGEST = 1e70  # whose squares, products and sums are far from the ends of double
 SOME = 200  # vectors that are looked at
@@ -83,14 +84,24 @@ class Method:
 
 def method_name(name: str) -> str:
     """The name of a method as it is listed."""
-    return find_name(name, METHODS, "method")
+    return find_plugged(name, METHODS, "method")
 
 
 def method(name: str) -> Method:
     """The method of that name."""
-    found = importlib.import_module(METHODS[method_name(name)]).METHOD
+    name = method_name(name)
+    if name not in METHODS:
+        return _plugged(find_plugin(name, METHODS, "method"))
+    found = importlib.import_module(METHODS[name]).METHOD
     assert isinstance(found, Method)
     return found
+
+
+def _plugged(plugin: Plugin) -> Method:
+    """The method of a plugin, whose errors name it."""
+    found = load(plugin, Method)
+    train = guarded(plugin, found.train) if found.train else None
+    return replace(found, run=guarded(plugin, found.run), train=train)
 
 
 def tuned(name: str, options: Mapping[str, Any], profile: str, precision: str = "") -> dict[str, Any]:

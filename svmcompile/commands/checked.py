@@ -21,6 +21,7 @@ from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
 from svmcompile.flow.seal import read_key
 from svmcompile.ir.arithmetic import FIXED
+from svmcompile.plugins.entries import find_plugged
 from svmcompile.targets.kits import KIT_NAMES, check_kit, default_profile
 from svmcompile.targets.onnx.options import read_options
 from svmcompile.targets.templating import check_name, name_from
@@ -73,9 +74,9 @@ def _named(options: CompileOptions) -> CompileOptions:
 
     return replace(
         options,
-        method=find_name(options.method, ("auto", *METHODS), "method"),
-        target=[find_name(name, TARGETS, "target") for name in options.target or ()] or None,
-        kit=[find_name(name, KIT_NAMES, "kit") for name in options.kit or ()] or None,
+        method=find_plugged(options.method, ("auto", *METHODS), "method"),
+        target=[find_plugged(name, TARGETS, "target") for name in options.target or ()] or None,
+        kit=[find_plugged(name, KIT_NAMES, "kit") for name in options.kit or ()] or None,
         precision=None if options.precision is None else checked_precision(options.precision),
         profile=one(options.profile, PROFILES, "profile"),
         tables=one(options.tables, TABLES, "table type"),

@@ -283,8 +283,16 @@ def methods(report: Report, options: given.MethodsOptions) -> None:
     for one in report["methods"]:
         needs, count = "yes" if one["needs_data"] else "no", str(len(one["options"]))
         trains = "; can train on labelled rows" if one["trains"] else ""
-        table.add_row(one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}")
+        owner = f" ({one['package']})" if one["package"] else ""
+        table.add_row(
+            one["name"], one["claim"], needs, count, f"{one['summary'].rstrip('.')}{trains}{owner}"
+        )
     console.print(table)
+    for one in report["plugins"]:
+        problem = f": {one['problem']}" if one["problem"] else ""
+        console.print(
+            escape(f"plugin: {one['what']} {one['name']} of {one['package']}{problem}"), soft_wrap=True
+        )
     console.print("svmcompile methods NAME explains a method and its options")
     console.print("auto chooses one within your limits: svmcompile compile --help, docs/auto.md")
 

@@ -17,6 +17,7 @@ from svmcompile.files import write_files
 from svmcompile.files.plain import json_text
 from svmcompile.flow.dense import with_dense_sums
 from svmcompile.flow.evaluation import TARGETS, evaluate
+from svmcompile.flow.plugged import kit_files, kit_target, target_emitter
 from svmcompile.flow.program import Opened, Watcher, some_rows
 from svmcompile.flow.seal import sealed
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
@@ -27,6 +28,7 @@ from svmcompile.lower import lower
 from svmcompile.lower.device import adapt
 from svmcompile.lower.sums import round_vectors
 from svmcompile.optimise.centre import uncentre
+from svmcompile.plugins.entries import find_plugged
 from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.parts import read_parts
@@ -68,7 +70,7 @@ class Request:
             name = name_from(program.origin.source.split()[-1].split("(")[0].lower())
         name, number = check_name(name), checked_precision(precision)
         profile = find_name(profile, PROFILES, "profile")
-        targets = tuple(find_name(one, TARGETS, "target") for one in targets)
+        targets = tuple(find_plugged(one, TARGETS, "target") for one in targets)
         if tables is not None:
             tables = find_name(tables, TABLES, "table type")
         if platform is not None:
@@ -198,10 +200,11 @@ def emit_targets(
     codes: dict[str, Code] = {}
     c: dict[str, str] = {}
     name, number = request.name, request.number
-    test = SelfTest.of(program, number) if {*request.targets} - {*EMITTERS} else None
+    test = SelfTest.of(program, number) if {*request.targets} & {*BUILT_OF_C} else None
     for target in dict.fromkeys(request.targets):
-        if target in EMITTERS:
-            files |= EMITTERS[target](program, request)
+        if target not in BUILT_OF_C:
+            emitter = EMITTERS.get(target) or target_emitter(target)
+            files |= emitter(program, request)
             continue
         assert test
         kind = "wasm" if target == "wasm" else "c"
@@ -241,6 +244,7 @@ def _emit_blob(program: Program, request: Request) -> Mapping[str, str | bytes]:
     return emit(lower(numbers, request.number, storage="dense"), request.name)
 
 
+BUILT_OF_C = ("c", "shared", "wasm")
 # What is not written in C, and needs neither a self-test nor a compiler.
 EMITTERS: dict[str, Callable[[Program, Request], Mapping[str, str | bytes]]] = {
     "onnx": _emit_onnx,
@@ -285,12 +289,13 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
 
 def checked_kits(kit: str | Iterable[str], request: Request) -> list[str]:
     """The names of kits, if there are such and they can be made of what is asked for."""
-    from svmcompile.targets.kits import TRITON, WHEEL, check_kit
+    from svmcompile.targets.kits import KIT_NAMES, TRITON, WHEEL, check_kit
     from svmcompile.targets.packages import PACKAGES
 
     names = (kit,) if isinstance(kit, str) else dict.fromkeys(kit)
     kits = [check_kit(name, request.profile, request.name) for name in names]
     needed = {TRITON: "onnx"} | {one: package.target for one, package in PACKAGES.items()}
+    needed |= {one: target for one in {*kits} - {*KIT_NAMES} if (target := kit_target(one)) != "c"}
     if {*kits} - {*needed} and not {"c", "shared"} & {*request.targets}:
         raise OptionError("a kit needs C; add target c")
     for one in kits:
@@ -307,7 +312,7 @@ def emit_kits(
     kits: Iterable[str], program: Program, request: Request, emitted: Emitted, report: str
 ) -> Files:
     """The files of each kit around the C or the graph that was emitted."""
-    from svmcompile.targets.kits import MICROPYTHON, TRITON, WHEEL, emit_kit
+    from svmcompile.targets.kits import KITS, MICROPYTHON, TRITON, WHEEL, emit_kit
     from svmcompile.targets.onnx.triton import emit_triton
     from svmcompile.targets.packages import PACKAGES, emit_package
     from svmcompile.targets.wheel import emit_wheel
@@ -323,6 +328,8 @@ def emit_kits(
             found |= emit_triton(request.name, graph)
         elif kit in PACKAGES:
             found |= emit_package(kit, program, request.name, request.number, emitted.files)
+        elif kit not in KITS:
+            found |= kit_files(kit, program, request, {**emitted.c, **emitted.files})
         else:
             assert emitted.test
             files = {**emitted.c} | (_python_module(program, request) if kit == MICROPYTHON else {})

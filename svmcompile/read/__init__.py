@@ -14,8 +14,10 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Protocol, cast
 
-from svmcompile.errors import OptionError, ReadError
+from svmcompile.errors import OptionError, PluginError, ReadError
 from svmcompile.model.svm import SVM, Source
+from svmcompile.plugins import Reader as PluginReader
+from svmcompile.plugins.entries import Plugin, find_plugin, guarded, load, plugins
 from svmcompile.read.kernels import MAX_FEATURES
 
 READERS: dict[str, str] = {
@@ -108,9 +110,29 @@ def content_of(path: str | os.PathLike[str]) -> bytes:
 def _reader(format: str, where: str) -> Reader:
     refuse_known(format, where)
     if format not in READERS:
-        raise OptionError(f"unknown format {format!r}; known: {', '.join(READERS)}")
+        return _plugged(format)
     module, function = READERS[format].split(":")
     return cast(Reader, getattr(importlib.import_module(module), function))
+
+
+def plugged_reader(format: str) -> tuple[Plugin, PluginReader]:
+    """The plugin that reads a format which is not built in, and what it declares."""
+    known = [one.name for one in plugins("reader", READERS)]
+    if format not in known:
+        raise OptionError(f"unknown format {format!r}; known: {', '.join([*READERS, *known])}")
+    plugin = find_plugin(format, READERS, "reader")
+    return plugin, load(plugin, PluginReader)
+
+
+def _plugged(format: str) -> Reader:
+    plugin, found = plugged_reader(format)
+    read = guarded(plugin, found.read)
+
+    def reader(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> object:
+        svm = read(content, where, n_features)
+        return svm.check(where) if isinstance(svm, SVM) else svm
+
+    return reader
 
 
 def _check_n_features(n_features: int | None) -> None:
@@ -123,12 +145,16 @@ def format_of(content: bytes, where: str) -> str:
     """A key of READERS, or an error that says what the file is and what to do."""
     if not content:
         raise ReadError(f"{where}: the file is empty")
-    found = _by_content(content, where) or SUFFIXES.get(PurePath(where).suffix.lower())
+    suffix = PurePath(where).suffix.lower()
+    found, problems = _by_content(content, where), list[str]()
+    if found is None:
+        by_content, by_suffix = _by_plugins(content, suffix, problems)
+        found = by_content or SUFFIXES.get(suffix) or by_suffix
     if found is None:
         raise ReadError(
             f"{where}: not a model file that is known; expected a LIBSVM, LIBLINEAR or SVM-light model, "
             "an SVM of OpenCV, PMML, an ONNX model, a skops file, or a pickle or joblib file of a "
-            "scikit-learn estimator; rows go with --data"
+            "scikit-learn estimator; rows go with --data" + "".join(f"; {one}" for one in problems)
         )
     refuse_known(found, where)
     return found
@@ -141,6 +167,23 @@ def refuse_known(name: str, where: str) -> None:
             f"{where}: is a program that svmcompile made (.svmc), not a model; "
             "open it with Program.load or `svmcompile inspect`, or pass the model it was made from"
         )
+
+
+def _by_plugins(content: bytes, suffix: str, problems: list[str]) -> tuple[str | None, str | None]:
+    """The formats of plugins that know a file by its content, and by its suffix; broken ones are noted."""
+    by_content = by_suffix = None
+    for plugin in plugins("reader", READERS):
+        try:
+            if plugin.problem:
+                raise plugin.error(plugin.problem)
+            reader = load(plugin, PluginReader)
+            if by_content is None and reader.recognises and guarded(plugin, reader.recognises)(content):
+                by_content = plugin.name
+        except PluginError as error:
+            problems.append(str(error))
+            continue
+        by_suffix = by_suffix or (plugin.name if suffix in reader.suffixes else None)
+    return by_content, by_suffix
 
 
 def _by_content(content: bytes, where: str) -> str | None:

@@ -18,7 +18,8 @@ from svmcompile.data.text import as_texts, is_text
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.model.svm import SVM
-from svmcompile.read import content_of, format_of, read_content
+from svmcompile.plugins.entries import guarded
+from svmcompile.read import READERS, content_of, format_of, plugged_reader, read_content
 
 Run = Callable[[Any], NDArray[Any]]
 ORIGINALS = {  # formats of libraries that can run their own files
@@ -63,10 +64,24 @@ def load_original(
         except ImportError:
             return None
         return found
+    if format not in (*READERS, "svmc"):
+        return _from_plugin(format, source, svm)
     if format not in HOLDERS:
         return None
     _, estimator = read_content(source, content_of(source), format, trust_pickle=trust_pickle)
     return _from_estimator(estimator, svm)
+
+
+def _from_plugin(format: str, source: Any, svm: SVM) -> Original | None:
+    plugin, reader = plugged_reader(format)
+    if reader.original is None:
+        return None
+    found = guarded(plugin, reader.original)(source, svm)
+    runs = [getattr(found, name, None) for name in ("predict", "decision_function", "predict_proba")]
+    own = [(lambda data, run=run: np.asarray(run(rows_of(data, svm)))) if run else None for run in runs]
+    if own[0] is None:
+        raise plugin.error("gave an original that cannot predict")
+    return Original(f"{plugin.name} ({plugin.package})", own[0], own[1], own[2])
 
 
 def rows_of(data: Any, svm: SVM) -> Any:

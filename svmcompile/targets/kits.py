@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from svmcompile import __version__
-from svmcompile.errors import OptionError, find_name
+from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
+from svmcompile.plugins.entries import find_plugged
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.interface import MODEL_VERSION
 from svmcompile.targets.c.literals import LOWEST, real, wrap
@@ -65,7 +66,7 @@ KIT_NAMES = (*KITS, WHEEL, TRITON, *PACKAGES)
 
 def check_kit(kit: str, profile: str, name: str) -> str:
     """The name of the kit, if there is such a one and the profile is for its devices."""
-    kit = find_name(kit, KIT_NAMES, "kit")
+    kit = find_plugged(kit, KIT_NAMES, "kit")
     if kit in (WHEEL, MICROPYTHON):
         check_package_name(name)
     check_package(kit, name)

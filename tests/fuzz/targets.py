@@ -194,7 +194,7 @@ LIBLINEAR = [
 ]
 SOLVERS = (b"MCSVM_CS", b"L2R_L2LOSS_SVR", b"nr_class 2", b"label 1 2", b"bias -1", b"rho 1", b"\nw\n")
 PMML = (
-    b"<FieldRef field='a'/>", b"<Constant>0</Constant>", b"<NormDiscrete field='a' value='1'/>", 
+    b"<FieldRef field='a'/>", b"<Constant>0</Constant>", b"<NormDiscrete field='a' value='1'/>",
     b"</Apply>", b"<Apply function='/'>", b"maxWins='1'", b"threshold='1e308'", b"OneAgainstAll", b"&#0;",
     b"svmRepresentation='Coefficients'", b"normalizationMethod='logit'", b"defaultValue='1'", b"n='9'",
 )  # fmt: skip

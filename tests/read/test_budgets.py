@@ -87,6 +87,9 @@ def hostile_files(folder: Path) -> None:
             "<SupportVectorMachineModel ", '<SupportVectorMachineModel svmRepresentation="Coefficients" '
         )
     )
+    claims = (ROOT / "tests" / "data" / "pmml" / "claims.pmml").read_text()
+    many = "".join(f'<CategoricalPredictor name="age" value="{n}" coefficient="1"/>' for n in range(12_000))
+    (folder / "many.pmml").write_text(claims.replace("</RegressionTable>", many + "</RegressionTable>"))
     (folder / "deep.xml").write_text("<opencv_storage>" + "<a>" * 300_000)
     (folder / "deep.json").write_text('{"opencv_ml_svm":' + "[" * 900_000)
     votes = (ROOT / "tests" / "data" / "opencv" / "votes.yml").read_text()
@@ -135,7 +138,7 @@ for path in map(Path, sys.argv[2:]):
 NAMES = (
     "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
     "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "bomb.pmml",
-    "wide.pmml", "deep.xml", "deep.json", "many.yml", "classes.model", "light.model",
+    "wide.pmml", "many.pmml", "deep.xml", "deep.json", "many.yml", "classes.model", "light.model",
 )  # fmt: skip
 
 

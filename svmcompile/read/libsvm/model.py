@@ -200,5 +200,6 @@ def _regressor(header: Header, svm: SVM, n_classes: int) -> SVM:
 
 def _refuse(header: Header, keys: tuple[str, ...]) -> None:
     for key in keys:
-        if key in header:
+        zeros = key in ("label", "nr_sv") and {*header.values.get(key, ())} == {b"0"}  # as R's e1071 writes
+        if key in header and not zeros:
             raise header.error(key, f"{key} does not belong in a model of type {header.word('svm_type')}")

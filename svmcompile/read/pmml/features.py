@@ -19,7 +19,7 @@ from svmcompile.read.xml import Element, numbers
 
 NUMBERS = ("integer", "float", "double")
 MOST_DEPTH = 50
-MOST_INDICATORS = 4096
+MOST_INDICATORS = 1024
 
 
 class Column(NamedTuple):
@@ -69,9 +69,17 @@ class Fields:
             one.choice("outliers", ("asIs",), "asIs")
         self.dictionary = dictionary
         self.categories = {name: _categories(dictionary[name]) for name in self.names}
-        places = [*document.all("TransformationDictionary"), *model.all("LocalTransformations")]
-        self.derived = {one.get("name"): one for place in places for one in place.all("DerivedField")}
+        self.derived: dict[str, Element] = {}
         self._known: dict[str, Sum] = {}
+        self.derive([*document.all("TransformationDictionary"), *model.all("LocalTransformations")])
+
+    def derive(self, places: Sequence[Element]) -> None:
+        """Take in fields that are derived; each name stands for one."""
+        for one in (one for place in places for one in place.all("DerivedField")):
+            name = one.get("name")
+            if name in self.derived or name in self.names:
+                raise one.error(f"field {name[:40]!r} is there already; rename one of them")
+            self.derived[name] = one
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir.program import Labels, Scalar
 from svmcompile.model.svm import SVM, Source
 from svmcompile.read.kernels import entries_limit
+from svmcompile.read.pmml.chain import read_chain
 from svmcompile.read.pmml.features import Fields
 from svmcompile.read.pmml.regression import read_regression
 from svmcompile.read.pmml.vectors import read_vectors
@@ -24,6 +25,7 @@ from svmcompile.read.xml import Element, numbers, parse_xml
 MODELS: dict[str, Callable[[Element, Fields, Labels | None, int], SVM]] = {
     "SupportVectorMachineModel": read_vectors,
     "RegressionModel": read_regression,
+    "MiningModel": read_chain,
 }
 NOT_MODELS = ("Header", "MiningBuildTask", "DataDictionary", "TransformationDictionary", "Extension")
 BOOLEANS: dict[str, Scalar] = {"false": False, "true": True}

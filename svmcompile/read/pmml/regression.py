@@ -19,14 +19,14 @@ NORMS = ("none", "simplemax", "softmax", "logit")
 def read_regression(model: Element, fields: Fields, labels: Labels | None, limit: int) -> SVM:
     """Tables of coefficients as linear functions."""
     tables = model.all("RegressionTable")
-    sums = [_table(one, fields) for one in tables]
+    sums = [read_table(one, fields) for one in tables]
     if labels is None:
         model.choice("normalizationMethod", ("none",), "none")
         if len(sums) != 1:
             raise model.error(f"{len(sums)} tables of a regression, expected one")
-        return _machine(model, sums, fields, LabelRule.NONE, None, limit)
+        return machine_of(model, sums, fields, LabelRule.NONE, None, limit)
     values = fields.target_values(model)[1]
-    order = [_place(one, values) for one in tables]
+    order = [category_of(one, values) for one in tables]
     if sorted(order) != list(range(len(values))):
         raise model.error(f"{len(tables)} tables do not stand for {len(values)} classes, one each")
     norm = model.choice("normalizationMethod", NORMS, "none")
@@ -36,7 +36,7 @@ def read_regression(model: Element, fields: Fields, labels: Labels | None, limit
     if len(values) > 2:
         if norm == "logit":
             raise model.refuse("normalizationMethod logit is not supported for three classes or more")
-        machine = _machine(model, by_class, fields, LabelRule.ARGMAX, labels, limit)
+        machine = machine_of(model, by_class, fields, LabelRule.ARGMAX, labels, limit)
         return replace(machine, notes=(NO_SOFTMAX,) if norm == "softmax" else ())
     return _two_classes(model, fields, labels, limit, by_class, sums[0], order[0], norm)
 
@@ -48,7 +48,7 @@ def _two_classes(
     """One score, above zero for the class that the first table stands for."""
     score = first if norm == "logit" else by_class[own].plus(by_class[1 - own].times(-1.0))
     rule = LabelRule.POSITIVE_FIRST if own == 0 else LabelRule.POSITIVE_SECOND
-    machine = _machine(model, [score], fields, rule, labels, limit)
+    machine = machine_of(model, [score], fields, rule, labels, limit)
     return replace(machine, head=_logistic(rule)) if norm in ("softmax", "logit") else machine
 
 
@@ -64,7 +64,8 @@ def _logistic(rule: LabelRule) -> Head:
     return maker.head({"scores": SUMS, "label": label, "probabilities": both})
 
 
-def _table(table: Element, fields: Fields) -> Sum:
+def read_table(table: Element, fields: Fields) -> Sum:
+    """A linear function of fields."""
     parts = [Sum(table.number("intercept", "0"))]
     for one in table.children:
         if one.tag == "NumericPredictor":
@@ -79,15 +80,17 @@ def _table(table: Element, fields: Fields) -> Sum:
     return Sum.of(parts)
 
 
-def _place(table: Element, values: list[str]) -> int:
+def category_of(table: Element, values: list[str]) -> int:
+    """The place of a table's class among the target's values."""
     category = table.get("targetCategory")
     if category not in values:
         raise table.error(f"{category[:40]!r} is no value of the target")
     return values.index(category)
 
 
-def _machine(
+def machine_of(
     model: Element, sums: list[Sum], fields: Fields, rule: LabelRule, labels: Labels | None, limit: int
 ) -> SVM:
+    """Linear functions as a machine."""
     columns, weights, bias = fields.table(sums, model, limit)
     return replace(linear_machine(weights, bias, rule, labels), front=columns)
