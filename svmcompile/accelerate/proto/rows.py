@@ -17,7 +17,7 @@ from svmcompile.model.svm import SVM
 
 DATA_ROWS = 60_000  # data rows used at most
 LEAST_ROWS = 2000  # and however slow the SVM is
-WORK = 4e11  # products of features that making up rows and asking the SVM may take
+WORK = 2e11  # products of features that making up rows and asking the SVM may take
 NEAR = 8192  # rows among which neighbours are looked for
 HELD_SHARE, HELD_ROWS = 5, 4000  # one row in so many is held out, and no more than this
 

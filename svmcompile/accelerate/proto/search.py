@@ -17,7 +17,7 @@ from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
-TRIAL_STEPS, TRIAL_ROWS = 800, 8000  # of a training that only chooses sizes
+TRIAL_STEPS, TRIAL_ROWS = 1500, 8000  # of a training that only chooses sizes
 
 
 @dataclass(frozen=True, slots=True)
