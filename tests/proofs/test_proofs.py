@@ -109,7 +109,7 @@ PLANTED = {
     "a shift too far": ("poly", ">> 15)", ">> 64)", "m_sums_kernel: shift"),
     "ties": ("rbf", "pairs[p] > 0", "pairs[p] >= 0", "m_label"),
     "the last class": ("rbf", "votes[c] > votes[best]", "votes[c] >= votes[best]", "m_label: class"),
-    "a wider range": ("rbf", "t < 127.0f ? t + 0.5f : 127.0f", "t + 0.5f", "m_x_q: a number may be beyond 127"),
+    "a wider range": ("rbf", "t < 127.0f ? t + 0.5f : 127.0f", "t + 0.5f", "m_x_q: a number may be beyond"),
     "another bias": ("rbf", "m_sums_bias[p]", "m_sums_bias[0]", "m_sums: number"),
 }  # fmt: skip
 

@@ -15,8 +15,9 @@ from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model.svm import SVM
 
-DATA_ROWS = 20_000  # data rows used at most
-WORK = 4e11  # products of features that making up rows and asking the SVM may take
+DATA_ROWS = 60_000  # data rows used at most
+LEAST_ROWS = 2000  # and however slow the SVM is
+WORK = 2e11  # products of features that making up rows and asking the SVM may take
 NEAR = 8192  # rows among which neighbours are looked for
 HELD_SHARE, HELD_ROWS = 5, 4000  # one row in so many is held out, and no more than this
 
@@ -45,11 +46,12 @@ def known_rows(svm: SVM, data: Data, options: ProtoOptions) -> Known:
     finite = np.flatnonzero(np.isfinite(z).all(axis=1))
     if not len(finite):
         raise OptionError("proto: the data has no row whose values are all finite; give rows to fit to")
-    order = finite[random.permutation(len(finite))[:DATA_ROWS]]
+    by_teacher = svm.n_vectors * z.shape[1]
+    most = min(DATA_ROWS, max(LEAST_ROWS, int(WORK / by_teacher)))
+    order = finite[random.permutation(len(finite))[:most]]
     z, given = z[order], None if data.y is None else np.asarray(data.y)[order]
     kept, held = hold_out(len(z), min(HELD_ROWS, len(z) // HELD_SHARE), random)
     pool = z[kept[:NEAR]]
-    by_teacher = svm.n_vectors * z.shape[1]
     room = (WORK - len(z) * by_teacher) / (by_teacher + len(pool) * z.shape[1])
     wanted = 0 if options.labels == 1 else options.synthetic_rows  # the SVM alone knows about others
     made = made_up_rows(pool, min(wanted, max(0, int(room))), random)

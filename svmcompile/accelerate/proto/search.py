@@ -17,7 +17,7 @@ from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
-TRIAL_STEPS, TRIAL_ROWS = 800, 8000  # of a training that only chooses sizes
+TRIAL_STEPS, TRIAL_ROWS = 1500, 8000  # of a training that only chooses sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,19 @@ class Search:
 
     def _found(self, tables: Tables) -> Found:
         lesson = self._lesson()
-        tried = {sizes: self._judged(lesson, sizes) for sizes in self._sizes(tables)}
-        best = max(tried, key=lambda sizes: tried[sizes])
+        parts = self._sizes(tables)
+        tried = {sizes: self._judged(lesson, sizes) for sizes in parts}
+        best = self._chosen(tried, parts)
         return Found(train(lesson, best, self.options.steps, self.options.seed), best, tables, tried)
 
-    def _sizes(self, tables: Tables) -> list[Sizes]:
+    def _chosen(self, tried: dict[Sizes, float], parts: dict[Sizes, int]) -> Sizes:
+        """The best of the smallest that are as good as the best of all, within one standard error."""
+        best = max(tried.values())
+        chance = np.sqrt(max(best * (1 - best), 0.0) / max(len(self.known.held), 1))
+        smallest = max(parts[sizes] for sizes, share in tried.items() if share >= best - chance)
+        return max((sizes for sizes in tried if parts[sizes] == smallest), key=lambda sizes: tried[sizes])
+
+    def _sizes(self, tables: Tables) -> dict[Sizes, int]:
         options = self.options
         if options.rank > tables.features:
             raise OptionError(
@@ -80,7 +88,7 @@ class Search:
             )
         if options.rank and options.vectors and options.density and not options.max_bytes:
             columns = max(1, round(options.density * tables.features))
-            return [Sizes(options.rank, options.vectors, columns)]
+            return {Sizes(options.rank, options.vectors, columns): 1}
         limit = options.max_bytes or DEFAULT_BYTES
         return candidates(tables, options, limit, len(self.known.kept))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from svmcompile.accelerate.proto.options import ProtoOptions
 from svmcompile.errors import OptionError
 
-SHARES = (0.4, 0.6, 0.75)  # of the bytes that the projection may have
-RANKS = (0.7, 1.0, 1.5)  # tried about the usual one
+# Parts of the limit that are tried: dimensions beside the usual number, shares of the projection.
+PARTS = {1: ((0.75, 1.0, 1.4), (0.45, 0.65, 0.85)), 2: ((1.0,), (0.5, 0.75)), 4: ((1.0,), (0.5, 0.75))}
 LANES = {"f32": 16, "f64": 8}  # of host code; vectors fill two registers, weights of several sums one
 CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
 SCALE_BYTES = 8  # of a feature: two floats
@@ -79,12 +80,26 @@ class Tables:
         return count // step * step if self.lanes > 1 else count
 
 
-def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> list[Sizes]:
-    """Sizes worth trying within the limit, those given as they are."""
-    found: dict[Sizes, None] = {}
-    for rank in [options.rank] if options.rank else _ranks(tables, limit):
+def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> dict[Sizes, int]:
+    """Sizes worth trying within the limit, those given as they are, and into how many parts it was cut."""
+    found: dict[Sizes, int] = {}
+    for part in PARTS:
+        for sizes in _within(tables, options, limit // part, rows, part):
+            found.setdefault(sizes, part)
+    if not found:
+        raise OptionError(
+            f"proto: {limit:,} bytes in {tables.precision} are too few for such a model (preprocessing and "
+            f"constants alone take {tables.fixed(options.rank or 1):,}); raise max_bytes, or lower "
+            "rank, vectors or density"
+        )
+    return found
+
+
+def _within(tables: Tables, options: ProtoOptions, limit: int, rows: int, part: int) -> Iterator[Sizes]:
+    factors, shares = PARTS[part]
+    for rank in [options.rank] if options.rank else _ranks(tables, limit, factors):
         room = limit - tables.fixed(rank)
-        for share in SHARES:
+        for share in shares:
             columns = _columns(options, tables, int(room * share) // tables.column(rank))
             left = room - columns * tables.column(rank)
             vectors = options.vectors or min(tables.most_vectors(rank, left), max(2, rows // 4))
@@ -93,21 +108,14 @@ def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> 
                 columns = _columns(options, tables, spare // tables.column(rank))
             sizes = Sizes(rank, vectors, columns)
             if vectors >= 1 and columns >= 1 and tables.of(sizes) <= limit:
-                found[sizes] = None
-    if not found:
-        raise OptionError(
-            f"proto: {limit:,} bytes in {tables.precision} are too few for such a model (preprocessing and "
-            f"constants alone take {tables.fixed(options.rank or 1):,}); raise max_bytes, or lower "
-            "rank, vectors or density"
-        )
-    return list(found)
+                yield sizes
 
 
-def _ranks(tables: Tables, limit: int) -> list[int]:
+def _ranks(tables: Tables, limit: int, factors: tuple[float, ...]) -> list[int]:
     """Dimensions that suit so many numbers, at most those of the features."""
     numbers = max(1.0, (limit - tables.fixed(1)) / NUMBER_BYTES[tables.precision])
     usual = 0.6 * numbers ** (1 / 3)
-    return sorted({max(1, min(tables.features, round(usual * factor))) for factor in RANKS})
+    return sorted({max(1, min(tables.features, round(usual * factor))) for factor in factors})
 
 
 def _columns(options: ProtoOptions, tables: Tables, room: int) -> int:
