@@ -92,9 +92,9 @@ CMSIS_CODE = """#define __GNUC_PYTHON__
 static const float32_t dual[] = {{ {dual} }}, vectors[] = {{ {vectors} }};
 static const int32_t classes[] = {{ 0, 1 }};
 static const arm_svm_rbf_instance_f32 machine = {{
-    {count}, 64, {intercept}, dual, vectors, classes, {gamma}
+    {count}, {features}, {intercept}, dual, vectors, classes, {gamma}
 }};
-int32_t m_predict(const float x[64])
+int32_t m_predict(const float x[{features}])
 {{
     int32_t label;
     arm_svm_rbf_predict_f32(&machine, x, &label);
@@ -176,19 +176,27 @@ def cmsis_line(cpu: Cpu) -> str | None:
     if folder is None or cpu.family != "arm":
         return None
     model, rows = trained()[0], rows_for(cpu)
+    files, flags = cmsis_files(model, folder)
+    found = measure(cpu, "m", files, rows, flags=flags)
+    agreeing = int((model.classes_[found.values[:, 0]] == model.predict(rows)).sum())
+    return line("CMSIS-DSP, arm_svm_rbf_predict_f32", found, agreeing, None)
+
+
+def cmsis_files(model: SVC, folder: str) -> tuple[dict[str, str], list[str]]:
+    """C that calls CMSIS-DSP for an SVC of two classes, and flags to build it."""
+    features = model.n_features_in_
     code = CMSIS_CODE.format(
         source=Path(folder, "Source", "SVMFunctions", "arm_svm_rbf_predict_f32.c").read_text("utf-8-sig"),
         dual=_floats(model.dual_coef_),
         vectors=_floats(model.support_vectors_),
         count=len(model.support_vectors_),
+        features=features,
         intercept=_floats(model.intercept_),
         gamma=_floats(model.gamma),
     )
-    files = {"m.c": code, "m.h": "int32_t m_predict(const float x[64]);\n", **CMSIS_HEADERS}
-    flags = ["-I.", *(f"-I{Path(folder, part).resolve()}" for part in ("Include", "PrivateInclude"))]
-    found = measure(cpu, "m", files, rows, flags=flags)
-    agreeing = int((model.classes_[found.values[:, 0]] == model.predict(rows)).sum())
-    return line("CMSIS-DSP, arm_svm_rbf_predict_f32", found, agreeing, None)
+    files = {"m.c": code, "m.h": f"int32_t m_predict(const float x[{features}]);\n", **CMSIS_HEADERS}
+    parts = (f"-I{Path(folder, part).resolve()}" for part in ("Include", "PrivateInclude"))
+    return files, ["-I.", *parts]
 
 
 def _floats(values: Any) -> str:

@@ -141,6 +141,8 @@ def shaped(at: At, x: Floats, t: Any) -> Floats:
         t = power(t, at.degree)
     elif at.shape == "tanh":
         t = np.tanh(t)
+    elif at.shape == "cosine":
+        t = np.cos(2 * np.pi * np.asarray(t, dtype=np.float64))
     return np.asarray(t, dtype=np.float64)
 
 

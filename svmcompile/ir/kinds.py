@@ -15,7 +15,9 @@ Lazy: TypeAlias = str  # name of a value that only some rows need
 Table: TypeAlias = str  # name of an array in the program's tables
 IndexTable: TypeAlias = str  # the same, of whole numbers
 
-Shape = Literal["exp2", "distance", "power", "tanh", "identity", "given"]  # of a kernel, from its argument
+# Of a kernel, from its argument; "cosine" counts turns.
+Shape = Literal["exp2", "distance", "power", "tanh", "cosine", "identity", "given"]
+OWN_OFFSETS = ("exp2", "cosine")  # shapes whose vectors have an offset each
 Rule = Literal["sign", "vote", "argmax"]  # how scores decide
 Decision = Literal["sign", "vote", "ties", "argmax"]  # the same, ties of votes broken by their values
 Norm = Literal["l1", "l2", "max"]  # of a row: sum of sizes, root of the sum of squares, largest size

@@ -34,7 +34,7 @@ Values = Mapping[str, NDArray[Any]]
 Fact = Literal["float32", "bound"]
 # Flops of one kernel value beside its dot product: a polynomial of degree 5 and
 # the scaling for exp2, the same and a division for tanh.
-SHAPE_FLOPS = {"exp2": 14, "distance": 14, "tanh": 18, "identity": 1, "given": 0}
+SHAPE_FLOPS = {"exp2": 14, "distance": 14, "tanh": 18, "cosine": 14, "identity": 1, "given": 0}
 MAX_DEGREE = 1 << 16
 
 

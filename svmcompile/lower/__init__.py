@@ -19,6 +19,7 @@ from svmcompile.ir.graph import Tables, leading_to, maker, node_number, own_tabl
 from svmcompile.ir.program import Program
 from svmcompile.lower.bounded import lay_out_jets, stage
 from svmcompile.lower.certain import settle
+from svmcompile.lower.cosines import cosine_sum
 from svmcompile.lower.csr import pack_compressed, pack_leaves_compressed
 from svmcompile.lower.leaves import pack_leaves
 from svmcompile.lower.lists import tile_lists
@@ -81,7 +82,8 @@ def lower(
         else:
             nodes, made = [node], {name: program.tables[name] for name in ir.table_names(node)}
             if profile == "host":
-                nodes, made = _for_vectors(program, node, made, own)
+                cosines = None if wide else cosine_sum(program, node, own)
+                nodes, made = cosines or _for_vectors(program, node, made, own)
         body += nodes
         tables |= made
     body = _without_unused(program, body)

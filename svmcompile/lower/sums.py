@@ -22,7 +22,7 @@ from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.graph import Tables, fresh, maker, settled_in_double
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.kernel import Array, Kernel, squared_norms
-from svmcompile.ir.kinds import Shape
+from svmcompile.ir.kinds import OWN_OFFSETS, Shape
 from svmcompile.ir.program import Claim, Program
 
 Lowered = tuple[list[ir.Node], Tables]  # machine nodes and their tables
@@ -208,8 +208,8 @@ def block_weights(
     else:
         weights = np.pad(weights, ((0, 0), (0, -columns % lanes)))
     offsets = tables[node.offsets]
-    if node.shape == "exp2":
-        offsets = np.where(order < 0, FAR, offsets[order])
+    if node.shape in OWN_OFFSETS:
+        offsets = np.where(order < 0, FAR if node.shape == "exp2" else 0.0, offsets[order])
     return {node.weights: weights, node.offsets: offsets, node.bias: tables[node.bias]}
 
 

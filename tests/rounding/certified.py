@@ -1,4 +1,4 @@
-"""Certified errors of exp2, tanh and the curves of fixed point: python -m tests.rounding.certified
+"""Certified errors of exp2, tanh, cosine and the curves of fixed point: python -m tests.rounding.certified
 
 Maxima are enclosed over whole intervals, in balls of python-flint; nothing is sampled.
 """
@@ -15,7 +15,13 @@ from flint import arb, arb_series
 from svmcompile.ir.arithmetic import ARITHMETIC, Number
 from svmcompile.ir.whole_numbers import UNIT_BITS
 from svmcompile.lower.fixed.sums import CELLS, TOP, Curve, falling, rising
-from svmcompile.targets.c.literals import EXP2_COEFFICIENTS, EXP2_FROM_FLOOR, EXP2_FROM_NEAREST, NUMBERS
+from svmcompile.targets.c.literals import (
+    EXP2_COEFFICIENTS,
+    EXP2_FROM_FLOOR,
+    EXP2_FROM_NEAREST,
+    NUMBERS,
+    cosine_terms,
+)
 from svmcompile.verification.balls import FADE_ERROR
 from tests.rounding.stranger import UNIT, Pair, computed
 
@@ -126,6 +132,25 @@ def tanh_error(number: Number) -> float:
     return worst
 
 
+def cosine_error(number: Number) -> float:
+    """The largest error of the polynomial in f^2 for f up to a quarter of a turn, all roundings counted.
+
+    Taking off whole turns, and the other half of a turn, is exact.
+    """
+    kind, worst = KINDS[number], 0.0
+    held = [Pair(arb(float(HELD[number](one))), 0.0, kind) for one in cosine_terms(number)]
+    turn, quarter = 2 * arb.pi(), arb(0.25)
+    # The series of the cosine ends early, by less than its next term, and its terms are rounded.
+    own = (turn * quarter) ** (2 * len(held)) / arb(2 * len(held)).gamma() / (2 * len(held))
+    for k, one in enumerate(held):
+        term = (-1) ** k * turn ** (2 * k) / arb(2 * k + 1).gamma()
+        own += abs(one.value - term) * quarter ** (2 * k)
+    for middle, half in _parts(0.0, 0.25):
+        f = Pair(arb(middle.mid(), half.abs_upper()), 0.0, kind)
+        worst = max(worst, _horner(held, computed("*", f, f)).error)
+    return worst + float(own.abs_upper())
+
+
 def _last(value: arb) -> float:
     """The power of two that rounds a value: half a unit in the last place is u times this."""
     return 2.0 ** math.floor(math.log2(float(value.abs_upper())))
@@ -191,6 +216,7 @@ def table(step: int = 1) -> list[tuple[str, float, float]]:
             error = polynomial_error(*given) + rounding_error(*given)
             rows.append((f"{name}, {number}", error, ARITHMETIC[number].exp_error))
         rows.append((f"tanh, {number}", tanh_error(number), ARITHMETIC[number].tanh_error))
+        rows.append((f"cosine, {number}", cosine_error(number), ARITHMETIC[number].cos_error))
     rows.append(("exp2, short chains, f32, every float", short_chains_error(step), FADE_ERROR["f32"]))
     given = "f64", EXP2_FROM_NEAREST["f64"], -0.5, 0.5
     error = polynomial_error(*given) + rounding_error(*given, short=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from c_build import WARNINGS, compile_c, compilers
 
+from svmcompile.ir.arithmetic import ARITHMETIC
 from svmcompile.targets.c.literals import NUMBERS
 from svmcompile.targets.c.profiles import INSTRUCTION_SETS, vector_names
 from svmcompile.targets.templating import _environment
@@ -37,6 +38,7 @@ void {p}_all(const {real} *in, const int32_t *index, {real} *out);
         *({p}_v *)(void *)(out + 80 + i) = {p}_gather(in, at);
         out[96 + i] = {p}_sum(t);
         out[112 + i] = ({real}){p}_above(t, other);
+        *({p}_v *)(void *)(out + 128 + i) = {p}_cosine(t);
     }}
 }}
 """
@@ -80,9 +82,9 @@ def test_functions_do_what_they_say(number: str, compiler: str, tmp_path: Path) 
         ):
             continue
         lanes = isa.bytes // kind.itemsize
-        space = np.zeros(128 + 64, kind)
+        space = np.zeros(144 + 64, kind)
         at = -space.ctypes.data % 64 // kind.itemsize
-        out = space[at : at + 128]
+        out = space[at : at + 144]
         places = np.zeros(16 + 16, np.int32)
         skip = -places.ctypes.data % 64 // 4
         places[skip : skip + 16] = index
@@ -95,6 +97,9 @@ def test_functions_do_what_they_say(number: str, compiler: str, tmp_path: Path) 
             np.testing.assert_allclose(out[:16], np.where(t <= small, 0, np.exp2(t)), rtol=close)
         known = ~np.isnan(t)
         np.testing.assert_allclose(out[16:32][known], np.tanh(t[known]), rtol=close, atol=close)
+        exact = np.cos(2 * np.pi * (t[known].astype(np.float64) % 1))
+        assert np.abs(out[128:144][known] - exact).max() <= ARITHMETIC[number].cos_error
+        assert np.isnan(out[128:144][~known]).all()
         np.testing.assert_array_equal(out[32:48], np.abs(t))
         np.testing.assert_array_equal(out[48:64], -np.abs(t))
         np.testing.assert_array_equal(out[64:80], np.where(t < other, t, other))

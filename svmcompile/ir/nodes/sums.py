@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kernel import Kernel, kernel_errors, packed_values, poisoned, shaped, summing_error
-from svmcompile.ir.kinds import Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
+from svmcompile.ir.kinds import OWN_OFFSETS, Floats, IndexTable, Kind, Level, Shape, Table, Type, Value
 from svmcompile.ir.layout import (
     check_compressed,
     check_inverted,
@@ -186,7 +186,7 @@ class PackedSum(Node):
     out: Value
     x: Value
     vectors: Table = field(metadata=dims("n d"))  # [n, 1] int32 for "given"
-    offsets: Table = field(metadata=dims("n"))  # for "exp2", else [1]: the kernel's constant
+    offsets: Table = field(metadata=dims("n"))  # for "exp2", "cosine", else [1]: the kernel's constant
     weights: Table = field(metadata=dims("n columns"))  # m, or k - 1
     bias: Table = field(metadata=dims("m"))
     counts: tuple[int, ...]
@@ -198,7 +198,7 @@ class PackedSum(Node):
         if self.counts:
             class_counts(self.counts)
             need(sum(self.counts) == n and at.m == pair_count(k), "counts do not fit the tables")
-        d, offsets = 1 if self.shape == "given" else at.d, n if self.shape == "exp2" else 1
+        d, offsets = 1 if self.shape == "given" else at.d, n if self.shape in OWN_OFFSETS else 1
         at.fit(d=d, offsets=(offsets,), columns=k - 1 if k else at.m)
         return Type(Kind.SCORES, at.m)
 
@@ -234,7 +234,7 @@ class BlockedSum(Node):
         columns = k - 1 if k > 1 else at.m
         by_lane = (vectors // lanes, columns, lanes)
         weights = by_lane if at.weights.ndim == 3 else (vectors, filled_up(columns, lanes))
-        at.fit(weights=weights, offsets=(vectors if at.shape == "exp2" else 1,), **shapes)
+        at.fit(weights=weights, offsets=(vectors if at.shape in OWN_OFFSETS else 1,), **shapes)
         return Type(Kind.SCORES, at.m)
 
     def sums(self, at: At, values: Floats) -> Floats:

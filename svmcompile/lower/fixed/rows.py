@@ -171,9 +171,9 @@ def common_row(value: str, view: View, span: Span, number: Number, share: float)
 
 
 def _alike(span: Span, view: View) -> Span:
-    """The range of all features for each, where that costs no digits: it needs no tables."""
+    """The range of all features for each, where that costs hardly any digits: it needs no tables."""
     low, high = float((span.low - view.start).min()), float((span.high - view.start).max())
-    if high - low > (1 + 1e-9) * float((span.high - span.low).max()):
+    if high - low > WIDER * float((span.high - span.low).max()):
         return span
     start = np.broadcast_to(view.start, span.low.shape)
     return Span(low + start, high + start, span.rows)

@@ -123,6 +123,7 @@ def cosine_numbers(number: Number) -> dict[str, Any]:
     return {
         "cosine": [real(term, number) for term in cosine_terms(number)],
         "quarter": real(0.25, number),
+        "told": real(2.0**22 if number == "f32" else 2.0**51, number),
         "all_whole": real(2.0**24 if number == "f32" else 2.0**53, number),
         "whole": "int32_t" if number == "f32" else "int64_t",
         "cos_error": "3e-7" if number == "f32" else "6e-16",

@@ -174,7 +174,8 @@ INSTRUCTION_SETS = (
 )  # fmt: skip
 # What `host/vector.j2` calls its types and functions, behind the prefix of an instruction set.
 PRELUDE = (
-    "v u i any load load_any load_half exp2 exp2_each tanh size below select sum above gather fade both"
+    "v u i any load load_any load_half exp2 exp2_each tanh cosine size below select sum above gather fade "
+    "both"
 ).split()
 VECTOR_SYMBOLS = frozenset(
     f"{wide}{isa.name}_{symbol}" for wide in ("", "wide_") for isa in INSTRUCTION_SETS for symbol in PRELUDE

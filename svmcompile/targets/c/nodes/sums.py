@@ -12,6 +12,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import BYTES, LONG, SEGMENT, Number
 from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kernel import SPARSE_ZEROS
+from svmcompile.ir.kinds import OWN_OFFSETS
 from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
 from svmcompile.ir.program import Program
@@ -156,6 +157,7 @@ SHAPE_FUNCTIONS = {
     "exp2": "exp2",
     "distance": "exp2",
     "tanh": "tanh",
+    "cosine": "cosine",
     "power": "power",
     "identity": "",
     "given": "",
@@ -177,13 +179,13 @@ class Shaped(CNode[S]):
             "shape": node.shape,
             "shape_function": f"{self.helper}_{function}" if function else "",
             "argument": f", {node.degree}" if node.shape == "power" else "",
-            "offset": self.literal(self.tables[node.offsets][0]),
+            "offset": self.literal(0.0 if node.shape in OWN_OFFSETS else self.tables[node.offsets][0]),
             "sums": self.out_width,
             "block_size": BLOCK,
         }
 
     def idle(self) -> set[str]:
-        return {self.node.offsets} if self.node.shape != "exp2" else set()
+        return {self.node.offsets} if self.node.shape not in OWN_OFFSETS else set()
 
     def shape_helpers(self) -> set[str]:
         """What makes a kernel value of a dot product."""
