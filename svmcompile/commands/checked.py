@@ -16,7 +16,14 @@ from svmcompile.data.reading import detect
 from svmcompile.device.cost import DeviceOptions
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files.atomic import check_output_folder
-from svmcompile.flow.emission import PROFILES, TABLES, checked_precision
+from svmcompile.flow.emission import (
+    PROFILES,
+    TABLES,
+    Request,
+    check_together,
+    checked_kits,
+    checked_precision,
+)
 from svmcompile.flow.evaluation import TARGETS
 from svmcompile.flow.program import holds_program
 from svmcompile.flow.seal import read_key
@@ -47,11 +54,17 @@ def checked(options: CompileOptions) -> CompileOptions:
         return options
     _refuse_wishes(options)
     profile = profile_of(options)
-    for kit in options.kit or ():
-        check_kit(kit, profile, options.name or name_from(options.model.stem))
-    device_of(options)
+    name, targets = options.name or name_from(options.model.stem), options.target or ["c"]
+    request = Request.of(
+        None, targets, name, options.number, profile, options.tables, options.soft_double,
+        options.platform, options.onnx, options.api or (),
+    )  # fmt: skip
+    checked_kits(options.kit or (), request)
+    if device_of(options) and "c" not in targets:
+        raise OptionError("only C has a cost on a device; add target c")
     if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
+    check_together(request, options.number in FIXED, None)
     if not holds_program(b"", str(options.model)):  # such a file says itself that it takes no options
         _check_method(options.method, settings(options.set_), options.data)
     return options

@@ -234,8 +234,9 @@ def find_cpu(name: str) -> Cpu:
     plain = name.lower().replace("_", "-").replace(" ", "-")
     if plain in OTHERS:
         raise OptionError(f"--cpu {name}: it {OTHERS[plain]}")
-    if plain in CPUS or plain in ALIASES:
-        return CPUS[ALIASES.get(plain, plain)]
+    known = {one.replace("-", ""): core for one, core in (*ALIASES.items(), *zip(CPUS, CPUS, strict=True))}
+    if plain.replace("-", "") in known:
+        return CPUS[known[plain.replace("-", "")]]
     near = suggestion(plain, (*CPUS, *ALIASES))
     raise OptionError(
         f"unknown CPU {name!r}{near}; known: {', '.join(CPUS)}, and boards such as uno, rp2040, stm32f4"

@@ -60,13 +60,14 @@ class Request:
 
     @classmethod
     def of(
-        cls, program: Program, target: str | Iterable[str], name: str | None, precision: str, profile: str,
-        tables: str | None, soft_double: bool, platform: str | None = None,
+        cls, program: Program | None, target: str | Iterable[str], name: str | None, precision: str,
+        profile: str, tables: str | None, soft_double: bool, platform: str | None = None,
         onnx: Mapping[str, Any] | None = None, api: str | Iterable[str] = (),
     ) -> Request:  # fmt: skip
-        """From what users write; an error where there is no such thing."""
+        """From what users write; an error where there is no such thing. Without a name, the program's."""
         targets = (target,) if isinstance(target, str) else tuple(target)
         if name is None:
+            assert program
             name = name_from(program.origin.source.split()[-1].split("(")[0].lower())
         name, number = check_name(name), checked_precision(precision)
         profile = find_name(profile, PROFILES, "profile")
@@ -162,23 +163,30 @@ def prepare(
     program = with_dense_sums(program, request.number, request.profile, request.tables, request.targets)
     if request.number in FIXED or program.number:
         program = quantise(program, request.number, X, ranges, given)
-        if not set(request.targets) <= {"c", "shared"} or request.tables is not None:
-            raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
+        check_together(request, True, given)
         profile = "device" if request.profile == "device" else "portable"
         return program, replace(request, profile=profile)
+    check_together(request, False, given)
+    if request.profile == "device":  # rows are read as they come, without copies, where accuracy allows it
+        program = check(uncentre(program))
+    return round_vectors(program) if request.tables == "f16" else program, request
+
+
+def check_together(request: Request, fixed: bool, given: str | None) -> None:
+    """Refuse what does not go together, whatever the program is."""
+    in_c = set(request.targets) <= {"c", "shared"}
+    if fixed:
+        if not in_c or request.tables is not None:
+            raise OptionError("precisions q15 and q7 are for target c or shared, with tables of their own")
+        return
     if given is not None:
         raise OptionError(f"rows of {given} (given, --input) are for precisions q15 and q7")
-    if request.profile == "device":
-        program = _for_device(program, request.tables)
-    if request.tables == "f16":
-        if (
-            request.number != "f32"
-            or request.profile != "host"
-            or not set(request.targets) <= {"c", "shared"}
-        ):
-            raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
-        program = round_vectors(program)
-    return program, request
+    if request.profile == "device" and request.tables == "sparse":
+        raise OptionError(
+            "vectors stored by feature need scratch memory, which devices lack; leave out --tables sparse"
+        )
+    if request.tables == "f16" and (request.number != "f32" or request.profile != "host" or not in_c):
+        raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
 
 
 def _check_values(program: Program, request: Request, kits: Iterable[str]) -> None:
@@ -399,15 +407,6 @@ def quantise(
     assert span is not None
     whole: Any = given or ""
     return fix(program, number, span, whole)
-
-
-def _for_device(program: Program, tables: str | None) -> Program:
-    """The program with rows read as they come, without copies, where accuracy allows it."""
-    if tables == "sparse":
-        raise OptionError(
-            "vectors stored by feature need scratch memory, which devices lack; leave out --tables sparse"
-        )
-    return check(uncentre(program))
 
 
 def check_program(thing: Any, function: str) -> None:

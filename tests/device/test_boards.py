@@ -13,7 +13,8 @@ from tests.device.device_cases import NAME, digits, emitted
 @pytest.mark.parametrize(
     ("board", "core"),
     [("uno", "atmega328p"), ("rp2040", "cortex-m0+"), ("STM32F4", "cortex-m4f"),
-     ("nano33ble", "cortex-m4f"), ("esp32_c3", "rv32imac"), ("pico2", "cortex-m33"),
+     ("nano33ble", "cortex-m4f"), ("nano33-ble", "cortex-m4f"), ("esp32c3", "rv32imac"),
+     ("esp32_c3", "rv32imac"), ("pico2", "cortex-m33"),
      ("Cortex_M4F", "cortex-m4f")],
 )  # fmt: skip
 def test_a_board_is_its_core(board: str, core: str) -> None:

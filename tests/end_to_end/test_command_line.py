@@ -104,6 +104,14 @@ def test_a_shell_completes_names(words, wanted):
         (["--ranges", "0:1"], "for precisions q15 and q7"),
         (["--time-limit", "soon"], "--time-limit 'soon' is not a number"),
         (["--data", "nowhere.npz"], "nowhere.npz"),
+        (["--api", "bogus"], "unknown part of the C interface 'bogus'"),
+        (["--kit", "java"], "kit java is made of target blob"),
+        (["--kit", "micropython", "--name", "array"], "a Python package cannot be called 'array'"),
+        (["--target", "onnx", "--cpu", "uno"], "only C has a cost on a device"),
+        (["--target", "blob", "--precision", "q7"], "precisions q15 and q7 are for target c"),
+        (["--tables", "sparse", "--profile", "device"], "leave out --tables sparse"),
+        (["--kit", "wheel", "--platform", "beos"], "unknown platform 'beos'"),
+        (["--cpu", "uno", "--clock", "64X"], "'64X' is not a frequency"),
     ],
 )
 def test_cheap_checks_come_before_the_model_is_read(run, tmp_path, monkeypatch, arguments, words):
