@@ -65,6 +65,8 @@ def checked(options: CompileOptions) -> CompileOptions:
     if (options.ranges or options.given) and options.number not in FIXED:
         raise OptionError("--ranges and --input are for precisions q15 and q7")
     check_together(request, options.number in FIXED, None)
+    if options.prove and options.number not in FIXED:
+        raise OptionError("--prove is for whole numbers; add --precision q15 or q7")
     if not holds_program(b"", str(options.model)):  # such a file says itself that it takes no options
         _check_method(options.method, settings(options.set_), options.data)
     return options

@@ -98,6 +98,10 @@ def _make(options: CompileOptions, model: Opened, watch: Watcher | None) -> tupl
         if shortfalls(cost, device):
             raise refuse(Asked(model, program, data, held, options, name), cost, device)
         files = with_cost(files, name, cost)
+    if options.prove:
+        from svmcompile.proofs.told import with_proof
+
+        files = with_proof(files, name)
     if "choice" in figures:
         from svmcompile.commands.auto import choice_file
 

@@ -13,7 +13,7 @@ PANELS = {
     "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
     "Output": (
         "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
-        "api", "ranges", "given", "soft_double", "dump_ir", "checkpoint", "sign",
+        "api", "ranges", "given", "soft_double", "dump_ir", "checkpoint", "prove", "sign",
     ),
     "ONNX": (
         "opset", "onnx_form", "onnx_names", "onnx_outputs", "onnx_input", "onnx_batch", "zipmap",

@@ -192,6 +192,10 @@ class CompileOptions(WishOptions, OnnxFlags):
         bool, Option("--measure", help="build the method's variants and keep the fastest on --data")
     ] = False
     dump_ir: Annotated[Path | None, Option(help="write the program after each step to this folder")] = None
+    prove: Annotated[
+        bool,
+        Option("--prove", help="q15, q7: prove the functions for all inputs; header and report say which"),
+    ] = False
     sign: Sign = None
     as_json: Json = False
 

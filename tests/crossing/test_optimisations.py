@@ -114,7 +114,7 @@ def test_whole_numbers_are_bit_equal_in_every_profile(sigmoid: tuple[Program, An
     program, rows = sigmoid
     fixed = sc.quantise(program, "q15", rows)
     meant = interpret(fixed, rows)
-    for profile in ("portable", "device"):
+    for profile in ("portable", "device", "host"):
         for flag in ("-O0", "-O2"):
             request = Request.of(fixed, "c", "model", "q15", profile, None, False)
             emitted = emit_targets(fixed, request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -98,6 +99,17 @@ def test_a_bad_report_is_named(run: Any, hostile: Path, tmp_path: Path, report: 
         assert done.code in (0, 2) and not ACTED_ON.search(done.err)
         if words[-1] == "--json":
             json.loads(done.out, parse_constant=pytest.fail)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("file", ["m.json", "m.svmc", "m.c"])
+def test_a_pipe_in_a_folder_does_not_hang(run: Any, hostile: Path, tmp_path: Path, file: str) -> None:
+    shutil.copytree(hostile / "out", tmp_path / "out")
+    (tmp_path / "out" / file).unlink()
+    os.mkfifo(tmp_path / "out" / file)
+    for words in (("inspect",), ("predict", "--data", hostile / "rows.npz", "-o", "-")):
+        done = run(words[0], tmp_path / "out", *words[1:])
+        assert done.code == 2 and "is not a plain file" in done.err
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
 from tests.mutants.small import (
     exact_programs,
+    large_programs,
     precise_programs,
     small_programs,
     sparse_programs,
@@ -128,16 +129,20 @@ class Job:
         return "".join(attempt(compiler, folder, *flags).stdout for flags in self.levels)
 
     def work(self, files: Mapping[str, str], folder: Path) -> int:
-        """How many blocks of code run for the rows."""
+        """How many blocks of code run for the rows, in all instruction sets."""
         assert self.emitted.code
         write_driver(files, self.emitted.code.program, folder)
         (folder / "counter.c").write_text(COUNTER)
-        counted = ("-fsanitize-coverage=trace-pc", "-c", "model.c")
-        build(folder, ("-O0",), counted, ("driver.c", "counter.c", "model.o", "-o", "driver"))
         given = np.ascontiguousarray(self.expected.rows, dtype=TYPES[row_type(self.emitted.code.program)])
-        command = ["./driver", str(len(given))]
-        subprocess.run(command, cwd=folder, input=given.tobytes(), stdout=subprocess.DEVNULL, check=True)
-        return int((folder / "blocks").read_text())
+        counted, done = ("-fsanitize-coverage=trace-pc", "-c", "model.c"), 0
+        for flags in self.levels:
+            build(folder, ("-O0", *flags), counted, ("driver.c", "counter.c", "model.o", "-o", "driver"))
+            command = ["./driver", str(len(given))]
+            subprocess.run(
+                command, cwd=folder, input=given.tobytes(), stdout=subprocess.DEVNULL, check=True
+            )
+            done += int((folder / "blocks").read_text())
+        return done
 
     @property
     def levels(self) -> list[list[str]]:
@@ -198,6 +203,9 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in sparse_programs().items():
         for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
             yield job(name, program, rows, profile, precision, "sparse")
+    for name, (program, rows) in large_programs().items():
+        for profile in ("portable", "host", "device"):
+            yield job(name, program, rows, profile)
     for precision, profile in (("q15", "device"), ("q7", "portable")):
         for name, program in fixed_programs(precision).items():
             if name != "tree_reach":  # which is measured in float, so that rounding decides at its end

@@ -35,7 +35,7 @@ from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs,
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST, STRICT = 5, 2  # jobs that a mutant is tried on, and strictly
+MOST, STRICT = 6, 2  # jobs that a mutant is tried on, and strictly
 
 
 @cache
@@ -54,7 +54,7 @@ def passes(job: Job, strictly: bool) -> bool:
 def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
     """What became of a mutant, and where or why."""
     changed = []
-    for job in used_by[:MOST]:
+    for job in spread(used_by):
         try:
             with instead({mutant.template: mutant.source()}):
                 files = dict(job.files())
@@ -70,6 +70,13 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
         if found := verdict(job, files, strictly=True):
             return found
     return spared(mutant, changed)
+
+
+def spread(used_by: list[Job]) -> list[Job]:
+    """The smallest, and some up to the largest: blocks and segments that are full want many vectors."""
+    return (
+        used_by if len(used_by) <= MOST else [*used_by[: MOST - 2], used_by[len(used_by) // 2], used_by[-1]]
+    )
 
 
 def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,22 +128,36 @@ def exact_programs() -> Programs:
 
 
 def sparse_programs() -> Programs:
-    """Mostly zeros, but for some features that nearly all vectors have."""
+    """Mostly zeros, but for some features that nearly all vectors have; one segment, or several."""
     random = np.random.default_rng(8)
     share = np.where(np.arange(60) < 7, 0.9, 0.05)
+    rows = random.normal(size=(200, 60)) * (random.random((200, 60)) < share)
     found: Programs = {}
-    for kernel in (RBF, Kernel("poly", 0.5, 0.5, 3)):
-        given = in_circles(3, kernel)
-        vectors = np.round(random.normal(size=(len(given.vectors), 60)), 2) * (
-            random.random((24, 60)) < share
-        )
-        svm = SVM(
-            kernel, vectors, given.coefficients, given.intercepts, given.label_rule, given.source,
-            given.labels, given.counts,
-        )  # fmt: skip
-        rows = random.normal(size=(200, 60)) * (random.random((200, 60)) < share)
-        found[f"columns {kernel.kind}"] = compile_svm(svm.check("test"), "exact", None, {}), rows
+    for kernel, each in itertools.product((RBF, Kernel("poly", 0.5, 0.5, 3)), (8, 700)):
+        vectors = np.round(random.normal(size=(3 * each, 60)), 2) * (random.random((3 * each, 60)) < share)
+        svm = voting(kernel, vectors, each, random)
+        found[f"columns {kernel.kind} {each}"] = compile_svm(svm, "exact", None, {}), rows
     return found
+
+
+def large_programs() -> Programs:
+    """More vectors, or features, than any block or segment holds."""
+    random = np.random.default_rng(9)
+    found: Programs = {}
+    for kernel, (each, d) in itertools.product((RBF, WHOLE, Kernel("sigmoid", 0.1)), ((170, 5), (15, 300))):
+        kernel = replace(kernel, gamma=kernel.gamma / d)
+        svm = voting(kernel, random.normal(size=(3 * each, d)), each, random)
+        rows = random.normal(size=(200, d))
+        found[f"large {kernel.kind} {each} {d}"] = compile_svm(svm, "exact", None, {}), rows
+    return found
+
+
+def voting(kernel: Kernel, vectors: Any, each: int, random: np.random.Generator) -> SVM:
+    """Three classes of as many vectors each, with random weights."""
+    return SVM(
+        kernel, vectors, random.normal(size=(2, 3 * each)), random.normal(size=3), LabelRule.VOTE,
+        Source("test", "0" * 64), Labels((0, 1, 2), "<i8"), (each,) * 3,
+    ).check("test")  # fmt: skip
 
 
 def whole(svm: SVM) -> SVM:

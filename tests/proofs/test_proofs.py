@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import skops.io
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -146,6 +147,29 @@ def test_the_command(tmp_path):
     report = json.loads((tmp_path / "m.json").read_text())
     assert told["sha256"] == report["digests"]["m.c"]
     assert "m.proof.json" in files["m.h"]
+
+
+def test_header_and_report_say_what_is_proven(tmp_path):
+    skops.io.dump(SVC(kernel="linear").fit(X, Y), tmp_path / "m.skops")
+    np.savez(tmp_path / "rows.npz", X=X)
+    words = ["compile", "m.skops", "-o", "out", "--precision", "q7", "--data", "rows.npz", "--kit", "cmake"]
+    words = [str(tmp_path / one) if one.startswith(("m.", "out", "rows")) else one for one in words]
+    done = CliRunner().invoke(app, [*words, "--prove"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told = json.loads((tmp_path / "out" / "m.json").read_text())
+    proof = json.loads((tmp_path / "out" / "m.proof.json").read_text())
+    assert told["proof"]["tools"] == proof["tools"] and "bitwuzla" in proof["tools"][0]
+    assert set(told["proof"]["proven"]) == {one["name"] for one in proof["functions"] if one["proven"]}
+    headers = [path.read_text() for path in (tmp_path / "out").rglob("m.h")]
+    assert len(headers) == 2
+    for header in headers:
+        plain = " ".join(header.replace("\n *", "\n").split())
+        assert "verify --prove" not in plain and f"inputs by {', '.join(proof['tools'])}: " in plain
+        assert all(name in plain for name in told["proof"]["proven"])
+    again = CliRunner().invoke(app, ["verify", str(tmp_path / "out"), "--prove"])  # which checks the seal
+    assert again.exit_code == 0, again.output
+    refused = CliRunner().invoke(app, [*words[:4], "--prove"])
+    assert isinstance(refused.exception, sc.OptionError) and "q15 or q7" in str(refused.exception)
 
 
 def test_floats_are_refused(tmp_path):

@@ -232,6 +232,17 @@ def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "svmcompile"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SVMCOMPILE_CACHE", ".")
+    assert cache_folder() == tmp_path  # a loader takes a name without a folder for one of the system
+    monkeypatch.delenv("SVMCOMPILE_CACHE")
+    monkeypatch.setattr(Path, "home", _no_home)
+    with pytest.raises(ToolchainError, match="no home folder"):
+        cache_folder()
+
+
+def _no_home() -> Path:
+    raise RuntimeError
 
 
 LOAD_AND_TEST = "import sys, svmcompile as sc; sys.exit(sc.load(sys.argv[1]).self_test())"

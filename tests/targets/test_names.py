@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from c_build import WARNINGS, compile_c, compilers, write_c
 from c_cases import CASES, FEATURES, RBF, VOTE, dense, optimised, pairs, program_of
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 import svmcompile as sc
 from svmcompile.errors import EmitError, OptionError, UnsupportedError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import LabelRule
 from svmcompile.targets.templating import HEADERS, KEYWORDS, MAX_NAME, Names, check_name, comment, name_from
@@ -255,3 +258,19 @@ def test_every_file_is_harmless(case: str) -> None:
     files = sc.emit(program_of(case), "c", "model", profile="portable")
     assert_harmless(str(files["model.c"]))
     assert_harmless(str(files["model.h"]))
+
+
+def test_many_feature_names_take_little_time() -> None:
+    """20,000 of them once took more than a minute."""
+    count = 20_000
+    svm = dense(Kernel("linear"), LabelRule.POSITIVE_SECOND, Labels((0, 1), "<i8"))
+    wide = np.random.default_rng(0).normal(size=(2, count))
+    named = replace(
+        svm,
+        vectors=wide,
+        coefficients=wide[:1, :2],
+        feature_names=tuple(f"column {i}" for i in range(count)),
+    )
+    begun = time.process_time()
+    header = str(sc.emit(optimised(named.check("test")), name="m")["m.h"])
+    assert time.process_time() - begun < 20 and f"column {count - 1}" in header
