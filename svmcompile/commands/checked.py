@@ -29,7 +29,7 @@ from svmcompile.flow.program import holds_program
 from svmcompile.flow.seal import read_key
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.plugins.entries import find_plugged
-from svmcompile.targets.kits import KIT_NAMES, check_kit, default_profile
+from svmcompile.targets.kits import KIT_NAMES, default_profile
 from svmcompile.targets.onnx.options import read_options
 from svmcompile.targets.templating import check_name, name_from
 
