@@ -46,7 +46,7 @@ PUBLIC = {
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
     "_TemperatureScaling",
     "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier VotingRegressor "
-    "BaggingRegressor",
+    "BaggingRegressor StackingClassifier StackingRegressor",
     "sklearn.multioutput": "MultiOutputRegressor",
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
