@@ -71,11 +71,13 @@ PUBLIC = {
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
 
 
-KERNEL_MODULE = "sklearn.metrics.pairwise"
-KERNEL_FUNCTIONS = (
-    "linear_kernel", "polynomial_kernel", "rbf_kernel", "sigmoid_kernel", "laplacian_kernel", "chi2_kernel",
-    "additive_chi2_kernel", "cosine_similarity",
-)  # fmt: skip
+FUNCTIONS = {
+    "numpy": ("exp", "expm1"),
+    "sklearn.metrics.pairwise": (
+        "linear_kernel", "polynomial_kernel", "rbf_kernel", "sigmoid_kernel", "laplacian_kernel",
+        "chi2_kernel", "additive_chi2_kernel", "cosine_similarity",
+    ),
+}  # fmt: skip
 
 
 class Inert:
@@ -208,11 +210,11 @@ class _Tree:
         return found
 
     def function(self, node: dict[str, Any]) -> Any:
-        """A kernel of scikit-learn, which readers know by its identity and never call; others are inert."""
+        """A function that readers know by its identity and never call; others are inert."""
         module, name = self.type_name(node)
-        if module != KERNEL_MODULE or name not in KERNEL_FUNCTIONS:
+        if name not in FUNCTIONS.get(module, ()):
             return self.inert(node)
-        return getattr(importlib.import_module(KERNEL_MODULE), name)
+        return getattr(importlib.import_module(module), name)
 
     def plain(self, node: dict[str, Any]) -> Any:
         return json.loads(node["content"])
