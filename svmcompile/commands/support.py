@@ -136,6 +136,8 @@ def _arguments() -> dict[str, dict[str, Any]]:
         "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
         "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
         "VotingClassifier": {"estimators": [("svc", SVC()), ("linear", LinearSVC())]},
+        "StackingClassifier": {"estimators": [("svc", SVC()), ("linear", LinearSVC())]},
+        "StackingRegressor": {"estimators": [("svr", SVR()), ("linear", LinearSVR())]},
         "VotingRegressor": {"estimators": [("svr", SVR()), ("linear", LinearSVR())]},
         "BaggingRegressor": {"estimator": SVR()},
         "MultiOutputRegressor": {"estimator": SVR()},

@@ -145,7 +145,7 @@ class Front:
         for node in reversed(self.nodes):
             widths = [types[name].width for name in ir.operands(node)]
             behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
-            before = source(At(node, self.tables), behind, widths) if source else [behind]
+            before = source(At(node, self.tables), behind, widths) if source else _as_wide(behind, widths)
             for name, part in zip(ir.operands(node), before, strict=True):
                 sources.setdefault(name, []).insert(0, part)
         return _sum(sources[ROW])
@@ -284,6 +284,11 @@ def kernel_map(vectors: Array, weights: Array, kernel: Kernel, bias: Array | Non
     return _front("KernelMap", nodes, tables, (kernel,), vectors.shape[1], len(weights), misfit, **zeros)
 
 
+def nodes_front(nodes: Sequence[ir.Node], tables: Tables, takes: int, gives: int) -> Front:
+    """Any nodes from ROW to the value z0; all their names end in the number 0."""
+    return _front("Answers", nodes, tables, (str(tuple(nodes)),), takes, gives)
+
+
 def _front(
     kind: str, nodes: Sequence[ir.Node], tables: Tables, settings: tuple[object, ...],
     takes: int | None = None, gives: int | None = None, misfit: str = "", **zeros: int,
@@ -302,6 +307,11 @@ def _front(
 
 def _within(columns: NDArray[np.int64], end: int) -> bool:
     return bool(((columns >= 0) & (columns < end)).all())
+
+
+def _as_wide(rows: Array, widths: list[int]) -> list[Array]:
+    """The rows where they fit, else any of that width."""
+    return [rows if rows.shape[1] == width else np.zeros((len(rows), width)) for width in widths]
 
 
 def _sum(parts: list[Array]) -> Array:

@@ -46,7 +46,7 @@ PUBLIC = {
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
     "_TemperatureScaling",
     "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier VotingRegressor "
-    "BaggingRegressor",
+    "BaggingRegressor StackingClassifier StackingRegressor",
     "sklearn.multioutput": "MultiOutputRegressor",
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
@@ -73,11 +73,13 @@ NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
 
 
-KERNEL_MODULE = "sklearn.metrics.pairwise"
-KERNEL_FUNCTIONS = (
-    "linear_kernel", "polynomial_kernel", "rbf_kernel", "sigmoid_kernel", "laplacian_kernel", "chi2_kernel",
-    "additive_chi2_kernel", "cosine_similarity",
-)  # fmt: skip
+FUNCTIONS = {
+    "numpy": ("exp", "expm1"),
+    "sklearn.metrics.pairwise": (
+        "linear_kernel", "polynomial_kernel", "rbf_kernel", "sigmoid_kernel", "laplacian_kernel",
+        "chi2_kernel", "additive_chi2_kernel", "cosine_similarity",
+    ),
+}  # fmt: skip
 
 
 class Inert:
@@ -210,11 +212,11 @@ class _Tree:
         return found
 
     def function(self, node: dict[str, Any]) -> Any:
-        """A kernel of scikit-learn, which readers know by its identity and never call; others are inert."""
+        """A function that readers know by its identity and never call; others are inert."""
         module, name = self.type_name(node)
-        if module != KERNEL_MODULE or name not in KERNEL_FUNCTIONS:
+        if name not in FUNCTIONS.get(module, ()):
             return self.inert(node)
-        return getattr(importlib.import_module(KERNEL_MODULE), name)
+        return getattr(importlib.import_module(module), name)
 
     def plain(self, node: dict[str, Any]) -> Any:
         return json.loads(node["content"])

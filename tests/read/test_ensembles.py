@@ -7,13 +7,20 @@ import pytest
 import skops.io
 from read_cases import blobs, queries
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 
 import svmcompile as sc
 from svmcompile.errors import ReadError, UnsupportedError
@@ -25,6 +32,12 @@ ROWS = queries(10_000)
 SCALED = make_pipeline(StandardScaler(), LogisticRegression())
 MEMBERS = [("a", SVC()), ("b", LinearSVC()), ("c", LogisticRegression()), ("d", SVC(C=0.1, gamma=0.3))]
 SURE = [("a", SCALED), ("b", "drop"), ("c", CalibratedClassifierCV(SVC(), cv=2))]
+STACKED = [
+    ("a", make_pipeline(StandardScaler(), SVC())),
+    ("b", LinearSVC()),
+    ("c", SCALED),
+    ("d", SURE[2][1]),
+]
 CHANCES = CalibratedClassifierCV(LinearSVC(), cv=2)
 SETTINGS = ((1, 0.1), (9, 2), (0.1, 1), (5, 0.5))
 CASES = {
@@ -41,6 +54,10 @@ CASES = {
     "boosted-logistic": AdaBoostClassifier(LogisticRegression(C=0.01), n_estimators=6, random_state=0),
     "codes": OutputCodeClassifier(SVC(), code_size=2, random_state=0),
     "codes-of-chances": OutputCodeClassifier(CHANCES, code_size=2, random_state=1),
+    "stack": StackingClassifier(STACKED, cv=2),
+    "stack-passthrough": StackingClassifier(STACKED[:2], SVC(), passthrough=True, cv=2),
+    "stack-labels": StackingClassifier(STACKED[:2], LinearSVC(), stack_method="predict", cv=2),
+    "scaled-stack": make_pipeline(StandardScaler(), StackingClassifier(STACKED[:1], cv=2)),
     "rest-of-bags": OneVsRestClassifier(BaggingClassifier(LinearSVC(), n_estimators=3, random_state=0)),
 }
 
@@ -64,7 +81,9 @@ def test_answers(name, names, tmp_path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("name", ["votes", "weighed-chances", "boosted-svc", "codes"])
+@pytest.mark.parametrize(
+    "name", ["votes", "weighed-chances", "boosted-svc", "codes", "stack", "stack-labels"]
+)
 def test_c_and_onnx(name, tmp_path):
     estimator = CASES[name].fit(X, Y)
     sc.write(sc.emit(sc.compile(estimator), ("c", "onnx"), "m", "f64"), tmp_path)
@@ -93,6 +112,33 @@ def test_refused():
     estimator = VotingClassifier(MEMBERS).fit(X, Y)
     estimator.estimators_[0] = SVC().fit(X[Y < 3], Y[Y < 3])
     with pytest.raises(UnsupportedError, match="without some of the classes"):
+        read(estimator)
+
+
+def test_stacked_regressors():
+    members = [("a", SVR()), ("b", make_pipeline(StandardScaler(), SVR(gamma=0.2))), ("c", Ridge())]
+    for options in ({}, {"final_estimator": SVR(), "passthrough": True}):
+        estimator = StackingRegressor(members, cv=2, **options).fit(X, X[:, 0] + Y)
+        np.testing.assert_allclose(sc.compile(estimator).predict(ROWS), estimator.predict(ROWS), atol=1e-9)
+
+
+def test_stacks_that_are_refused():
+    process = StackingClassifier([("a", GaussianProcessClassifier(optimizer=None))], cv=2).fit(X, Y % 2)
+    with pytest.raises(UnsupportedError, match="Gaussian process cannot be compiled in a stack"):
+        read(process)
+    estimator = StackingClassifier(STACKED[:2], cv=2).fit(X, Y)
+    estimator.stack_method_ = ["predict_proba", "other"]
+    with pytest.raises(ReadError, match="no probabilities"):
+        read(estimator)
+    estimator.stack_method_ = ["decision_function", "other"]
+    with pytest.raises(ReadError, match="stack_method_ has 'other'"):
+        read(estimator)
+    estimator.stack_method_ = ["decision_function"]
+    with pytest.raises(ReadError, match="a method for each"):
+        read(estimator)
+    estimator = StackingClassifier(STACKED[:2], cv=2).fit(X, Y)
+    estimator.estimators_[0] = estimator
+    with pytest.raises(ReadError, match="nested too deep"):
         read(estimator)
 
 

@@ -43,6 +43,7 @@ MANY = {
     "each": MultiOutputRegressor(SVR(gamma=0.1)),
     "each-scaled": MultiOutputRegressor(make_pipeline(StandardScaler(), SVR())),
 }
+VOTES = VotingRegressor([("a", SVR()), ("b", Ridge())])
 MADE = {
     "votes": VotingRegressor([("a", SVR()), ("b", Ridge())]),
     "weighed": VotingRegressor([("a", SVR()), ("c", "drop"), ("b", Ridge())], weights=[1, 9, 4]),
@@ -52,6 +53,8 @@ MADE = {
     "minmax": TransformedTargetRegressor(SVR(), transformer=MinMaxScaler()),
     "robust": TransformedTargetRegressor(SVR(), transformer=RobustScaler()),
     "maxabs": TransformedTargetRegressor(VotingRegressor([("a", SVR())]), transformer=MaxAbsScaler()),
+    "exp": TransformedTargetRegressor(SVR(gamma=0.2), func=np.log, inverse_func=np.exp),
+    "expm1": TransformedTargetRegressor(VOTES, func=np.log1p, inverse_func=np.expm1),
     "nothing": TransformedTargetRegressor(SVR()),
 }
 
@@ -68,7 +71,7 @@ def test_values(name, tmp_path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("name", ["ridge", "kernel-ridge", "process-sum", "each", "bag", "standard"])
+@pytest.mark.parametrize("name", ["ridge", "kernel-ridge", "process-sum", "each", "bag", "standard", "exp"])
 def test_c_and_onnx(name, tmp_path):
     estimator = (MANY | MADE)[name].fit(X, SEVERAL if name in MANY else T)
     program, wanted = sc.compile(estimator), estimator.predict(ROWS)
@@ -107,7 +110,7 @@ def test_refused():
             sc.compile(estimator, method=method, X=X)
     with pytest.raises(OptionError, match="gives 3 values"):
         sc.compile(estimator, method="auto", X=X)
-    for inverse in ({"func": np.log, "inverse_func": np.exp}, {"transformer": PowerTransformer()}):
+    for inverse in ({"func": np.sqrt, "inverse_func": np.square}, {"transformer": PowerTransformer()}):
         with pytest.raises(UnsupportedError, match="the target is transformed by"):
             read(TransformedTargetRegressor(SVR(), **inverse).fit(X, T))
     estimator = MADE["votes"].fit(X, T)

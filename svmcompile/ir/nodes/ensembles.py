@@ -1,4 +1,4 @@
-"""Nodes of ensembles: answers of several models, weighed."""
+"""Nodes of ensembles: answers of several models, weighed; and of targets that were transformed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from svmcompile.ir.arithmetic import Arithmetic
 from svmcompile.ir.kinds import Kind, Table, Type, Value
-from svmcompile.ir.node import At, Node, Result, Work, dims, need
+from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, Work, dims, need
+
+MOST_EXPONENT = {"f32": 87.0, "f64": 708.0}  # whose exponentials the number types hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,32 @@ class Blend(Node):
         value, sizes, given = self.value(at), np.abs(at.weights).T, at.values
         adding = (sizes.shape[0] + 3) * a.u * (np.abs(given.value) @ sizes + np.abs(at.bias))
         return value, given.error @ sizes + adding + a.tiny, False
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Node):
+    """out = exp(scores) - less; scores beyond what the number type holds count as the largest that it does."""
+
+    out: Value
+    scores: Value
+    less: float
+
+    def result(self, at: At) -> Type:
+        need(at.scores.kind is Kind.SCORES, "needs scores")
+        need(bool(np.isfinite(self.less)), "what is taken off is not finite")
+        return at.scores
+
+    def run(self, at: At) -> NDArray[Any]:
+        most = MOST_EXPONENT["f32" if at.scores.dtype == np.float32 else "f64"]
+        held = np.where(at.scores > most, most, at.scores)  # NaN stays
+        return np.asarray(np.exp(held) - self.less, dtype=at.scores.dtype)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Work(0, at.scores.width * (SHAPE_FLOPS["exp2"] + 2))
+
+    def error(self, at: At, a: Arithmetic) -> Result:
+        value, off = self.value(at), at.scores.error + 4 * a.u * np.abs(at.scores.value)
+        size = np.abs(value) + abs(self.less)
+        error = size * (np.expm1(np.minimum(off, 100.0)) + a.exp_error + 4 * a.u) + a.smallest
+        reach = at.scores.value + off < np.log(a.largest) - 1
+        return value, np.where(reach, error, np.inf), False

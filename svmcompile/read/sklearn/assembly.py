@@ -58,6 +58,7 @@ class Assembly:
     """Machines and the head over them, as wrappers make them."""
 
     read: Callable[[object, Front], Answer]  # what an estimator gives, behind a front
+    whole: Callable[[object], SVM]  # an estimator on its own
     maker: HeadMaker = field(default_factory=HeadMaker)
     machines: list[SVM] = field(default_factory=list)
     picks: dict[str, Columns] = field(default_factory=dict)

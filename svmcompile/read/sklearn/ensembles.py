@@ -97,21 +97,10 @@ def _mean(fitted: Fitted, assembly: Assembly, answers: list[Answer], weights: Ar
 
 
 def transformed_target(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
-    """TransformedTargetRegressor whose transformer is a scaler, or nothing."""
+    """TransformedTargetRegressor whose target is scaled, or a logarithm, or what it was."""
     fitted.require("regressor_")
     inner, transformer = assembly.read(fitted.get("regressor_"), front), fitted.get("transformer_")
-    value, kind = _value(fitted, inner), f"{fitted.role}({inner.kind})"
-    factor, offset = _inverse(fitted, transformer)
-    if isinstance(value, tuple):
-        assembly.rescale(value, factor, offset)
-        return Answer(kind, None, value, 1, None, "", LabelRule.NONE)
-    maker = assembly.maker
-    tables = maker.table("target_scale", [[factor]]), maker.table("target_shift", [offset])
-    return Answer(kind, None, maker.add(ir.Blend(maker.name("rescaled"), value, *tables, False)), 1, None)
-
-
-def _inverse(fitted: Fitted, transformer: object) -> tuple[float, float]:
-    """The factor and the offset by which a scaler of the target is undone."""
+    value, kind, maker = _value(fitted, inner), f"{fitted.role}({inner.kind})", assembly.maker
     found = role(transformer, SCALERS)
     if found is None:
         raise UnsupportedError(
@@ -120,19 +109,40 @@ def _inverse(fitted: Fitted, transformer: object) -> tuple[float, float]:
         )
     scaler = Fitted(transformer, found, fitted.where)
     if found == "FunctionTransformer":
-        if scaler.optional("inverse_func") is not None:
-            raise UnsupportedError(
-                f"{fitted.place}: the target is transformed by a Python function and cannot be compiled; "
-                "compile its regressor_ and apply the inverse to the value"
-            )
-        return 1.0, 0.0
-    names = SCALERS[found]
+        less = _exponential(fitted, scaler.optional("inverse_func"))
+        if less is not None:
+            node = ir.Exponential(maker.name("exponential"), assembly.value(value), less)
+            return Answer(kind, None, maker.add(node), 1, None)
+    factor, offset = _inverse(scaler)
+    if isinstance(value, tuple):
+        assembly.rescale(value, factor, offset)
+        return Answer(kind, None, value, 1, None, "", LabelRule.NONE)
+    tables = maker.table("target_scale", [[factor]]), maker.table("target_shift", [offset])
+    return Answer(kind, None, maker.add(ir.Blend(maker.name("rescaled"), value, *tables, False)), 1, None)
+
+
+def _exponential(fitted: Fitted, function: object) -> float | None:
+    """What is taken off the exponential that a function computes; None where there is no function."""
+    if function is None:
+        return None
+    for known, less in ((np.exp, 0.0), (np.expm1, 1.0)):
+        if function is known:
+            return less
+    raise UnsupportedError(
+        f"{fitted.place}: the target is transformed by a function other than numpy.exp and numpy.expm1 "
+        "and cannot be compiled; compile its regressor_ and apply the inverse to the value"
+    )
+
+
+def _inverse(scaler: Fitted) -> tuple[float, float]:
+    """The factor and the offset by which a scaler of the target is undone."""
+    names = SCALERS[scaler.role]
     scale, shift = (None if name is None else scaler.optional(name) for name in names)
     factor = 1.0 if scale is None else float(scaler.numbers(str(names[0]), 0, 1).ravel()[0])
     offset = 0.0 if shift is None else float(scaler.numbers(str(names[1]), 0, 1).ravel()[0])
     if not np.isfinite([factor, offset]).all() or factor == 0:
         raise scaler.damaged("its scale or shift is no number")
-    return (1 / factor, -offset / factor) if found == "MinMaxScaler" else (factor, offset)
+    return (1 / factor, -offset / factor) if scaler.role == "MinMaxScaler" else (factor, offset)
 
 
 def _value(fitted: Fitted, answer: Answer) -> Scores:

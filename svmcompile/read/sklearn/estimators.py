@@ -33,22 +33,25 @@ COMBINED = (PIPELINE, "ColumnTransformer", "FeatureUnion")
 
 def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
-    members, before = _opened(estimator, where)
-    last = _fitted(members[-1], [*READABLE, *WRAPPERS], where)
-    if last.role in WRAPPERS:
-        svm, kind = _assembled(estimator, where)
-    else:
-        svm = _behind(_front(before), READABLE[last.role](last))
-        kind = _kind(estimator, [*before, last])
+    svm, kind, before, last = _whole(estimator, where)
     names = _feature_names([*before, last, Fitted(estimator, "", where)])
     svm = replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where)
     kind = f"scikit-learn {kind.replace(GAUSSIAN_CLASSIFIER, 'GaussianProcessClassifier')}"
     return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
 
 
-def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
-    """The SVM of a wrapper, and what it is."""
-    depth = MAX_DEPTH
+def _whole(estimator: object, where: str, depth: int = MAX_DEPTH) -> tuple[SVM, str, list[Fitted], Fitted]:
+    """The SVM of an estimator, what it is, and the members of its pipeline."""
+    members, before = _opened(estimator, where)
+    last = _fitted(members[-1], [*READABLE, *WRAPPERS], where)
+    if last.role in WRAPPERS:
+        return *_assembled(estimator, where, depth), before, last
+    svm = _behind(_front(before), READABLE[last.role](last))
+    return svm, _kind(estimator, [*before, last]), before, last
+
+
+def _assembled(estimator: object, where: str, depth: int) -> tuple[SVM, str]:
+    """The SVM of a wrapper, and what it is; estimators may be nested so deep."""
 
     def read(inner: object, front: Front) -> Answer:
         nonlocal depth
@@ -66,7 +69,7 @@ def _assembled(estimator: object, where: str) -> tuple[SVM, str]:
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
 
-    assembly = Assembly(read)
+    assembly = Assembly(read, lambda inner: _whole(inner, where, depth)[0])
     answer = read(estimator, IDENTITY)
     return assembly.finish(answer), answer.kind
 

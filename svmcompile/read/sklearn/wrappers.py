@@ -31,6 +31,7 @@ from svmcompile.read.sklearn.ensembles import (
     voting_regressor,
 )
 from svmcompile.read.sklearn.fitted import Fitted, role
+from svmcompile.read.sklearn.stacking import stack
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 HOLDERS = {
@@ -314,6 +315,8 @@ WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "BaggingClassifier": bagging_classifier,
     "AdaBoostClassifier": ada_boost,
     "OutputCodeClassifier": output_code,
+    "StackingClassifier": stack,
+    "StackingRegressor": stack,
     "VotingRegressor": voting_regressor,
     "BaggingRegressor": bagging_regressor,
     "MultiOutputRegressor": multi_output,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.nodes.ensembles import MOST_EXPONENT
 from svmcompile.targets.onnx.graph import DOUBLE, Values, build
 
 
@@ -20,3 +21,11 @@ def _(node: ir.OneHot, values: Values) -> str:
 def _(node: ir.Blend, values: Values) -> str:
     wide = values.wide(values.names[node.values])
     return values.product(wide, values.tables[node.weights], values.tables[node.bias])
+
+
+@build.register
+def _(node: ir.Exponential, values: Values) -> str:
+    graph, wide = values.graph, values.wide(values.names[node.scores])
+    limit = values.scalar(MOST_EXPONENT["f32" if values.number == np.float32 else "f64"])
+    held = graph.op("Where", graph.op("Greater", wide, limit), limit, wide)
+    return graph.op("Sub", graph.op("Exp", held), node.less)
