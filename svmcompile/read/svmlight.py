@@ -16,8 +16,8 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, make_kernel
-from svmcompile.read.libsvm.model import INT_MAX, INT_MIN, vectors_of
-from svmcompile.read.libsvm.text import Header, Lines, Rows, read_row, shown
+from svmcompile.read.libsvm.model import vectors_of
+from svmcompile.read.libsvm.text import INT_MAX, INT_MIN, Header, Lines, Rows, read_row, shown
 
 VERSION = re.compile(rb"SVM-light Version (V[\w.]{1,20})\s*")
 KERNELS = ("linear", "poly", "rbf", "sigmoid")

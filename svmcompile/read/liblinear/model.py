@@ -19,7 +19,16 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.head import SUMS, THRESHOLDS, Head, HeadMaker
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.kernels import MAX_FEATURES, check_dense_size, entries_limit, linear_machine
-from svmcompile.read.libsvm.text import Grammar, Header, Lines, decimal, read_header, shown
+from svmcompile.read.libsvm.text import (
+    INT_MAX,
+    INT_MIN,
+    Grammar,
+    Header,
+    Lines,
+    decimal,
+    read_header,
+    shown,
+)
 
 LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")
 CRAMMER_SINGER = "MCSVM_CS"
@@ -33,7 +42,6 @@ TYPES = (*CLASSIFIERS, *REGRESSORS, ONE_CLASS)
 GRAMMAR = Grammar(
     "LIBLINEAR", ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho"), ("label",), "w"
 )
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 def read_liblinear(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
@@ -46,7 +54,7 @@ def read_liblinear(content: bytes, where: str, *, trust_pickle: bool, n_features
         raise header.error(
             "solver_type", f"solver_type {shown(kind.encode())} is not known; known: {known}"
         )
-    n_classes = _class_count(header, kind)
+    n_classes = header.class_count(kind, CLASSIFIERS)
     width = header.wholes("nr_feature", 1, 1, MAX_FEATURES)[0]
     bias = header.decimals("bias", 1)[0]
     columns = 1 if n_classes == 2 and kind != CRAMMER_SINGER else n_classes
@@ -58,16 +66,6 @@ def read_liblinear(content: bytes, where: str, *, trust_pickle: bool, n_features
     machine = linear_machine(weights[:width].T.copy(), intercepts, LabelRule.NONE)
     source = Source(f"LIBLINEAR {kind}", hashlib.sha256(content).hexdigest())
     return _finished(header, replace(machine, source=source), kind, n_classes).check(where)
-
-
-def _class_count(header: Header, kind: str) -> int:
-    """nr_class, which LIBLINEAR sets to 2 for everything that is not a classifier."""
-    count = header.wholes("nr_class", 1, 1, INT_MAX)[0]
-    if kind not in CLASSIFIERS and count != 2:
-        raise header.error("nr_class", f"nr_class is {count}, but LIBLINEAR writes 2 for {kind}")
-    if count == 1:
-        raise header.error("nr_class", "the model has only one class; train with two or more classes")
-    return count
 
 
 def _weights(lines: Lines, count: int, columns: int) -> Array:
@@ -122,6 +120,7 @@ def logistic_head(n_scores: int, rule: LabelRule) -> Head:
         probabilities = maker.add(ir.Shares(maker.name("probabilities"), own, 1, 0.0))
     else:
         label = maker.add(ir.Threshold(maker.name("label"), SUMS, *THRESHOLDS[rule.value]))
-        both = maker.add(ir.Complement(maker.name("both"), own))
-        probabilities = maker.columns("probabilities", both, [1, 0])
+        probabilities = maker.add(ir.Complement(maker.name("both"), own))
+        if rule is LabelRule.POSITIVE_FIRST:
+            probabilities = maker.columns("probabilities", probabilities, [1, 0])
     return maker.head({"scores": SUMS, "label": label, "probabilities": probabilities})

@@ -38,7 +38,7 @@ from svmcompile.read.kernels import (
     entries_limit,
     make_kernel,
 )
-from svmcompile.read.libsvm.text import Header, Lines, Rows, read_header, read_rows, shown
+from svmcompile.read.libsvm.text import INT_MAX, INT_MIN, Header, Lines, Rows, read_header, read_rows, shown
 
 CLASSIFIERS = ("c_svc", "nu_svc")
 ONE_CLASS = "one_class"
@@ -46,7 +46,6 @@ REGRESSORS = ("epsilon_svr", "nu_svr")
 TYPES = (*CLASSIFIERS, ONE_CLASS, *REGRESSORS)
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 DENSITY_MARKS = 10  # as many as LIBSVM writes
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1  # labels and counts are C ints in LIBSVM
 
 
 def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
@@ -54,7 +53,7 @@ def read_text(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     lines = Lines(content, where)
     header = read_header(lines)
     kind = _known(header, "svm_type", TYPES)
-    n_classes = _class_count(header, kind)
+    n_classes = header.class_count(kind, CLASSIFIERS)
     intercepts = 0.0 - np.array(header.decimals("rho", _pairs(n_classes)))
     kernel = _kernel(header)
     rows = read_rows(lines, header.wholes("total_sv", 1, 0, INT_MAX)[0], n_classes - 1)
@@ -79,19 +78,6 @@ def _known(header: Header, key: str, names: Iterable[str]) -> str:
     if name not in names:
         raise header.error(key, f"{key} {shown(name.encode())} is not known; known: {', '.join(names)}")
     return name
-
-
-def _class_count(header: Header, kind: str) -> int:
-    """nr_class, which LIBSVM sets to 2 for everything that is not a classifier."""
-    count = header.wholes("nr_class", 1, 1, INT_MAX)[0]
-    if kind not in CLASSIFIERS and count != 2:
-        raise header.error("nr_class", f"nr_class is {count}, but LIBSVM writes 2 for {kind}")
-    if count == 1:
-        raise header.error(
-            "nr_class",
-            "the model has only one class; train with two or more classes",
-        )
-    return count
 
 
 def _kernel(header: Header) -> Kernel:

@@ -37,6 +37,7 @@ LIBSVM = Grammar(
     "SV",
 )  # fmt: skip
 
+INT_MIN, INT_MAX = -(2**31), 2**31 - 1  # labels and counts are C ints
 TEXT = re.compile(rb"[\t\x20-\x7e]*")
 WHOLE = re.compile(rb"[+-]?[0-9]{1,10}")
 # Python's float reads `nan`, `inf` and `1_0` too; without their letters it is as strict as C.
@@ -84,6 +85,17 @@ class Header:
                 raise self.error(key, f"{key} has {shown(token)}, expected an integer in {low}..{high}")
             found.append(value)
         return found
+
+    def class_count(self, kind: str, classifiers: tuple[str, ...]) -> int:
+        """nr_class, which is 2 for everything that is not a classifier."""
+        count = self.wholes("nr_class", 1, 1, INT_MAX)[0]
+        if kind not in classifiers and count != 2:
+            raise self.error(
+                "nr_class", f"nr_class is {count}, but {self.grammar.library} writes 2 for {kind}"
+            )
+        if count == 1:
+            raise self.error("nr_class", "the model has only one class; train with two or more classes")
+        return count
 
     def decimals(self, key: str, count: int | None) -> list[float]:
         """Finite numbers."""

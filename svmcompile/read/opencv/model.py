@@ -20,12 +20,12 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.grouping import grouped_by_class
 from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, entries_limit, make_kernel
+from svmcompile.read.libsvm.text import INT_MAX, INT_MIN
 from svmcompile.read.opencv.storage import Node, read_storage
 
 CLASSIFIERS = ("C_SVC", "NU_SVC")
 TYPES = (*CLASSIFIERS, "ONE_CLASS", "EPS_SVR", "NU_SVR")
 KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 def read_opencv(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.liblinear.model import logistic_head
-from svmcompile.read.pmml.features import Fields, Sum
-from svmcompile.read.pmml.regression import category_of, machine_of, read_table
+from svmcompile.read.pmml.features import Fields, Sum, category_of
+from svmcompile.read.pmml.regression import machine_of, read_table
 from svmcompile.read.xml import Element
 
 

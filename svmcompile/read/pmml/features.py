@@ -227,6 +227,14 @@ def _categories(element: Element) -> dict[str, int]:
     return {value: number for number, value in enumerate(values)}
 
 
+def category_of(element: Element, values: list[str], name: str = "targetCategory") -> int:
+    """The place of the category that an attribute names among the target's values."""
+    category = element.get(name)
+    if category not in values:
+        raise element.error(f"{category[:40]!r} is no value of the target")
+    return values.index(category)
+
+
 def front_of(columns: Front, weights: Array, bias: Array) -> Front:
     """Weights times the columns, plus a bias; each column by itself where no sum has two."""
     if len(weights) and ((weights != 0).sum(axis=1) == 1).all():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Labels
-from svmcompile.model.head import SUMS, THRESHOLDS, Head, HeadMaker
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.kernels import linear_machine
-from svmcompile.read.pmml.features import Fields, Sum
+from svmcompile.read.liblinear.model import logistic_head
+from svmcompile.read.pmml.features import Fields, Sum, category_of
 from svmcompile.read.xml import Element
 
 NO_SOFTMAX = "the softmax probabilities of the document are not among the outputs; labels are theirs"
@@ -49,19 +48,7 @@ def _two_classes(
     score = first if norm == "logit" else by_class[own].plus(by_class[1 - own].times(-1.0))
     rule = LabelRule.POSITIVE_FIRST if own == 0 else LabelRule.POSITIVE_SECOND
     machine = machine_of(model, [score], fields, rule, labels, limit)
-    return replace(machine, head=_logistic(rule)) if norm in ("softmax", "logit") else machine
-
-
-def _logistic(rule: LabelRule) -> Head:
-    """The label by the score, and its logistic function as the probability of the class above zero."""
-    maker = HeadMaker()
-    slope, offset = maker.table("slopes", [-1.0]), maker.table("offsets", [0.0])
-    own = maker.add(ir.Sigmoid(maker.name("chances"), SUMS, slope, offset, 0.0))
-    both = maker.add(ir.Complement(maker.name("both"), own))
-    if rule is LabelRule.POSITIVE_FIRST:
-        both = maker.columns("probabilities", both, [1, 0])
-    label = maker.add(ir.Threshold(maker.name("label"), SUMS, *THRESHOLDS[rule.value]))
-    return maker.head({"scores": SUMS, "label": label, "probabilities": both})
+    return replace(machine, head=logistic_head(1, rule)) if norm in ("softmax", "logit") else machine
 
 
 def read_table(table: Element, fields: Fields) -> Sum:
@@ -78,14 +65,6 @@ def read_table(table: Element, fields: Fields) -> Sum:
         elif one.tag != "Extension":
             raise one.refuse(f"<{one.tag[:40]}> is not supported")
     return Sum.of(parts)
-
-
-def category_of(table: Element, values: list[str]) -> int:
-    """The place of a table's class among the target's values."""
-    category = table.get("targetCategory")
-    if category not in values:
-        raise table.error(f"{category[:40]!r} is no value of the target")
-    return values.index(category)
 
 
 def machine_of(

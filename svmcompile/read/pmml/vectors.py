@@ -13,7 +13,7 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule
 from svmcompile.read.grouping import grouped_by_class
 from svmcompile.read.kernels import UNKNOWN, check_dense_size, make_kernel
-from svmcompile.read.pmml.features import Fields, Sum, front_of
+from svmcompile.read.pmml.features import Fields, Sum, category_of, front_of
 from svmcompile.read.xml import Element, numbers
 
 KERNELS = {
@@ -128,7 +128,7 @@ def _decided(model: Element, svm: SVM, machines: list[Machine], fields: Fields, 
     values = fields.target_values(model)[1]
     if len(machines) == 1 or method == "OneAgainstOne":
         return _pairs(model, svm, machines, values, largest, limit)
-    order = [_category(machine.element, "targetCategory", values) for machine in machines]
+    order = [category_of(machine.element, values) for machine in machines]
     if sorted(order) != list(range(len(values))):
         raise model.error(f"{len(machines)} machines do not stand for {len(values)} classes, one each")
     sign = 1.0 if largest else -1.0
@@ -146,10 +146,10 @@ def _pairs(
     found: dict[int, tuple[Machine, tuple[float, float]]] = {}
     for machine in machines:
         element = machine.element
-        target = _category(element, "targetCategory", values)
+        target = category_of(element, values)
         name = "alternateTargetCategory"
         place = element if name in element.attributes else model
-        other = _category(place, name if place is element else "alternateBinaryTargetCategory", values)
+        other = category_of(place, values, name if place is element else "alternateBinaryTargetCategory")
         at = wanted.get((min(target, other), max(target, other)))
         if at is None or at in found:
             raise element.error(
@@ -162,13 +162,6 @@ def _pairs(
     if len(values) == 2:
         return _summed(svm, [ordered[0][0]], [ordered[0][1]], LabelRule.POSITIVE_FIRST, limit)
     return _vote(svm, ordered, model, limit)
-
-
-def _category(element: Element, name: str, values: list[str]) -> int:
-    category = element.get(name)
-    if category not in values:
-        raise element.error(f"{category[:40]!r} is no value of the target")
-    return values.index(category)
 
 
 def _summed(
