@@ -54,7 +54,9 @@ LAWS = {
 def announce(svm: SVM, name: str, rows: int) -> None:
     """Says how long a method will take, and what makes it quicker, if that is long."""
     law = LAWS.get(name)
-    if law is None or law.predict(svm, rows) < LEAST / 10:  # not even ten times that is worth a word
+    if law is None or svm.is_sparse:
+        return
+    if law.predict(svm, rows) < LEAST / 10:  # not even ten times that is worth a word
         return
     seconds = law.predict(svm, rows) * speed()
     if seconds >= LEAST:

@@ -346,7 +346,7 @@ PAPER = Paper(
     ),
     quick=QUICK,
     missing={
-        "News20": "no stored copy at hand; training would also turn its 62,060 sparse features dense",
+        "News20": "no stored copy at hand",
         "PPI": "never published outside the study that the paper names (Tseng et al., 2010)",
         "KDD-full": "no stored copy of the 4,898,431 rows at hand; the 10 % of KDD-10% are",
         "Webspam": "16,609,143 features, which cannot be held as dense rows",
