@@ -17,6 +17,7 @@ installed is left out.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -83,6 +84,15 @@ PUBLISHED = {
     "usps-10": (("ProtoNN", 94.92, "63,800", ""),),
     "letter": (("ProtoNN", 97.10, "63,400", ""),),
 }
+
+
+# What rivals include and a bare target has not.
+MATH = """float expf(float), logf(float), fabsf(float);
+static inline float tanhf(float t) { return 1.0f - 2.0f / (expf(2.0f * t) + 1.0f); }
+double exp(double), fabs(double);
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +178,7 @@ def quadratic(task: str) -> Contender:
 def rival(labels: Any, files: Files, width: int) -> Contender:
     """A rival's C; a device has rows one by one, and a header that tells their width."""
     one = {name: str(text).replace("#define LANES 64", "#define LANES 1") for name, text in files.items()}
+    one = {name: re.sub(r"<(eml_\w+\.h)>", r'"\1"', text) for name, text in one.items()}
     if one:
         if "main.c" in one:  # of which the builder takes headers alone
             one["trees.h"] = one.pop("main.c")
@@ -176,7 +187,7 @@ def rival(labels: Any, files: Files, width: int) -> Contender:
             "int32_t model_predict(const float *x)", f"int32_t model_predict(const float x[{width}])"
         )
         own = {name: text for name, text in HEADERS.items() if name not in one}
-        own["math.h"] = "float expf(float); double exp(double), fabs(double);\n"
+        own["math.h"] = MATH
         own["string.h"] = own["string.h"] + "void *memset(void *, int, size_t);\n"
         own |= dict.fromkeys(("stdlib.h", "stdio.h", "assert.h"), "#define assert(x) ((void)0)\n")
         one |= own

@@ -25,6 +25,7 @@ SMALLER = (0.6, 0.8, 0.95, 1.0)  # shares of ever smaller hulls
 VANISHING = 1e-3  # |w| times the rows' size
 SMALL_SPACE = 8  # features up to which every perpendicular direction is taken
 PERPENDICULAR = 8  # principal directions beyond
+SOLVED = 1e-9  # what a system may miss by; else it is solved by least squares, which takes far longer
 ZERO = 1e-6  # of the rows' spread: a distance below it is none
 STEPS = 1000
 TOLERANCE = 1e-10  # of the largest squared norm
@@ -197,7 +198,13 @@ def _affine_weights(rows: Array) -> Array:
     system[1:, 1:] = gram / max(float(np.trace(gram)) / count, 1e-300)
     right = np.zeros(count + 1)
     right[0] = 1.0
-    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0][1:])
+    try:
+        found = np.linalg.solve(system, right)
+    except np.linalg.LinAlgError:
+        found = np.full(count + 1, np.nan)
+    if not np.abs(system @ found - right).max() < SOLVED:  # rows that depend on each other
+        found = np.linalg.lstsq(system, right, rcond=None)[0]
+    return np.asarray(found[1:])
 
 
 def reduced_projection(hard: Array, place: Array, nu: float) -> Array | None:
