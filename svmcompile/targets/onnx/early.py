@@ -26,7 +26,8 @@ def stop_early(model: Any) -> None:
     known = shape_inference.infer_shapes(model).graph.value_info
     elements = {one.name: one.type.tensor_type.elem_type for one in known}
     elements |= {one.name: one.type.tensor_type.elem_type for one in graph.output}
-    nodes = _branched(list(graph.node), {one.name for one in graph.output}, elements)
+    kept = {one.name for one in graph.output} | _constants(graph)
+    nodes = _branched(list(graph.node), kept, elements)
     if len(nodes) < len(graph.node):
         graph.initializer.append(numpy_helper.from_array(np.array(0, np.int64), ZERO))
         del graph.node[:]
@@ -61,7 +62,16 @@ def reads(node: Any) -> list[str]:
     return [*node.input, *(name for inner in inside for name in reads(inner))]
 
 
-def _branched(nodes: list[Any], wanted: set[str], elements: dict[str, int]) -> list[Any]:
+def _constants(graph: Any) -> set[str]:
+    """What is the same for all rows: run times compute it once, where it is not in a branch."""
+    varying = {one.name for one in graph.input}
+    for node in graph.node:
+        if varying.intersection(reads(node)):
+            varying.update(node.output)
+    return {name for node in graph.node for name in node.output} - varying
+
+
+def _branched(nodes: list[Any], kept: set[str], elements: dict[str, int]) -> list[Any]:
     """The nodes in their order, regions of some rows replaced by branches, the outermost first."""
     makers = {name: node for node in nodes for name in node.output}
     found: list[Any] = []
@@ -70,7 +80,7 @@ def _branched(nodes: list[Any], wanted: set[str], elements: dict[str, int]) -> l
         if id(node) in taken:
             continue
         places = _places(node, makers)
-        region = _region(nodes, node, places, wanted) if places and node.output[0] in elements else []
+        region = _region(nodes, node, places, kept) if places and node.output[0] in elements else []
         if len(region) < LEAST:
             found.append(node)
             continue
@@ -85,7 +95,7 @@ def _places(node: Any, makers: dict[str, Any]) -> str:
     return str(before.input[0]) if before is not None and before.op_type == "Transpose" else ""
 
 
-def _region(nodes: list[Any], end: Any, places: str, wanted: set[str]) -> list[Any]:
+def _region(nodes: list[Any], end: Any, places: str, kept: set[str]) -> list[Any]:
     """What leads to the node and to nothing else, but for what tells places and the other rows."""
     outside = {places, end.input[0]}
     for node in reversed(nodes):
@@ -98,7 +108,7 @@ def _region(nodes: list[Any], end: Any, places: str, wanted: set[str]) -> list[A
             users.setdefault(name, []).append(node.output[0])
     for node in reversed(nodes):
         used = [user for name in node.output for user in users.get(name, ())]
-        shared = {*node.output} & (outside | wanted) or not inside.issuperset(used)
+        shared = {*node.output} & (outside | kept) or not inside.issuperset(used)
         if node is end or (used and not shared):
             region.append(node)
             inside.add(node.output[0])
