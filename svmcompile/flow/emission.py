@@ -130,9 +130,10 @@ def emit_files(
         rows = None if X is None else Data(X, y)
         report |= _figures(ready, emitted.meaning, request.number, model, rows, held_out, fitted.claim)
     if "onnx" in request.targets:
-        from svmcompile.targets.onnx.model import annotated
+        from svmcompile.targets.onnx.model import annotated, graph_facts
 
         graph: Any = files[f"{request.name}.onnx"]
+        report["graph"] = graph_facts(graph)
         files[f"{request.name}.onnx"] = annotated(graph, report)
     report |= dict(figures or {})
     files[f"{request.name}.svmc"] = to_bytes(ready)

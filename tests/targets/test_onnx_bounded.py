@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from bounded_cases import (
     TOLERANCE,
@@ -17,9 +19,11 @@ from bounded_cases import (
     votes,
 )
 from onnx_cases import NUMBERS, PRECISIONS, content, outputs
+from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.ir.program import Program
+from svmcompile.runtime.onnx import load_onnx
 from svmcompile.targets.onnx.nodes.bounded import _chunks
 
 PROGRAMS = [*(f"rbf_{shape}" for shape in ("all", "odd", "none", "few", "some")), "poly_all", "poly_few"]
@@ -82,3 +86,23 @@ def test_chunks_grow_and_end_with_stages() -> None:
 
 def test_equal_programs_give_equal_files() -> None:
     assert content(program_of("rbf_few"), "f32") == content(program_of("rbf_few"), "f32")
+
+
+@pytest.mark.parametrize("method", ["anytime", "certified"])
+def test_stages_without_rows_are_not_run_and_the_report_says_so(method: str) -> None:
+    """Alone, together and none at all: each row gets the label of the original."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 1200)
+    X = (random.normal(size=(1200, 4)) + 1.2 * y[:, None]).astype(np.float32).astype(np.float64)
+    model = SVC(gamma=0.05).fit(X, y)
+    program = sc.compile(model, method=method, X=X)
+    files = sc.emit(program, "onnx", "m")
+    graph = onnx.load_from_string(bytes(files["m.onnx"])).graph  # type: ignore[arg-type]
+    assert "If" in {node.op_type for node in graph.node}
+    told = json.loads(str(files["m.json"]))["graph"]
+    assert "once they are decided" in told["early"] and told["operators"] > len(graph.node)
+    found = load_onnx(bytes(files["m.onnx"]), program.labels, 4)  # type: ignore[arg-type]
+    rows = (random.normal(size=(2000, 4)) + 0.6).astype(np.float32).astype(np.float64)
+    assert (found.predict(rows) == model.predict(rows)).all()
+    assert [found.predict(row[None])[0] for row in rows[:100]] == model.predict(rows[:100]).tolist()
+    assert found.predict(rows[:0]).shape == (0,)

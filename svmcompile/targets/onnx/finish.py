@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from svmcompile.targets.onnx.early import reads, stop_early
+
 INTS, TEXT = "classlabels_ints", "classlabels_strings"
 
 
-def finish(graph: Any) -> None:
+def finish(model: Any) -> None:
     """What makes an output takes its name; what decides on a class gives its label."""
-    _fold_identities(graph)
-    _fold_labels(graph)
+    _fold_identities(model.graph)
+    _fold_labels(model.graph)
+    stop_early(model)
 
 
 def _fold_identities(graph: Any) -> None:
@@ -59,17 +62,11 @@ def _fold_labels(graph: Any) -> None:
 
 def _facts(graph: Any) -> tuple[dict[str, Any], set[str], dict[str, Any]]:
     """Who makes each tensor, those that one operator reads and no one else, and the constants."""
-    reads = Counter(name for node in graph.node for name in _reads(node))
-    reads.update(output.name for output in graph.output)
-    once = {name for name, count in reads.items() if count == 1}
+    users = Counter(name for node in graph.node for name in reads(node))
+    users.update(output.name for output in graph.output)
+    once = {name for name, count in users.items() if count == 1}
     makers = {name: node for node in graph.node for name in node.output}
     return makers, once, {table.name: table for table in graph.initializer}
-
-
-def _reads(node: Any) -> list[str]:
-    """What a node reads, itself and in the bodies of its loops."""
-    inside = (inner for attribute in node.attribute for inner in attribute.g.node)
-    return [*node.input, *(name for inner in inside for name in _reads(inner))]
 
 
 def _constant(graph: Any, value: Any) -> str:
@@ -82,7 +79,7 @@ def _constant(graph: Any, value: Any) -> str:
 
 def _sweep(graph: Any) -> None:
     """Remove constants that nothing reads."""
-    wanted = {name for node in graph.node for name in _reads(node)}
+    wanted = {name for node in graph.node for name in reads(node)}
     kept = [table for table in graph.initializer if table.name in wanted]
     del graph.initializer[:]
     graph.initializer.extend(kept)

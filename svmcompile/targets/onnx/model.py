@@ -26,6 +26,7 @@ from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.c.steady import check_not_steady
+from svmcompile.targets.onnx.early import described
 from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
@@ -65,7 +66,7 @@ def emit(
         "outputs": json.dumps({output: options.names[output] for output in outputs})
     }
     model = values.graph.model(name, rows_of(values, program.n_features), entries, told)
-    finish(model.graph)
+    finish(model)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
 
@@ -120,6 +121,13 @@ def annotated(content: bytes, figures: Mapping[str, Any]) -> bytes:
     entries = {entry.key: entry.value for entry in model.metadata_props}
     onnx.helper.set_model_props(model, entries | told)
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def graph_facts(content: bytes) -> dict[str, Any]:
+    """What a stored graph is made of, and whether rows leave it early."""
+    import onnx
+
+    return described(onnx.load_from_string(content).graph.node)
 
 
 def public_name(content: bytes, output: str) -> str:

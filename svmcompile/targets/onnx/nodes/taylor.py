@@ -11,17 +11,18 @@ from svmcompile.targets.onnx.nodes.decisions import settled
 
 @build.register
 def _(node: ir.TaylorSum, values: Values) -> str:
-    first = Order(values, node, 0)
-    result, unsure = first.score, first.unsure()
-    for number in range(1, len(values.tables[node.margins])):
-        order = Order(_part(values, unsure), node, number)
-        result = values.put(result, unsure, order.score)
-        left = values.graph.op("Squeeze", order.unsure(), values.integers(0))
-        unsure = values.graph.op("Gather", unsure, left, axis=1)
-    part = _part(values, unsure)
-    exact = settled(values, node.exact)
-    build_needed(part, [exact])
-    return values.put(result, unsure, part.wide(part.names[exact]))
+    return _from_order(values, node, 0)
+
+
+def _from_order(values: Values, node: ir.TaylorSum, number: int) -> str:
+    """The sums of rows that no order before this one is sure of."""
+    if number == len(values.tables[node.margins]):
+        exact = settled(values, node.exact)
+        build_needed(values, [exact])
+        return values.wide(values.names[exact])
+    order = Order(values, node, number)
+    unsure = order.unsure()
+    return values.put(order.score, unsure, _from_order(_part(values, unsure), node, number + 1))
 
 
 def _part(values: Values, places: str) -> Values:
