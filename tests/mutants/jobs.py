@@ -35,6 +35,7 @@ from tests.mutants.small import (
     small_programs,
     sparse_programs,
     steady_programs,
+    steady_ties,
 )
 from tests.replay.cases import CASES, program_of
 
@@ -194,6 +195,9 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in steady_programs().items():
         for profile, precision in (("portable", "f32"), ("device", "f32"), ("portable", "f64")):
             yield job(name, program, rows, profile, precision)
+    for name, (program, rows) in steady_ties().items():
+        for profile in ("portable", "device"):
+            yield job(name, program, rows, profile, exactly=True)
     for name, (program, rows) in exact_programs().items():
         for profile in ("portable", "host", "device"):
             yield job(name, program, rows, profile, exactly=True)
