@@ -163,6 +163,20 @@ def large_programs() -> Programs:
     return found
 
 
+def certain_planes() -> Programs:
+    """One plane, whose rounding is bounded by the length of the row."""
+    found: Programs = {}
+    for d in (5, 70):
+        random = np.random.default_rng(d)
+        svm = SVM(
+            Kernel("linear"), random.normal(size=(9, d)) + 3.0, random.normal(size=(1, 9)), np.ones(1),
+            LabelRule.POSITIVE_SECOND, Source("test", "0" * 64), Labels((0, 1), "<i8"),
+        )  # fmt: skip
+        program = compile_svm(svm.check("test"), "exact", None, {"labels": "certain"})
+        found[f"certain plane {d}"] = program, 3.0 + random.normal(size=(200, d))
+    return found
+
+
 def voting(kernel: Kernel, vectors: Any, each: int, random: np.random.Generator) -> SVM:
     """Three classes of as many vectors each, with random weights."""
     return SVM(
