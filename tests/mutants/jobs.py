@@ -29,12 +29,14 @@ from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
 from tests.mutants.small import (
+    certain_planes,
     exact_programs,
     large_programs,
     precise_programs,
     small_programs,
     sparse_programs,
     steady_programs,
+    steady_ties,
 )
 from tests.replay.cases import CASES, program_of
 
@@ -194,6 +196,9 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in steady_programs().items():
         for profile, precision in (("portable", "f32"), ("device", "f32"), ("portable", "f64")):
             yield job(name, program, rows, profile, precision)
+    for name, (program, rows) in steady_ties().items():
+        for profile in ("portable", "device"):
+            yield job(name, program, rows, profile, exactly=True)
     for name, (program, rows) in exact_programs().items():
         for profile in ("portable", "host", "device"):
             yield job(name, program, rows, profile, exactly=True)
@@ -203,7 +208,7 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in sparse_programs().items():
         for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
             yield job(name, program, rows, profile, precision, "sparse")
-    for name, (program, rows) in large_programs().items():
+    for name, (program, rows) in (large_programs() | certain_planes()).items():
         for profile in ("portable", "host", "device"):
             yield job(name, program, rows, profile)
     for precision, profile in (("q15", "device"), ("q7", "portable")):
@@ -268,7 +273,20 @@ def users(all_jobs: Iterable[Job]) -> dict[tuple[str, int], list[Job]]:
     ordered = {
         key: [one for _, one in sorted(some, key=lambda pair: pair[0])] for key, some in found.items()
     }
-    return few(ordered)
+    return few(ordered | inline_macros(ordered))
+
+
+def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
+    """Macros of one line cannot be marked: whoever has a line of the template may have one of them."""
+    by_template: dict[str, dict[str, Job]] = {}
+    for (template, _), some in found.items():
+        by_template.setdefault(template, {}).update((one.name, one) for one in some)
+    return {
+        (template, at): list(some.values())
+        for template, some in by_template.items()
+        for at, line in enumerate(read(template).splitlines())
+        if "{% macro " in line and "{% endmacro %}" in line
+    }
 
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:

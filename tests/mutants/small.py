@@ -12,11 +12,12 @@ from programs.leaves import RECIPES, leaf_rows
 from programs.taylor_votes import vote_of
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from targets.c_cases import FEATURES, RBF, as_it_is, normal_rows
 from targets.c_cases import program_of as small_program
 
 import svmcompile as sc
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.data import Data
 from svmcompile.flow.program import compile_svm
 from svmcompile.ir.kernel import Kernel
@@ -111,6 +112,16 @@ def steady_programs() -> Programs:
     return found | {"steady linear": (program, rows)}
 
 
+def steady_ties() -> Programs:
+    """The same where nothing is rounded."""
+    rows = np.random.default_rng(3).integers(-2, 3, size=(120, FEATURES)).astype(np.float64)
+    found: Programs = {}
+    for classes, rest in itertools.product((2, 4), (False, True)):
+        svm = whole(in_circles(classes, WHOLE, rest and classes > 2))
+        found[f"steady ties {classes}{' rest' * rest}"] = accelerate(svm, None, "exact", STEADY), rows
+    return found
+
+
 def exact_programs() -> Programs:
     """Small whole numbers alone, so that nothing is rounded and many rows tie."""
     rows = np.random.default_rng(3).integers(-2, 3, size=(120, FEATURES)).astype(np.float64)
@@ -152,6 +163,20 @@ def large_programs() -> Programs:
     return found
 
 
+def certain_planes() -> Programs:
+    """One plane, whose rounding is bounded by the length of the row."""
+    found: Programs = {}
+    for d in (5, 70):
+        random = np.random.default_rng(d)
+        svm = SVM(
+            Kernel("linear"), random.normal(size=(9, d)) + 3.0, random.normal(size=(1, 9)), np.ones(1),
+            LabelRule.POSITIVE_SECOND, Source("test", "0" * 64), Labels((0, 1), "<i8"),
+        )  # fmt: skip
+        program = compile_svm(svm.check("test"), "exact", None, {"labels": "certain"})
+        found[f"certain plane {d}"] = program, 3.0 + random.normal(size=(200, d))
+    return found
+
+
 def voting(kernel: Kernel, vectors: Any, each: int, random: np.random.Generator) -> SVM:
     """Three classes of as many vectors each, with random weights."""
     return SVM(
@@ -174,7 +199,12 @@ def precise_programs() -> Programs:
     y = (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0)
     sampler = make_pipeline(RBFSampler(gamma=2.0, n_components=12, random_state=0), SVC()).fit(rows, y)
     some = ("rbf_ovr", "sigmoid_ovr", "poly_ovo", "rbf_clipped", "affine")
-    return {"sampler": (sc.compile(sampler), rows)} | {name: (small_program(name), rows) for name in some}
+    waves = RBFSampler(n_components=FEATURES, random_state=0).fit(rows)
+    waves.random_weights_, waves.random_offset_ = 2 * np.pi * np.eye(FEATURES), np.zeros(FEATURES)
+    turns = np.round(rows) + np.where(rows < 0, -0.499, 0.251)  # where a turn is folded
+    wave = make_pipeline(waves, LinearSVC()).fit(turns, y > 0)
+    found = {"sampler": (sc.compile(sampler), rows), "waves": (sc.compile(wave), turns)}
+    return found | {name: (small_program(name), rows) for name in some}
 
 
 def in_circles(classes: int, kernel: Kernel = RBF, rest: bool = True) -> SVM:
