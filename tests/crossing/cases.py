@@ -70,12 +70,13 @@ LABELS: dict[str, Any] = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "anytime": {"force": True},
     "certified": {"force": True},
+    "proto": {"max_bytes": 3000, "steps": 100, "synthetic_rows": 0},
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
-BENDING = ("linear", "reduced-set", "sv-tree", "metric-tree")  # methods that make other probabilities
+BENDING = ("linear", "proto", "reduced-set", "sv-tree", "metric-tree")  # methods that make other probabilities
 ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
-WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "sv-tree")  # that f16 could hold
+WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "proto", "sv-tree")  # that f16 could hold
 KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "wheel")
 FIXED, FLOATS = ("q15", "q7"), ("f32", "f64")
 FACTORS: dict[str, tuple[str, ...]] = {
