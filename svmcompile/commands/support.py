@@ -119,6 +119,8 @@ def _arguments() -> dict[str, dict[str, Any]]:
         "RandomizedSearchCV": {"param_distributions": {"C": [1.0]}},
         "HalvingRandomSearchCV": {"param_distributions": {"C": [1.0]}},
         "SelectKBest": {"k": 2},
+        "OneHotEncoder": {"handle_unknown": "ignore"},
+        "OrdinalEncoder": {"handle_unknown": "use_encoded_value", "unknown_value": -1},
         "HashingVectorizer": {"n_features": 64},
         "MissingIndicator": {"features": "all"},
         "Pipeline": {"steps": [("scale", StandardScaler())]},
@@ -142,9 +144,9 @@ def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
 
 
 def points() -> tuple[Any, Any]:
-    """Three clouds of points."""
+    """Three clouds of points, on a grid that float32 holds."""
     y = np.arange(60) % 3
-    return np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis], y
+    return np.random.default_rng(0).integers(64, size=(60, 4)) / 64 + y[:, np.newaxis], y
 
 
 def texts() -> tuple[Any, Any]:

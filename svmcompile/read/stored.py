@@ -52,7 +52,8 @@ PUBLIC = {
     "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
-    "PolynomialFeatures FunctionTransformer LabelBinarizer",
+    "PolynomialFeatures FunctionTransformer LabelBinarizer OneHotEncoder OrdinalEncoder TargetEncoder "
+    "KBinsDiscretizer",
 }
 NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}

@@ -41,6 +41,7 @@ from svmcompile.ir.node import table_names as table_names
 from svmcompile.ir.nodes.bounded import *  # noqa: F403
 from svmcompile.ir.nodes.certain import *  # noqa: F403
 from svmcompile.ir.nodes.decisions import *  # noqa: F403
+from svmcompile.ir.nodes.encodings import *  # noqa: F403
 from svmcompile.ir.nodes.features import *  # noqa: F403
 from svmcompile.ir.nodes.fixed import *  # noqa: F403
 from svmcompile.ir.nodes.fixed_trees import *  # noqa: F403

@@ -18,6 +18,7 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
 from svmcompile.read.kernels import make_kernel
+from svmcompile.read.sklearn.encoders import ENCODERS
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.text import VECTORIZERS, tfidf_transformer
 
@@ -312,6 +313,7 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "MissingIndicator": missing_indicator,
     "FunctionTransformer": function_transformer,
     "TfidfTransformer": tfidf_transformer,
+    **ENCODERS,
 }
 # The same, and those that take text.
 FRONTS = {**TRANSFORMERS, **VECTORIZERS}
