@@ -31,12 +31,16 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
@@ -113,6 +117,21 @@ MODELS: dict[str, Callable[[], Case]] = {
     "rbfsampler-svr": piped("diabetes", SCALE, RBFSampler(n_components=20, random_state=0), SVR()),
     "tfidf-linearsvc": piped("digits", TfidfTransformer(), LinearSVC(), sparse=True),
     "tfidf-l1-svc": piped("digits", TfidfTransformer(norm="l1"), MaxAbsScaler(), SVC()),
+    "one-hot-linearsvc": piped("digits", OneHotEncoder(handle_unknown="ignore"), LinearSVC()),
+    "one-hot-rare-svc": piped(
+        "digits", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20), SVC()
+    ),
+    "ordinal-svc": piped(
+        "digits",
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        MaxAbsScaler(),
+        SVC(),
+    ),
+    "target-linearsvc": piped("digits", TargetEncoder(random_state=0), LinearSVC()),
+    "bins-linearsvc": piped(
+        "wine", KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), LinearSVC()
+    ),
+    "bins-numbers-svr": piped("diabetes", KBinsDiscretizer(6, encode="ordinal", strategy="uniform"), SVR()),
     "imputer-mean-svc": piped("wine", SimpleImputer(), SCALE, SVC(), missing=np.nan),
     "imputer-median-indicator-linearsvc": piped(
         "wine", SimpleImputer(strategy="median", add_indicator=True), SCALE, LinearSVC(), missing=np.nan

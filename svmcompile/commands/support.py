@@ -143,6 +143,8 @@ def _arguments() -> dict[str, dict[str, Any]]:
         "MultiOutputRegressor": {"estimator": SVR()},
         "TransformedTargetRegressor": {"regressor": SVR(), "transformer": StandardScaler()},
         "SelectKBest": {"k": 2},
+        "OneHotEncoder": {"handle_unknown": "ignore"},
+        "OrdinalEncoder": {"handle_unknown": "use_encoded_value", "unknown_value": -1},
         "HashingVectorizer": {"n_features": 64},
         "MissingIndicator": {"features": "all"},
         "Pipeline": {"steps": [("scale", StandardScaler())]},
@@ -166,9 +168,9 @@ def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
 
 
 def points(name: str = "") -> tuple[Any, Any]:
-    """Three clouds of points, and their numbers as an estimator of this name takes them."""
+    """Three clouds of points that float32 holds, and their numbers as an estimator of this name takes them."""
     y = np.arange(60) % 3
-    X = np.random.default_rng(0).random((60, 4)) + y[:, np.newaxis]
+    X = np.random.default_rng(0).integers(64, size=(60, 4)) / 64 + y[:, np.newaxis]
     return X, np.stack([y, 1 - y], axis=1) if name in OF_SEVERAL else y
 
 

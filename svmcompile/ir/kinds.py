@@ -21,6 +21,7 @@ OWN_OFFSETS = ("exp2", "cosine")  # shapes whose vectors have an offset each
 Rule = Literal["sign", "vote", "argmax"]  # how scores decide
 Decision = Literal["sign", "vote", "ties", "argmax"]  # the same, ties of votes broken by their values
 Norm = Literal["l1", "l2", "max"]  # of a row: sum of sizes, root of the sum of squares, largest size
+Test = Literal["equal", "least"]  # of a feature: it is a number, or that number at least
 Order = Literal["all", "dag"]  # in which lists are looked at
 Whole = Literal["", "u8", "i8", "i16", "i32"]  # C type of values in whole numbers; none of others
 LeafRule = Literal["sum", "vote", "ovr"]  # what the sums of a leaf say of its classes

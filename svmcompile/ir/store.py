@@ -26,7 +26,7 @@ from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel, KernelKind
-from svmcompile.ir.kinds import Decision, LeafRule, Norm, Order, Rule, Shape
+from svmcompile.ir.kinds import Decision, LeafRule, Norm, Order, Rule, Shape, Test
 from svmcompile.ir.layout import check_compressed
 from svmcompile.ir.nodes import NODES, CsrLeaves, CsrSum, Node
 from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving, Scalar
@@ -276,6 +276,7 @@ def _one_of(known: tuple[str, ...], stored: str) -> str:
 CHOICES: dict[str, Any] = {
     "KernelKind": KernelKind, "Shape": Shape, "Rule": Rule, "Norm": Norm, "Order": Order,
     "LeafRule": LeafRule, "WholeInput": WholeInput, "Decision": Decision, "Analyzer": Analyzer,
+    "Test": Test,
 }  # fmt: skip
 FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("str", "Value", "Lazy", "Table", "IndexTable", "OutputName"), str),

@@ -24,7 +24,7 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import Norm
+from svmcompile.ir.kinds import Norm, Test
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Claim, Input, Origin, Program
 from svmcompile.model.head import renamed
@@ -262,6 +262,16 @@ def missing(nan: bool, marker: float) -> Front:
     return _front("Missing", [ir.Missing("z0", ROW, nan, marker)], {}, (nan, marker))
 
 
+def flags(columns: NDArray[np.int64], values: Array, test: Test, width: int) -> Front:
+    """1 where a feature is a number, or is not below it."""
+    misfit = "" if _within(columns, width) else f"a column is not among the {width} features"
+    node, tables = (
+        ir.Matches("z0", ROW, "columns0", "values0", test),
+        {"columns0": columns, "values0": values},
+    )
+    return _front("Matches", [node], tables, (width, test), width, len(columns), misfit)
+
+
 def project(weights: Array, centre: Array, bias: Array) -> Front:
     """z = weights (x - centre) + bias, for weights [m, d]."""
     sizes = (len(bias), len(centre))
@@ -326,6 +336,15 @@ def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> li
     return [row]
 
 
+def _marked(at: At, z: Array, width: int) -> list[Array]:
+    """The number whose flag is largest, among those of each column."""
+    row = np.zeros((len(z), width))
+    for column in np.unique(at.columns):
+        own = np.flatnonzero(at.columns == column)
+        row[:, column] = at.values[own][np.argmax(z[:, own], axis=1)]
+    return [row]
+
+
 def _scaled(at: At, z: Array, widths: list[int]) -> list[Array]:
     """A factor of zero switches a feature off: any value will do for it."""
     return [z / np.where(at.factor != 0, at.factor, 1.0) + at.shift]
@@ -346,6 +365,7 @@ SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.DifferenceSum: lambda at, z, widths: [at.vectors],
     ir.Powers: _multiplied,
     ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
+    ir.Matches: lambda at, z, widths: _marked(at, z, widths[0]),
     ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
     ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),
 }

@@ -67,7 +67,8 @@ PUBLIC = {
     "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
-    "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer",
+    "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer OneHotEncoder OrdinalEncoder "
+    "TargetEncoder KBinsDiscretizer",
 }
 NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}

@@ -42,6 +42,7 @@ from svmcompile.ir.nodes.bounded import *  # noqa: F403
 from svmcompile.ir.nodes.certain import *  # noqa: F403
 from svmcompile.ir.nodes.decisions import *  # noqa: F403
 from svmcompile.ir.nodes.differences import *  # noqa: F403
+from svmcompile.ir.nodes.encodings import *  # noqa: F403
 from svmcompile.ir.nodes.ensembles import *  # noqa: F403
 from svmcompile.ir.nodes.features import *  # noqa: F403
 from svmcompile.ir.nodes.fixed import *  # noqa: F403

@@ -27,6 +27,10 @@ WAYS_OUT = {
     "svm_model": "save it with svm_save_model and pass the file",
 }
 PIPELINE = "Pipeline"
+REASONS = {
+    "KNNImputer": "keeps every training row and searches them all; a SimpleImputer can be compiled",
+    "IterativeImputer": "runs regressors in turn until they settle; a SimpleImputer can be compiled",
+}
 MAX_DEPTH = 16  # of transformers within transformers
 COMBINED = (PIPELINE, "ColumnTransformer", "FeatureUnion")
 
@@ -240,6 +244,8 @@ def _unknown(estimator: object, where: str) -> UnsupportedError:
     name = type(estimator).__name__
     if isinstance(estimator, type):
         return UnsupportedError(f"{where}: {estimator.__name__} is a class; pass a fitted transformer")
+    if name in REASONS:
+        return UnsupportedError(f"{where}: {name} cannot be compiled: it {REASONS[name]}; {WAY_OUT}")
     return UnsupportedError(
         f"{where}: the transformer {name} cannot be compiled; {WAY_OUT}; "
         f"transformers that can: {', '.join([*FRONTS, *COMBINED])}"

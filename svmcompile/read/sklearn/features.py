@@ -15,6 +15,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
+from svmcompile.read.sklearn.encoders import ENCODERS
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.kernel_maps import kernel_pca, nystroem
 from svmcompile.read.sklearn.text import VECTORIZERS, tfidf_transformer
@@ -273,6 +274,7 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "MissingIndicator": missing_indicator,
     "FunctionTransformer": function_transformer,
     "TfidfTransformer": tfidf_transformer,
+    **ENCODERS,
 }
 # The same, and those that take text.
 FRONTS = {**TRANSFORMERS, **VECTORIZERS}
