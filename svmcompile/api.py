@@ -19,12 +19,13 @@ from svmcompile.data import Data
 from svmcompile.data.rows import as_rows
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files.plain import json_text
-from svmcompile.flow.emission import Files, check_program, emit_files
-from svmcompile.flow.emission import checked_precision as checked_precision
-from svmcompile.flow.emission import quantise as quantise
+from svmcompile.flow.emission import Files, emit_files
 from svmcompile.flow.emission import write as write
 from svmcompile.flow.evaluation import find_program, load_target, targets_in
 from svmcompile.flow.form import Form
+from svmcompile.flow.precision import check_program
+from svmcompile.flow.precision import checked_precision as checked_precision
+from svmcompile.flow.precision import quantise as quantise
 from svmcompile.flow.program import Watcher, compile_svm, finish, labelled_data, some_rows
 from svmcompile.flow.program import open_model as open_model
 from svmcompile.ir.program import Claim as Claim

@@ -16,15 +16,9 @@ from svmcompile.data.reading import detect
 from svmcompile.device.cost import DeviceOptions
 from svmcompile.errors import OptionError, find_name
 from svmcompile.files.atomic import check_output_folder
-from svmcompile.flow.emission import (
-    PROFILES,
-    TABLES,
-    Request,
-    check_together,
-    checked_kits,
-    checked_precision,
-)
+from svmcompile.flow.emission import PROFILES, TABLES, Request, check_together, checked_kits
 from svmcompile.flow.evaluation import TARGETS
+from svmcompile.flow.precision import checked_precision
 from svmcompile.flow.program import holds_program
 from svmcompile.flow.seal import read_key
 from svmcompile.ir.arithmetic import FIXED

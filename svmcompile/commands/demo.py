@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmcompile import api
 from svmcompile.commands.options import DemoOptions
-from svmcompile.flow.emission import PRECISIONS
+from svmcompile.flow.precision import PRECISIONS
 from svmcompile.progress import steps
 from svmcompile.verification.differential import Backend, compare
 

@@ -168,7 +168,7 @@ def _gives(estimator: Any, rows: tuple[Any, Any] | None = None) -> Gives:
 
 
 def points(name: str = "") -> tuple[Any, Any]:
-    """Three clouds of points that float32 holds, and their numbers as an estimator of this name takes them."""
+    """Three clouds of points that float32 holds, and numbers that an estimator of this name takes."""
     y = np.arange(60) % 3
     X = np.random.default_rng(0).integers(64, size=(60, 4)) / 64 + y[:, np.newaxis]
     return X, np.stack([y, 1 - y], axis=1) if name in OF_SEVERAL else y

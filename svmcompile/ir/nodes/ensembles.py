@@ -69,7 +69,7 @@ class Blend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Node):
-    """out = exp(scores) - less; scores beyond what the number type holds count as the largest that it does."""
+    """out = exp(scores) - less; scores too large for the number type count as the largest that it holds."""
 
     out: Value
     scores: Value
