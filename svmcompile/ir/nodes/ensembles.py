@@ -69,7 +69,7 @@ class Blend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Node):
-    """out = exp(scores) - less; scores beyond what the number type holds count as the largest that it does."""
+    """out = exp(scores) - less; scores that the number type has no exponential of count as the largest."""
 
     out: Value
     scores: Value
