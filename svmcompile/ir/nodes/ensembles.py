@@ -69,7 +69,7 @@ class Blend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Node):
-    """out = exp(scores) - less; scores too large for the number type count as the largest that it holds."""
+    """out = exp(scores) - less; scores that the number type has no exponential of count as the largest."""
 
     out: Value
     scores: Value
