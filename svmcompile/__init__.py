@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # What is not an error is imported on first use, so that `svmcompile --help` does not wait for numpy.
 __all__ = [  # noqa: F405
-    "CheckError", "Claim", "Compiled", "DTSVMClassifier", "EmitError", "OptionError", "Program",
-    "ReadError", "SvmCompileError", "ToolchainError", "UnsupportedError", "VerifyError", "__version__",
-    "build", "check_certificate", "compile", "device_cost", "emit", "explore",
+    "CheckError", "Claim", "Compiled", "DTSVMClassifier", "EmitError", "OptionError", "PluginError",
+    "Program", "ReadError", "SvmCompileError", "ToolchainError", "UnsupportedError", "VerifyError",
+    "__version__", "build", "check_certificate", "compile", "device_cost", "emit", "explore",
     "load", "prove", "quantise", "train", "verify", "write",
 ]  # fmt: skip
 

@@ -119,7 +119,8 @@ def test_from_the_command_line(example):
         ("method", "heaviest", ""), ("reader", "json-svm", ""), ("target", "listing", ""),
         ("kit", "make", ""),
     }  # fmt: skip
-    assert "heaviest" in run("methods").stdout and "svmcompile-example 1.0" in run("methods").stdout
+    table = run("methods").stdout
+    assert "heaviest" in table and "plugin: kit make of svmcompile-example 1.0" in table
     assert "How many support vectors are kept" in run("methods", "heaviest").stdout
     done = run(
         "compile", "m.json", "-o", "out", "--method", "heaviest", "--set", "vectors=1", "--target", "c",
