@@ -76,7 +76,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 BENDING = ("linear", "reduced-set", "sv-tree", "metric-tree")  # methods that make other probabilities
 ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
 WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "sv-tree")  # that f16 could hold
-KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "wheel")
+KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "micropython", "wheel")
 FIXED, FLOATS = ("q15", "q7"), ("f32", "f64")
 FACTORS: dict[str, tuple[str, ...]] = {
     "estimator": tuple(ESTIMATORS),
@@ -102,7 +102,7 @@ REFUSED: tuple[Rule, ...] = (
     {"tables": ("f16",), "target": ("onnx", "wasm", "blob")},
     {"tables": ("sparse",), "profile": ("device",)},
     {"kit": KITS, "target": ("onnx", "wasm", "blob")},
-    {"kit": ("arduino", "platformio", "zephyr", "esp-idf"), "profile": ("host",)},
+    {"kit": ("arduino", "platformio", "zephyr", "esp-idf", "micropython"), "profile": ("host",)},
     {"method": ("anytime", "certified"), "target": ("blob",)},
     {"method": ONE_MACHINE, "estimator": ("calibrated",)},
     {"method": ("anytime",), "estimator": ("sigmoid", "rest")},
