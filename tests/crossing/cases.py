@@ -74,23 +74,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
-BENDING = (
-    "linear",
-    "proto",
-    "reduced-set",
-    "sv-tree",
-    "metric-tree",
-)  # methods that make other probabilities
+# Methods that make other probabilities.
+BENDING = ("linear", "proto", "reduced-set", "sv-tree", "metric-tree")
 ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
-WITHOUT_VECTORS = (
-    "anytime",
-    "certified",
-    "linear",
-    "metric-tree",
-    "proto",
-    "sv-tree",
-)  # that f16 could hold
-KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "wheel")
+# Methods that leave no vectors that f16 could hold.
+WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "proto", "sv-tree")
+KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "micropython", "wheel")
 FIXED, FLOATS = ("q15", "q7"), ("f32", "f64")
 FACTORS: dict[str, tuple[str, ...]] = {
     "estimator": tuple(ESTIMATORS),
@@ -116,7 +105,7 @@ REFUSED: tuple[Rule, ...] = (
     {"tables": ("f16",), "target": ("onnx", "wasm", "blob")},
     {"tables": ("sparse",), "profile": ("device",)},
     {"kit": KITS, "target": ("onnx", "wasm", "blob")},
-    {"kit": ("arduino", "platformio", "zephyr", "esp-idf"), "profile": ("host",)},
+    {"kit": ("arduino", "platformio", "zephyr", "esp-idf", "micropython"), "profile": ("host",)},
     {"method": ("anytime", "certified"), "target": ("blob",)},
     {"method": ONE_MACHINE, "estimator": ("calibrated",)},
     {"method": ("anytime",), "estimator": ("sigmoid", "rest")},

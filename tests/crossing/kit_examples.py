@@ -33,6 +33,9 @@ def check_example(files: dict[str, Any], kit: str, folder: Path) -> None:
         if path.startswith(f"{kit}/"):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    if kit == "micropython":
+        _check_python(files, home)
+        return
     assert (home / "src" / "model.c").read_text() == files["model.c"]
     compiler, code = find_compiler(), [str(home / "src" / "model.c")]
     if kit == "arduino":
@@ -53,6 +56,15 @@ def check_example(files: dict[str, Any], kit: str, folder: Path) -> None:
         _run(compiler, folder, *FLAGS, "-I", str(home / "include"), *code, "-o", "example")
     told = _run((str(folder / "example"),), folder)
     assert "0 of " in told and "rows differ" in told, told
+
+
+def _check_python(files: dict[str, Any], home: Path) -> None:
+    """The example in Python, where the program can be written in it."""
+    assert (home / "native" / "model.c").read_text() == files["model.c"]
+    if (home / "model.py").exists():
+        code = "import sys; sys.path.insert(0, '.'); exec(open('examples/classify.py').read())"
+        told = _run((sys.executable, "-c", code), home)
+        assert "0 of " in told and "rows differ" in told, told
 
 
 def _check_wheel(files: dict[str, Any], folder: Path) -> None:
