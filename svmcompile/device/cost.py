@@ -167,7 +167,7 @@ def some_of(rows: NDArray[Any], most: int) -> NDArray[Any]:
 def rows_for(program: Program, X: NDArray[Any] | None) -> NDArray[Any]:
     """Rows to run: those given, else the program's own, else one of zeros."""
     if X is not None and len(X):
-        return X
+        return np.asarray(X)
     probes = program.probes.reshape(-1, program.n_features)
     return probes if len(probes) else np.zeros((1, program.n_features))
 
