@@ -27,6 +27,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 
 FILLED = 100  # words of a row
 TEST_ROWS = 100
+SOURCES = {"joblib": "scikit-learn", "skops": "skops", "model": "LIBSVM"}
 
 
 def made_up(rows: int, words: int, classes: int, seed: int) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -47,8 +48,8 @@ def made_up(rows: int, words: int, classes: int, seed: int) -> tuple[csr_matrix,
     return csr_matrix((np.concatenate(values), np.concatenate(columns), starts), shape=shape), labels
 
 
-def make_models(folder: Path, words: int, vectors: int) -> list[tuple[str, str]]:
-    """Model files of every kind; what is told of each, and its path."""
+def make_models(folder: Path, words: int, vectors: int, wanted: list[str]) -> list[tuple[str, str]]:
+    """Model files of every kind; what is told of each, and its path. Files that are there are kept."""
     import joblib
     import skops.io
     from sklearn.svm import SVC
@@ -62,15 +63,17 @@ def make_models(folder: Path, words: int, vectors: int) -> list[tuple[str, str]]
         save_npz(folder / f"rows{classes}.npz", made_up(TEST_ROWS, words, classes, 1)[0])
         for kernel in ("rbf", "linear"):
             stem = f"{kernel}{classes}"
+            if wanted and stem not in wanted:
+                continue
+            found += [(f"{kernel}, {classes} classes", f"{stem}.{end}") for end in SOURCES]
+            if (folder / f"{stem}.model").exists():
+                continue
             # A small C makes a support vector of every row, and fitting quick.
-            model = SVC(kernel=kernel, C=0.01, gamma=1.0).fit(X, y)
+            model = SVC(kernel=kernel, C=0.01, gamma=1.0, cache_size=1000).fit(X, y)
             joblib.dump(model, folder / f"{stem}.joblib")
             skops.io.dump(model, folder / f"{stem}.skops")
             text = libsvm_files(open_model(model).trained(), f"{stem}.model")[0]
             (folder / f"{stem}.model").write_text(text[f"{stem}.model"])
-            found += [
-                (f"{kernel}, {classes} classes", f"{stem}.{end}") for end in ("joblib", "skops", "model")
-            ]
     return found
 
 
@@ -162,17 +165,17 @@ def in_child(*arguments: object) -> dict[str, Any]:
     return found
 
 
-def show_models(folder: Path, words: int, vectors: int) -> None:
+def show_models(folder: Path, words: int, vectors: int, wanted: list[str]) -> None:
     print(f"{words:,} words, dense table {8 * words * vectors / 1e9:.1f} GB; seconds of processor time")
     print("| model | from | vectors | compile | C portable | C host, ONNX | peak MB |", end="")
     print(" .c / .onnx / .svmc MB | us per row | verify | peak MB | labels that differ |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for told, name in make_models(folder, words, vectors):
+    for told, name in make_models(folder, words, vectors, wanted):
         found = in_child("model", folder / name, words, told.split()[1])
         s, mb = found["seconds"], found["MB"]
         assert found["ok"], found
         sizes = " / ".join(str(mb[end]) for end in (".c", ".onnx", ".svmc"))
-        source = {"joblib": "scikit-learn", "skops": "skops", "model": "LIBSVM"}[name.split(".")[1]]
+        source = SOURCES[name.split(".")[1]]
         print(
             f"| {told} | {source} | {found['vectors']:,} | {s['compile']} | {s['C portable']} | "
             f"{s['C host, ONNX']} | {found['peak_compiled']} | {sizes} | "
@@ -200,6 +203,8 @@ def main() -> None:
     parser.add_argument("--train-rows", type=int, default=20_000)
     parser.add_argument("--train-words", type=int, default=60_000)
     parser.add_argument("--only", choices=("models", "training"))
+    parser.add_argument("--models", nargs="+", default=[], help="some of rbf2 linear2 rbf5 linear5")
+    parser.add_argument("--folder", type=Path, help="where models are kept, and found again")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -208,11 +213,13 @@ def main() -> None:
         found = measure_training(Path(path)) if kind == "training" else measure(Path(path), *map(int, rest))
         print(json.dumps(found))
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = options.folder or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         if options.only != "training":
-            show_models(Path(folder), options.words, options.vectors)
+            show_models(folder, options.words, options.vectors, options.models)
         if options.only != "models":
-            show_training(Path(folder), options.train_rows, options.train_words)
+            show_training(folder, options.train_rows, options.train_words)
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> DTSVMClassifier:
         """Search, train and compile."""
-        X, y = _validated(self, X, y)
+        X, y = _validated(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         try:
@@ -183,7 +183,7 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row."""
         check_is_fitted(self)
-        return self.program_.predict(_validated(self, X))
+        return self.program_.predict(_validated(self, X, accept_sparse="csr"))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """One score for two classes, above zero is the second; else one per class, the largest wins.
@@ -191,7 +191,12 @@ class DTSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With pairs that vote, scores are votes within the leaf, -1 for classes the leaf has never seen.
         """
         check_is_fitted(self)
-        return self.program_.decision_function(_validated(self, X))
+        return self.program_.decision_function(_validated(self, X, accept_sparse="csr"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 def _validated(estimator: Any, X: Any, *y: Any, accept_sparse: Any = False, finite: Any = True) -> Any:

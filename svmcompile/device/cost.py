@@ -170,7 +170,7 @@ def rows_for(program: Program, X: NDArray[Any] | None) -> NDArray[Any]:
     if program.input.text:
         return program.input.text.rows(program.input.text.samples(4))
     if X is not None and len(X):
-        return X
+        return np.asarray(X)
     probes = program.probes.reshape(-1, program.n_features)
     return probes if len(probes) else np.zeros((1, program.n_features))
 

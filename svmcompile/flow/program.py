@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.registry import accelerate, split_rule
+from svmcompile.accelerate.registry import method as method_of
 from svmcompile.data import Data
 from svmcompile.data.rows import as_rows, table_rows
 from svmcompile.data.text import NO_TEXT, Text, is_text
@@ -161,6 +162,9 @@ def compile_svm(
     """
     from svmcompile.flow.probabilities import settle_probabilities
 
+    if not method_of(method).takes_sparse:
+        data = data and data.dense(f"method {method!r}")
+        held_out = held_out and held_out.dense(f"method {method!r}")
     rule, own = split_rule(method, options)
     if rule is None or not svm.has_probabilities:
         return finish(accelerate(svm, data, method, own), svm, data, watch)
