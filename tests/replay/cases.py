@@ -247,6 +247,8 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
     filled = scaled(rbf(), SimpleImputer(add_indicator=True), StandardScaler())
     yield "front-imputer", Case(gaps, filled, emissions=FLOATS)
     yield "front-linear", Case(iris, scaled(LinearSVC(), PCA(3), StandardScaler()), emissions=FLOATS)
+    waves = RBFSampler(gamma=0.3, n_components=40, random_state=0)
+    yield "front-waves", Case(iris, scaled(LinearSVC(), waves), emissions=FLOATS)
 
 
 def method_cases() -> Iterator[tuple[str, Case]]:
@@ -305,6 +307,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "linear-ten", Case(digits, rbf(gamma=0.1), "linear", {"weights": "even"}, (*SHORT, Q15))
     yield "reduced-two", Case(cancer, scaled(rbf(gamma=0.03)), "reduced-set", {}, WITH_WHOLE)
     yield "reduced-ten", Case(digits, rbf(gamma=0.1), "reduced-set", {"move": False}, SHORT)
+    classes = {"move": False, "scores": "classes"}
+    yield "reduced-classes", Case(digits, rbf(gamma=0.1), "reduced-set", classes, (*SHORT, Q7))
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)
     yield "sv-tree-ten", Case(digits, rbf(gamma=0.1), "sv-tree", {"max_depth": 5}, (*FLOATS, Q15))
     yield "sv-tree-fallback", Case(moons, rbf(), "sv-tree", {"fallback": True}, SHORT)
