@@ -296,6 +296,8 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
     filled = scaled(rbf(), SimpleImputer(add_indicator=True), StandardScaler())
     yield "front-imputer", Case(gaps, filled, emissions=FLOATS)
     yield "front-linear", Case(iris, scaled(LinearSVC(), PCA(3), StandardScaler()), emissions=FLOATS)
+    waves = RBFSampler(gamma=0.3, n_components=40, random_state=0)
+    yield "front-waves", Case(iris, scaled(LinearSVC(), waves), emissions=FLOATS)
 
 
 def method_cases() -> Iterator[tuple[str, Case]]:
@@ -357,6 +359,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     short = {"max_bytes": 2000, "steps": 200, "synthetic_rows": 300}
     yield "proto-two", Case(cancer, scaled(rbf(gamma=0.03)), "proto", short, (*WITH_WHOLE, BLOB))
     yield "proto-ten", Case(digits, rbf(gamma=0.1), "proto", short | {"precision": "q7"}, WITH_WHOLE)
+    classes = {"move": False, "scores": "classes"}
+    yield "reduced-classes", Case(digits, rbf(gamma=0.1), "reduced-set", classes, (*SHORT, Q7))
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)
     yield "sv-tree-ten", Case(digits, rbf(gamma=0.1), "sv-tree", {"max_depth": 5}, (*FLOATS, Q15))
     yield "sv-tree-fallback", Case(moons, rbf(), "sv-tree", {"fallback": True}, SHORT)
