@@ -163,6 +163,16 @@ def large_programs() -> Programs:
     return found
 
 
+def long_sums() -> Programs:
+    """Many equal terms, whose rounding would add up if sums were not kept in two floats or in double."""
+    count = 8000
+    svm = SVM(
+        Kernel("poly", 0.01, 1.0, 3), np.ones((count, 1)), np.full((1, count), 0.1), np.zeros(1),
+        LabelRule.NONE, Source("test", "0" * 64),
+    )  # fmt: skip
+    return {"long sum": (as_it_is(svm.check("test")), normal_rows(60, "f64")[:, :1])}
+
+
 def certain_planes() -> Programs:
     """One plane, whose rounding is bounded by the length of the row."""
     found: Programs = {}
