@@ -32,6 +32,7 @@ REASONS: dict[str, str] = {
     r"(?P<a>\b\w+) < 0 \? 0 : (?P=a)\b.*  ->  .*\b(?P=a) < 1 \? 0 : (?P=a)\b": "whole numbers: 0 is 0",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
     r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
+    r"^c/portable/taylor_votes.*->  (votes|lost)\[won >= 0 \?": "zero has left before",
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,
     chosen("<", "b : a"): LARGER,

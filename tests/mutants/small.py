@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
-from programs.taylor_votes import vote_of
+from programs.taylor_votes import cyclic, tangled, vote_of
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -59,6 +59,9 @@ def _staged() -> Programs:
         found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
     model, X = many_zeros()
     found["taylor sparse_many"] = vote_of(model, X, leaves=1, order=2, rank=5), X
+    flat = np.random.default_rng(6).normal(size=(200, 2)) * 2
+    for name, svm in {"tangled": tangled(), "cyclic": cyclic()}.items():
+        found[f"taylor {name} circles"] = vote_of(svm, flat, leaves=1, order=1, rank=0), flat
     for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
         case = taylor.made(*taylor.SIZES[name])
         found[f"taylor {name}"] = case.program, case.X
