@@ -7,7 +7,8 @@ import re
 from tests.mutants.mutation import Mutant
 
 TYPE = r"(static |const )*(double|float|int|size_t|u?int\w+|\{\{ [\w.]+ \}\}) "
-ZEROED = r"(?:(?!=).|= \{ ?(?:\{0\}|0) ?\})*"  # declarations, at most set to zero
+ZERO = r"= \{ ?(?:\{0\}|0|\{\{- [\w.]+ -\}\}) ?\}"
+ZEROED = rf"(?:(?!=).|{ZERO})*"  # declarations, at most set to zero
 LARGER, SMALLER = (f"of two equal numbers either is the {one} one" for one in ("larger", "smaller"))
 
 
@@ -21,7 +22,7 @@ def chosen(sign: str, then: str) -> str:
 
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
-    rf"^\S+ (?P<a>{TYPE}{ZEROED}\w\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
+    rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
     r"  ->  .* p \+ 4 < end; p \+= 4\)": "the loop that follows takes the rest",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 1 \?": "numbers up to 1 have the same sign",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 0 \? [^:]+ : exact\[0\] < 0 \? \(.*\)exact\[0\] : -": (
@@ -31,6 +32,7 @@ REASONS: dict[str, str] = {
     r"(?P<a>\b\w+) < 0 \? 0 : (?P=a)\b.*  ->  .*\b(?P=a) < 1 \? 0 : (?P=a)\b": "whole numbers: 0 is 0",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
     r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
+    r"^c/portable/taylor_votes.*->  (votes|lost)\[won >= 0 \?": "zero has left before",
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,
     chosen("<", "b : a"): LARGER,

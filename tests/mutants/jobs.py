@@ -32,6 +32,7 @@ from tests.mutants.small import (
     certain_planes,
     exact_programs,
     large_programs,
+    long_sums,
     precise_programs,
     small_programs,
     sparse_programs,
@@ -208,7 +209,7 @@ def small_jobs() -> Iterator[Job]:
     for name, (program, rows) in sparse_programs().items():
         for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
             yield job(name, program, rows, profile, precision, "sparse")
-    for name, (program, rows) in (large_programs() | certain_planes()).items():
+    for name, (program, rows) in (large_programs() | certain_planes() | long_sums()).items():
         for profile in ("portable", "host", "device"):
             yield job(name, program, rows, profile)
     for precision, profile in (("q15", "device"), ("q7", "portable")):

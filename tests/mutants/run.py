@@ -73,10 +73,12 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
 
 
 def spread(used_by: list[Job]) -> list[Job]:
-    """The smallest, and some up to the largest: blocks and segments that are full want many vectors."""
-    return (
-        used_by if len(used_by) <= MOST else [*used_by[: MOST - 2], used_by[len(used_by) // 2], used_by[-1]]
-    )
+    """The smallest, some up to the largest, and those whose classes beat each other in circles."""
+    circles = [one for one in used_by if "circles" in one.name][-2:]
+    others = [one for one in used_by if one not in circles]
+    if len(others) > MOST:
+        others = [*others[: MOST - 2], others[len(others) // 2], others[-1]]
+    return others + circles
 
 
 def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
-from programs.taylor_votes import vote_of
+from programs.taylor_votes import cyclic, tangled, vote_of
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -59,6 +59,9 @@ def _staged() -> Programs:
         found[f"taylor {case}"] = votes.program_of(case), bounded.voting_machine(kind)[1]
     model, X = many_zeros()
     found["taylor sparse_many"] = vote_of(model, X, leaves=1, order=2, rank=5), X
+    flat = np.random.default_rng(6).normal(size=(200, 2)) * 2
+    for name, svm in {"tangled": tangled(), "cyclic": cyclic()}.items():
+        found[f"taylor {name} circles"] = vote_of(svm, flat, leaves=1, order=1, rank=0), flat
     for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
         case = taylor.made(*taylor.SIZES[name])
         found[f"taylor {name}"] = case.program, case.X
@@ -161,6 +164,16 @@ def large_programs() -> Programs:
         rows = random.normal(size=(200, d))
         found[f"large {kernel.kind} {each} {d}"] = compile_svm(svm, "exact", None, {}), rows
     return found
+
+
+def long_sums() -> Programs:
+    """Many equal terms, whose rounding would add up if sums were not kept in two floats or in double."""
+    count = 8000
+    svm = SVM(
+        Kernel("poly", 0.01, 1.0, 3), np.ones((count, 1)), np.full((1, count), 0.1), np.zeros(1),
+        LabelRule.NONE, Source("test", "0" * 64),
+    )  # fmt: skip
+    return {"long sum": (as_it_is(svm.check("test")), normal_rows(60, "f64")[:, :1])}
 
 
 def certain_planes() -> Programs:

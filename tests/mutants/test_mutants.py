@@ -56,6 +56,11 @@ def test_lines_are_traced_to_programs(small: Job) -> None:
     ("old", "new", "is_same"),
     [
         ("double sums[2];", "double sums[3];", True),
+        (
+            "{{ real }} p{{ t }}[4] = { {{- n.zero -}} };",
+            "{{ real }} p{{ t }}[5] = { {{- n.zero -}} };",
+            True,
+        ),
         ("double lanes[4] = {0}, total = 0;", "double lanes[5] = {0}, total = 0;", True),
         ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
         ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
