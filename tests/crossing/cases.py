@@ -74,9 +74,22 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
-BENDING = ("linear", "proto", "reduced-set", "sv-tree", "metric-tree")  # methods that make other probabilities
+BENDING = (
+    "linear",
+    "proto",
+    "reduced-set",
+    "sv-tree",
+    "metric-tree",
+)  # methods that make other probabilities
 ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
-WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "proto", "sv-tree")  # that f16 could hold
+WITHOUT_VECTORS = (
+    "anytime",
+    "certified",
+    "linear",
+    "metric-tree",
+    "proto",
+    "sv-tree",
+)  # that f16 could hold
 KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "wheel")
 FIXED, FLOATS = ("q15", "q7"), ("f32", "f64")
 FACTORS: dict[str, tuple[str, ...]] = {
