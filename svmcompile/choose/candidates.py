@@ -13,7 +13,7 @@ from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
 LEAST_BUDGET, BUDGET_STEP = 2, 2**0.5  # vectors of a reduced set, and how much more the next step has
-SMALL = 8192  # bytes of tables of a small model, where no limit is given
+SMALL, STEPS = 8192, 2000  # bytes of tables of a small model, where no limit is given; its training
 COARSE, FINE = 3, 7  # steps of the ladder: the first come before other methods, the last after all
 DOUBLE_METHODS = ("exact", "anytime", "certified")  # that keep labels on a device with double in software
 
@@ -128,7 +128,7 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "linear", {}, None
     if may_differ and (room or wishes.device):  # it is for models of kilobytes
         for part in (1, 4):
-            yield "proto", {"max_bytes": (room or SMALL) // part}, None
+            yield "proto", {"max_bytes": (room or SMALL) // part, "steps": STEPS}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []
     yield from reduced[:COARSE]
     if may_differ and classifies:

@@ -17,7 +17,7 @@ from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
-TRIAL_STEPS, TRIAL_ROWS = 1500, 8000  # of a training that only chooses sizes
+TRIAL_SHARE, TRIAL_ROWS = 4, 8000  # of the steps, and rows, of a training that only chooses sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Search:
         known, options = self.known, self.options
         seen: NDArray[np.intp] = np.concatenate([known.kept, known.made_up])
         seen = np.sort(np.random.default_rng(options.seed).permutation(seen)[:TRIAL_ROWS])
-        steps = min(options.steps, TRIAL_STEPS)
+        steps = -(-options.steps // TRIAL_SHARE)
         short = train(lesson.some(seen), sizes, steps, options.seed, fine=False)
         held = known.held if len(known.held) else known.kept
         return self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
