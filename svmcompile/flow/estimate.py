@@ -46,7 +46,7 @@ LAWS = {
     "metric-tree": Law(1.1, 0.7),
     "h1-tree": Law(5.0, 0.6, per_pair=True),
     "proto": Law(3.5, 0.3, made_up=30_000, most=60_000),
-    "reduced-set": Law(1.0, 1.0, made_up=4000, most=4000),
+    "reduced-set": Law(0.06, 0.9, made_up=4000, most=8000),
     "sv-tree": Law(1.1, 0.8, made_up=3000, per_pair=True),
     "dtsvm": Law(0.25, 0.9),
 }

@@ -136,7 +136,8 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
     count = len(z)
     z = np.concatenate([z, made_up_rows(z, synthetic, random)])
     at = np.arange(len(z))
-    return FittingRows(z, Field(svm).values(z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
+    sums = kernel_sums(svm, z) if svm.kernel.kind == "precomputed" else Field(svm).values(z)
+    return FittingRows(z, sums, at % HELD_SHARE == HELD_SHARE - 1, at >= count)
 
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:

@@ -64,7 +64,9 @@ class CFile:
     @cached_property
     def inlined(self) -> set[str]:
         """Tables that do not appear as such: one number that stands in the code, or nothing to say."""
-        return set().union(*(node.idle() for node in self.nodes.values()))
+        idle = set[str]().union(*(node.idle() for node in self.nodes.values()))
+        read = (set(table_names(node.node)) - node.idle() for node in self.nodes.values())
+        return idle.difference(*read)
 
     def prefix(self, number: Number) -> str:
         """What names of helper functions start with; those in double have their own in a float program."""
