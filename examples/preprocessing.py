@@ -116,22 +116,23 @@ MODELS: dict[str, Callable[[], Case]] = {
     ),
     "rbfsampler-svr": piped("diabetes", SCALE, RBFSampler(n_components=20, random_state=0), SVR()),
     "tfidf-linearsvc": piped("digits", TfidfTransformer(), LinearSVC(), sparse=True),
-    "tfidf-l1-svc": piped("digits", TfidfTransformer(norm="l1"), MaxAbsScaler(), SVC()),
-    "one-hot-linearsvc": piped("digits", OneHotEncoder(handle_unknown="ignore"), LinearSVC()),
-    "one-hot-rare-svc": piped(
-        "digits", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20), SVC()
+    "one-hot-linearsvc": piped("iris", OneHotEncoder(handle_unknown="ignore"), LinearSVC()),
+    "one-hot-rare-linearsvc": piped(
+        "iris", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=8), LinearSVC()
     ),
-    "ordinal-svc": piped(
-        "digits",
+    "ordinal-linearsvc": piped(
+        "iris",
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         MaxAbsScaler(),
-        SVC(),
+        LinearSVC(),
     ),
-    "target-linearsvc": piped("digits", TargetEncoder(random_state=0), LinearSVC()),
+    "target-linearsvc": piped("iris", TargetEncoder(), LinearSVC()),
     "bins-linearsvc": piped(
         "wine", KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), LinearSVC()
     ),
-    "bins-numbers-svr": piped("diabetes", KBinsDiscretizer(6, encode="ordinal", strategy="uniform"), SVR()),
+    "bins-numbers-linearsvr": piped(
+        "diabetes", KBinsDiscretizer(6, encode="ordinal", strategy="uniform"), LinearSVR()
+    ),
     "imputer-mean-svc": piped("wine", SimpleImputer(), SCALE, SVC(), missing=np.nan),
     "imputer-median-indicator-linearsvc": piped(
         "wine", SimpleImputer(strategy="median", add_indicator=True), SCALE, LinearSVC(), missing=np.nan

@@ -20,7 +20,7 @@ from svmcompile.errors import OptionError
 
 Analyzer = Literal["word", "char", "char_wb"]
 SPACES = re.compile(r"\s\s+")
-MOST_TOKENS = 64  # of a term
+MOST_TOKENS, MOST_SHORTEST = 64, 1000  # of a term, and characters of its shortest word
 SAMPLE_TERMS, MOST_SAMPLE = 12, 400  # of a text for tests: its terms, and its characters
 SOME_WORDS = "some words that a text may have and others may not: one two three many".split()
 MOST_CELLS = 1 << 27  # of rows with all their zeros
@@ -112,8 +112,8 @@ class Text:
     def problems(self) -> Iterator[str]:
         """What no text can be counted by, in words."""
         for part in self.parts:
-            sizes = 1 <= part.fewest <= part.most <= MOST_TOKENS and part.shortest >= 1
-            if not sizes or part.hashed < 0 or bool(part.hashed) == bool(part.terms):
+            sizes = 1 <= part.fewest <= part.most <= MOST_TOKENS and 1 <= part.shortest <= MOST_SHORTEST
+            if not sizes or not 0 <= part.hashed < 1 << 31 or bool(part.hashed) == bool(part.terms):
                 yield f"text is counted by {part.fewest} to {part.most} tokens, {part.hashed} hashes"
             if len({*part.terms}) != len(part.terms):
                 yield "a term of the vocabulary stands in it twice"

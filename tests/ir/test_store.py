@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs.strategies import machine_programs, origin, programs
 
+from svmcompile.data.text import Text, Vectorizer
 from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.check import check
@@ -307,3 +308,35 @@ def test_a_malformed_program_is_refused_by_name() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"none\.svmc"):
         load(tmp_path / "none.svmc")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"most": 65},
+        {"fewest": 0},
+        {"shortest": 1 << 40},
+        {"hashed": 1 << 40},
+        {"hashed": -1},
+        {"terms": ["a", "a"]},
+        {"terms": ["a"]},
+        {"analyzer": "any"},
+    ],
+)
+def test_text_of_a_stored_program_is_checked(change: dict[str, Any]) -> None:
+    text = Text((Vectorizer("word", True, 2, 1, 1, False, ("a", "b")),))
+    tables = {"w": np.ones((1, 2)), "b": np.zeros(1), "c": np.zeros(2)}
+    node = ir.Affine("value", "x", "w", "b", "c")
+    program = Program(Input(2, text=text), (node,), (Output("value", "value"),), tables, None, origin())
+    stored = to_bytes(program)
+    assert from_bytes(stored) == program
+    with zipfile.ZipFile(io.BytesIO(stored)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    told = json.loads(members["program.json"])
+    told["input"]["text"]["parts"][0].update(change)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("program.json", json.dumps(told))
+        archive.writestr("tables.npz", members["tables.npz"])
+    with pytest.raises(ReadError):
+        from_bytes(buffer.getvalue())

@@ -34,7 +34,7 @@ ENCODERS = {
     "whole": OneHotEncoder(handle_unknown="ignore", dtype=np.int64, sparse_output=False),
     "numbers": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     "rare-numbers": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=99, min_frequency=60),
-    "targets": TargetEncoder(random_state=0),
+    "targets": TargetEncoder(),
     "bins": KBinsDiscretizer(4, strategy="uniform"),
     "dense-bins": KBinsDiscretizer(3, encode="onehot-dense", strategy="kmeans", random_state=0),
     "numbered-bins": KBinsDiscretizer(5, encode="ordinal", quantile_method="averaged_inverted_cdf"),

@@ -41,7 +41,7 @@ def test_texts_are_counted_as_scikit_learn_counts_them(name):
     vectorizer = KINDS[name].fit(TEXTS)
     front = counts_of(vectorizer)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(st.lists(ANY_TEXT, min_size=1, max_size=4))
     def check(texts):
         found = front.run(front.text.rows(texts))

@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
-    OneHotEncoder,
     PolynomialFeatures,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -217,7 +217,7 @@ class Own(TransformerMixin, BaseEstimator):
 
 REFUSED = {
     "unknown": (Own(), "transformer Own cannot be compiled; apply it to the rows"),
-    "encoder": (OneHotEncoder(handle_unknown="ignore"), "OneHotEncoder cannot be compiled"),
+    "quantiles": (QuantileTransformer(n_quantiles=5), "QuantileTransformer cannot be compiled"),
     "within": (FeatureUnion([("a", PCA(2)), ("b", Own())]), "Own cannot be compiled"),
     "deep": (
         ColumnTransformer([("a", make_pipeline(StandardScaler(), Own()), [0])]),

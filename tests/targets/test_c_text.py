@@ -32,7 +32,7 @@ def test_any_string_is_cut_as_python_cuts_it(name):
     fast = sc.build(model, profile="portable", precision="f64")
     assert fast.self_test() == 0
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(st.lists(ANY_TEXT, min_size=1, max_size=4))
     def check(texts):
         np.testing.assert_allclose(
@@ -49,8 +49,9 @@ def many_texts(count):
     return [" ".join(rng.choices(pieces, k=rng.randrange(60))) for _ in range(count)]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("precision", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("profile", "precision"), [("portable", "f32"), ("host", "f64"), ("device", "f32")]
+)
 def test_ten_thousand_texts(profile, precision):
     model = fitted(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True))
     texts = many_texts(10_000)
@@ -84,7 +85,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", ["portable", "device"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_machines_that_need_the_whole_row(name, profile):
     vectorizer = TfidfVectorizer()

@@ -236,7 +236,7 @@ class LogCounts(Node):
         return Type(Kind.FEATURES, at.d)
 
     def run(self, at: At) -> NDArray[Any]:
-        logs = 1 + np.log(at.x.astype(np.float64))
+        logs = 1 + np.log(np.where(at.x == 0, 1.0, at.x.astype(np.float64)))
         return np.asarray(np.where(at.x == 0, 0.0, logs).astype(at.x.dtype))
 
     def error(self, at: At, a: Arithmetic) -> Result:

@@ -126,7 +126,7 @@ def _categories(fitted: Fitted) -> list[Array]:
             same = values.astype(np.float32).astype(np.float64) == values
         if not same.all():
             raise UnsupportedError(
-                f"{fitted.place}: the category {values[~same][0]!r} is not a float32 number; {CODES}"
+                f"{fitted.place}: the category {float(values[~same][0])!r} is not a float32 number; {CODES}"
             )
     return found
 
