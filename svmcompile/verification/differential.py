@@ -28,7 +28,7 @@ from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
 from svmcompile.progress import Advance, steps
 from svmcompile.statistics import interval
-from svmcompile.verification.texts import are_texts, bounded, in_type
+from svmcompile.verification.texts import are_texts, bounded, finite_rows, in_type
 
 # Figures of a comparison that are None where there is nothing to compare.
 ERRORS = (
@@ -156,15 +156,11 @@ def compare(
 
 def usable_rows(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Texts, rows of finite numbers, and those with NaN whose missing features the program fills in."""
-    compressed = getattr(rows, "finite_rows", None)
-    if are_texts(rows):
-        finite = np.full(len(rows), True)
-    else:
-        finite = compressed() if compressed else np.isfinite(rows).all(axis=1)
+    finite = finite_rows(rows)
     name = next((output.name for output in program.outputs if output.name != "label"), None)
     fills = any(node.fills and getattr(node, "nan", False) for node in program.body)
     if name is None or finite.all() or not fills:
-        return np.asarray(finite)
+        return finite
     known = np.isfinite(interpret(program, rows)[name]).all(axis=1)
     return np.asarray(finite | (known & ~np.isinf(rows).any(axis=1)))
 

@@ -25,6 +25,14 @@ def in_type(rows: Rows, kind: Any) -> Rows:
         return rows if are_texts(rows) else rows.astype(kind)
 
 
+def finite_rows(rows: Rows) -> NDArray[np.bool_]:
+    """Which rows have finite numbers alone; texts have none that are not."""
+    if are_texts(rows):
+        return np.full(len(rows), True)
+    compressed = getattr(rows, "finite_rows", None)
+    return np.asarray(compressed() if compressed else np.isfinite(rows).all(axis=1))
+
+
 def bounded(rows: Rows, bound: Callable[..., Bounds], program: Program, *told: Any) -> Bounds:
     """Bounds for rows; of texts, for what is counted in them."""
     if not are_texts(rows):
