@@ -28,8 +28,8 @@ PROGRAMS = """
     zeros platt-three density isotonic-three-mean front-l2 front-powers front-nystroem front-sampler
     front-imputer
     certain-three certain-rest anytime-two anytime-given certified-two certified-jets certified-order-3
-    certified-three linear-ten reduced-two sv-tree-two metric-two metric-quadratic metric-guard h1-two
-    dtsvm-train
+    certified-three linear-ten proto-two reduced-two sv-tree-two metric-two metric-quadratic metric-guard
+    h1-two dtsvm-train
 """.split()
 
 

@@ -20,7 +20,8 @@ MEANINGS = {
     "columns": "the features that are read", "constants": "the value at the centre of each leaf",
     "coordinates": "vectors along the directions of the bounds", "counts": "how many vectors a member has",
     "cubes": "third derivatives of each leaf", "curve": "points of the kernel's curve",
-    "ends": "where each group of vectors ends", "estimates": "kernel values that are estimated",
+    "ends": "where each group of vectors ends", "entries": "the numbers of vectors that are not zero",
+    "estimates": "kernel values that are estimated",
     "factor": "what each feature is multiplied by", "factors": "the features of each product",
     "far": "scores of rows far from all vectors", "features": "the feature that each node tests",
     "firsts": "where the vectors of each leaf begin", "gaps": "bounds on what steps leave out",
@@ -41,7 +42,8 @@ MEANINGS = {
     "squares": "second derivatives of each leaf", "starts": "where each group begins",
     "steps": "bounds on derivatives", "sums": "the sum that each function adds to",
     "thresholds": "what each node compares with", "units": "the unit of each function",
-    "values": "the numbers that are stored", "vectors": "support vectors, or the vectors in their place",
+    "values": "the numbers that are stored", "vector_starts": "where the numbers of each vector begin",
+    "vectors": "support vectors, or the vectors in their place",
     "weights": "weights of vectors or features", "widths": "bounds on the error of each term",
 }  # fmt: skip
 
