@@ -34,7 +34,7 @@ def train() -> tuple[Any, Any, Any]:
 def main(folder: Path = Path("out/gaussian_process")) -> None:
     process, rows, truth = train()
     program = sc.compile(process)
-    sc.write(sc.emit(program, ("c", "onnx"), "process"), folder)
+    sc.write(sc.emit(program, ("c", "onnx"), "gaussian"), folder)
     mean, deviation = process.predict(rows, return_std=True)
     print(f"{'':14}{'mean off by':>14}{'deviation':>14}{'within two':>14}")
     for target in ("c", "onnx"):

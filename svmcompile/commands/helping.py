@@ -10,7 +10,9 @@ from svmcompile.errors import OptionError
 # In which panel of its help an option of a command with many stands, and in which order.
 PANELS = {
     "Method": ("method", "set_", "measure", "time_limit"),
-    "Rows": ("data", "test", "rows", "label", "ignore_extra", "zero_based", "separator", "decimal"),
+    "Rows": (
+        "data", "test", "rows", "label", "text", "ignore_extra", "zero_based", "separator", "decimal",
+    ),
     "Output": (
         "output", "target", "targets", "kit", "platform", "name", "precision", "profile", "tables",
         "api", "ranges", "given", "soft_double", "dump_ir", "checkpoint", "prove", "sign",
