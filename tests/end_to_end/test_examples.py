@@ -21,6 +21,8 @@ ARGUMENTS = {
     "scoring.py": ["--rows", "3000", "--sklearn-rows", "1000"],
     "text.py": ["100"],
     "partitions.py": ["--rows", "12000", "--parts", "3"],
+    "proto.py": ["--avr-rows", "0"],
+    "sparse_models.py": ["--words", "20000", "--vectors", "400", "--only", "models", "--models", "rbf2"],
 }
 PRINTED = {
     "auto.py": "promise kept in",
@@ -37,6 +39,8 @@ PRINTED = {
     "first_minute.py": "5 blocks ran",
     "text.py": "| 100 | 0 |",
     "partitions.py": "100.00% of labels the same",
+    "proto.py": "| digits | 99.17 | max_bytes=2,048 |",
+    "sparse_models.py": "| rbf, 2 classes | LIBSVM | 400 |",
 }
 
 
