@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svmcompile.ir.node import At
 
 DotKind = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
-KernelKind = Literal[DotKind, "laplacian", "chi2", "additive-chi2", "matern", "rational"]
+KernelKind = Literal[DotKind, "laplacian", "chi2", "additive-chi2", "intersection", "matern", "rational"]
 KERNEL_KINDS: tuple[str, ...] = get_args(DotKind)  # the others are those of `differences`
 KERNEL_SHAPES: dict[str, Shape] = {
     "rbf": "exp2", "sigmoid": "tanh", "linear": "identity", "poly": "power", "precomputed": "given",

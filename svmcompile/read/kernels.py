@@ -8,7 +8,7 @@ import numpy as np
 
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
-from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.kernel import Kernel, KernelKind
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 
@@ -23,13 +23,13 @@ ENTRIES_PER_BYTE, FREE_ENTRIES = 256, 1 << 20  # 20 newsgroups, the widest set t
 
 
 def make_kernel(kind: str, gamma: float, coef0: float, degree: int, where: str) -> Kernel:
-    """A kernel that keeps only the parameters its kind uses."""
+    """A kernel that keeps only the parameters its kind uses: one of the four that LIBSVM has."""
     if kind == "linear":
         return Kernel("linear")
+    if kind == "rbf":
+        return falling_kernel("rbf", gamma, where)
     if not math.isfinite(gamma):
         raise ReadError(f"{where}: gamma is {gamma}, not a finite number")
-    if kind == "rbf":
-        return _rbf(gamma, where)
     if not math.isfinite(coef0):
         raise ReadError(f"{where}: coef0 is {coef0}, not a finite number")
     if kind == "sigmoid":
@@ -39,10 +39,13 @@ def make_kernel(kind: str, gamma: float, coef0: float, degree: int, where: str) 
     raise UnsupportedError(f"{where}: kernel {kind!r} is not known; {WAY_OUT}")
 
 
-def _rbf(gamma: float, where: str) -> Kernel:
+def falling_kernel(kind: KernelKind, gamma: float, where: str) -> Kernel:
+    """A kernel that is one where row and vector are the same, and falls with their difference."""
+    if not math.isfinite(gamma):
+        raise ReadError(f"{where}: gamma is {gamma}, not a finite number")
     if gamma < 0:
-        raise ReadError(f"{where}: gamma is {gamma}; an rbf kernel needs zero or more")
-    return Kernel("rbf", gamma=gamma)
+        raise ReadError(f"{where}: gamma is {gamma}; kernel {kind} needs zero or more")
+    return Kernel(kind, gamma=gamma)
 
 
 def _poly(gamma: float, coef0: float, degree: int, where: str) -> Kernel:

@@ -114,6 +114,7 @@ def test_refused():
     estimator.kernel = "other"
     with pytest.raises(UnsupportedError, match="kernel 'other' cannot be compiled"):
         read(estimator)
+    assert read(KernelRidge(kernel="laplacian", degree=2.5).fit(X, T)).kernel.kind == "laplacian"
     estimator = KernelRidge(kernel="poly", degree=2.5).fit(X, T)
     with pytest.raises(UnsupportedError, match=r"degree 2\.5"):
         read(estimator)

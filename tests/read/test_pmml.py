@@ -67,6 +67,15 @@ def test_the_same_as_evaluators_gave(name):
     assert_as_evaluated(svm, frame(svm, len(expected))[0], expected, TOLERANCE.get(name, 1e-12))
 
 
+def test_probabilities_are_those_that_jpmml_gave():
+    stored = json.loads((STORED / "probabilities.json").read_text())
+    assert {len(chances[0]) for chances in stored.values()} == {2, 3}
+    for name, chances in stored.items():
+        svm = read(STORED / f"{name}.pmml")
+        found = program_of(svm).predict_proba(frame(svm, len(chances))[0])
+        np.testing.assert_allclose(found, chances, rtol=0, atol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("java"), reason="JPMML needs Java")
 def test_the_same_as_jpmml():
@@ -79,6 +88,7 @@ def test_the_same_as_jpmml():
         result = evaluator.make_evaluator(str(STORED / f"{name}.pmml")).evaluateAll(given)
         assert_as_evaluated(svm, rows, list(result.iloc[:, 0]), 1e-12)
         names = [f"probability({value})" for value in (svm.labels.values if svm.labels else ())]
+        assert svm.has_probabilities or "softmax" not in name
         if svm.has_probabilities and {*names} <= {*result}:
             chances = result[names].astype(float)
             np.testing.assert_allclose(program_of(svm).predict_proba(rows), chances, rtol=0, atol=1e-12)

@@ -20,6 +20,7 @@ KERNELS = {
     "laplacian": Kernel("laplacian", gamma=0.5),
     "chi2": Kernel("chi2", gamma=0.7),
     "additive-chi2": Kernel("additive-chi2"),
+    "intersection": Kernel("intersection"),
     "matern-1": Kernel("matern", gamma=0.8, degree=0),
     "matern-3": Kernel("matern", gamma=0.8, degree=1),
     "matern-5": Kernel("matern", gamma=1.8, degree=2),

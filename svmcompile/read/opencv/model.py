@@ -3,7 +3,8 @@
 Scores are sum - rho as OpenCV computes them, in float32 there. Of two classes, above zero is the first
 label of the file; of more, pairs of classes vote, and the first class with most votes wins. A one-class
 model says 1 above zero, else 0. OpenCV stores a linear machine as one vector per pair of classes (its
-`uncompressed_support_vectors` decide nothing).
+`uncompressed_support_vectors` decide nothing). CHI2 is exp(-gamma sum (x - s)^2 / (x + s)) over features
+whose x + s is not zero, INTER the sum of min(x, s).
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Source
 from svmcompile.read.grouping import grouped_by_class
-from svmcompile.read.kernels import MAX_FEATURES, WAY_OUT, entries_limit, make_kernel
+from svmcompile.read.kernels import MAX_FEATURES, entries_limit, falling_kernel, make_kernel
 from svmcompile.read.libsvm.text import INT_MAX, INT_MIN
 from svmcompile.read.opencv.storage import Node, read_storage
 
 CLASSIFIERS = ("C_SVC", "NU_SVC")
 TYPES = (*CLASSIFIERS, "ONE_CLASS", "EPS_SVR", "NU_SVR")
-KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
+KERNELS = {
+    "LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid", "CHI2": "chi2",
+    "INTER": "intersection",
+}  # fmt: skip
 
 
 def read_opencv(content: bytes, where: str, *, trust_pickle: bool, n_features: int | None) -> SVM:
@@ -41,6 +45,11 @@ def read_opencv(content: bytes, where: str, *, trust_pickle: bool, n_features: i
         )
     kernel = _kernel(node)
     vectors = _vectors(node)
+    if kernel.kind == "chi2" and (vectors < 0).any():
+        raise UnsupportedError(
+            f"{node['support_vectors'].place}: a support vector is below zero, and CHI2 is a kernel of "
+            "features from zero on alone; shift or clip them and train again"
+        )
     source = Source(f"OpenCV {kind}", hashlib.sha256(content).hexdigest())
     svm = SVM(kernel, vectors, np.empty((1, 0)), np.empty(1), LabelRule.NONE, source)
     read = _classifier if kind in CLASSIFIERS else _single
@@ -61,19 +70,21 @@ def _machine(top: Node) -> Node:
 def _kernel(node: Node) -> Kernel:
     stored = node["kernel"]
     name = stored["type"].word()
-    if name in ("CHI2", "INTER"):
-        raise UnsupportedError(
-            f"{stored.place}: OpenCV's kernel {name} is not supported; retrain with {', '.join(KERNELS)}"
-        )
     if name not in KERNELS:
-        raise UnsupportedError(f"{stored.place}: kernel {name[:40]!r} is not known; {WAY_OUT}")
+        raise UnsupportedError(
+            f"{stored.place}: kernel {name[:40]!r} is not known; retrain with {', '.join(KERNELS)}"
+        )
     if name == "SIGMOID" and "svm_type" in node:
         raise UnsupportedError(
             f"{stored.place}: OpenCV 2 and later ones differ in the sign of this kernel; "
             "load the model with your OpenCV, check it and save it again"
         )
     kind = KERNELS[name]
+    if kind == "intersection":
+        return Kernel("intersection")
     gamma = stored["gamma"].decimal() if kind != "linear" else 1.0
+    if kind == "chi2":
+        return falling_kernel("chi2", gamma, stored.place)
     coef0 = stored["coef0"].decimal() if kind in ("poly", "sigmoid") else 0.0
     degree = stored["degree"].decimal() if kind == "poly" else 1.0
     if degree != int(degree):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from svmcompile.ir.program import Labels
-from svmcompile.model.svm import SVM, LabelRule
+from svmcompile.model.svm import SVM, LabelRule, Link
 from svmcompile.read.kernels import linear_machine
 from svmcompile.read.liblinear.model import logistic_head
 from svmcompile.read.pmml.features import Fields, Sum, category_of
 from svmcompile.read.xml import Element
 
-NO_SOFTMAX = "the softmax probabilities of the document are not among the outputs; labels are theirs"
 NORMS = ("none", "simplemax", "softmax", "logit")
 
 
@@ -36,7 +35,7 @@ def read_regression(model: Element, fields: Fields, labels: Labels | None, limit
         if norm == "logit":
             raise model.refuse("normalizationMethod logit is not supported for three classes or more")
         machine = machine_of(model, by_class, fields, LabelRule.ARGMAX, labels, limit)
-        return replace(machine, notes=(NO_SOFTMAX,) if norm == "softmax" else ())
+        return replace(machine, link=Link.SOFTMAX) if norm == "softmax" else machine
     return _two_classes(model, fields, labels, limit, by_class, sums[0], order[0], norm)
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
 from svmcompile.model.front import IDENTITY, Front, normalize
-from svmcompile.read.kernels import make_kernel
+from svmcompile.read.kernels import falling_kernel, make_kernel
 from svmcompile.read.sklearn.fitted import Fitted
 
 NAMES = {
@@ -51,10 +51,8 @@ def named_kernel(fitted: Fitted, name: object, setting: Callable[[str, float], f
         return Seen(Kernel("additive-chi2"))
     gamma = setting("gamma", 1.0 if kind == "chi2" else 1.0 / max(1, width))
     if kind in ("laplacian", "chi2"):
-        if not 0 <= gamma < np.inf:
-            raise ReadError(f"{fitted.place}: gamma is {gamma}; a {name} kernel needs zero or more")
-        return Seen(Kernel("laplacian" if kind == "laplacian" else "chi2", gamma=gamma))
-    degree = setting("degree", 3.0)
+        return Seen(falling_kernel("laplacian" if kind == "laplacian" else "chi2", gamma, fitted.place))
+    degree = setting("degree", 3.0) if kind == "poly" else 1.0
     if not degree.is_integer():
         raise UnsupportedError(
             f"{fitted.place}: degree {degree} is not a whole number; fit it with one that is"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.differences import TERMS
+from svmcompile.ir.differences import NEGATED, TERMS
 from svmcompile.targets.c.node import DOUBLE, CNode
 
 LOG_TERMS = {"f32": 6, "f64": 12}  # of the series in ((m - 1) / (m + 1))^2, m within a root of two of one
@@ -24,7 +24,7 @@ class DifferenceSum(CNode[ir.DifferenceSum]):
     def helpers(self) -> set[str]:
         kind = self.node.kernel.kind
         called = {"root"} if kind == "matern" else set()
-        return super().helpers() | called | (set() if kind == "additive-chi2" else {"exp2"})
+        return super().helpers() | called | (set() if kind in NEGATED else {"exp2"})
 
     def fields(self) -> dict[str, Any]:
         kernel, log2e = self.node.kernel, math.log2(math.e)
@@ -32,6 +32,7 @@ class DifferenceSum(CNode[ir.DifferenceSum]):
         info = np.finfo(np.float32 if self.number == "f32" else np.float64)
         return {
             "what": kernel.kind,
+            "negated": kernel.kind in NEGATED,
             "term": TERMS[kernel.kind],
             "vector_count": len(self.tables[self.node.vectors]),
             "gamma": self.literal(kernel.gamma),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.differences import MOST_DEGREE, TERMS
+from svmcompile.ir.differences import MOST_DEGREE, NEGATED, TERMS
 from svmcompile.ir.kernel import Kernel
 from svmcompile.targets.onnx.graph import Array, Values, build
 
@@ -38,6 +38,8 @@ def _sums(values: Values, x: str, vectors: Array, term: str) -> str:
 
 def _terms(values: Values, x: str, vectors: Array, term: str) -> str:
     graph = values.graph
+    if term == "least":
+        return graph.op("Neg", graph.op("Min", x, vectors))
     h = graph.op("Sub", x, vectors)
     if term == "absolute":
         return graph.op("Abs", h)
@@ -52,7 +54,7 @@ def _terms(values: Values, x: str, vectors: Array, term: str) -> str:
 def _of_sums(values: Values, kernel: Kernel, sums: str) -> str:
     """What the kernel makes of D."""
     graph = values.graph
-    if kernel.kind == "additive-chi2":
+    if kernel.kind in NEGATED:
         return graph.op("Neg", sums)
     if kernel.kind == "rational":
         base = graph.op("Add", graph.op("Mul", sums, kernel.gamma), 1.0)
