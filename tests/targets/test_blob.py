@@ -11,23 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.errors import EmitError, OptionError, ReadError
 from svmcompile.flow.form import Form
 from svmcompile.targets.blob.blob import CODES, OPERATIONS
-from svmcompile.targets.blob.model import OF_MODELS, runner
-from svmcompile.targets.blob.nodes import build
+from svmcompile.targets.blob.model import runner
 from tests.fuzz.blobs import build_fuzzer, mutate
 from tests.targets.blob_cases import CASES, SMALL, X, Y, compare, program_of, rbf, some_rows
 
@@ -145,49 +135,6 @@ def test_damaged_blobs_are_refused_with_the_reason(change: Any, reason: str) -> 
 def test_what_blobs_do_not_cover_is_refused_by_name(options: Any, error: Any, reason: str) -> None:
     with pytest.raises(error, match=reason):
         sc.emit(sc.compile(rbf().fit(X, Y > 0), X=X, **options), target="blob")
-
-
-COUNTS, CLASSES = X[::3].round(), Y[::3]
-NEEDED = {  # with every method
-    "DifferenceSum": KernelRidge(kernel="laplacian"),
-    "Exponential": TransformedTargetRegressor(SVR(), func=np.log1p, inverse_func=np.expm1),
-    "OneHot": BaggingClassifier(SVC(), n_estimators=2, random_state=0),
-    "Matches": make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()),
-    "LogCounts": make_pipeline(TfidfTransformer(sublinear_tf=True), SVC()),
-    "Softmax": CalibratedClassifierCV(SVC(), method="temperature", cv=2),
-}
-LEFT_OUT = {  # where that is asked for
-    "Softmax": (LogisticRegression(), {"method": "linear", "probabilities": "none", "X": COUNTS}),
-    "Deviation": (GaussianProcessRegressor(alpha=1.0), {"uncertainty": False}),
-    "GaussianChance": (GaussianProcessClassifier(), {"uncertainty": False}),
-}
-
-
-@pytest.mark.parametrize("name", NEEDED)
-def test_what_a_model_needs_itself_is_not_blamed_on_the_method(name: str) -> None:
-    model = NEEDED[name].fit(COUNTS, CLASSES)
-    for number in ("f32", "f64"):
-        with pytest.raises(
-            EmitError, match=rf"for {name} \(.*with every method: use target c, wasm or onnx$"
-        ):
-            sc.emit(sc.compile(model), target="blob", precision=number)
-
-
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_what_can_be_left_out_is_said_and_true(name: str) -> None:
-    estimator, options = LEFT_OUT[name]
-    model = estimator.fit(COUNTS, CLASSES > 0 if name == "GaussianChance" else CLASSES)
-    told = "uncertainty=false" if "uncertainty" in options else "probabilities=none, such as linear"
-    for number in ("f32", "f64"):
-        with pytest.raises(
-            EmitError, match=rf"for {name} \(.*need: use target c, .* leave them out .*{told}"
-        ):
-            sc.emit(sc.compile(model), target="blob", precision=number)
-        assert sc.emit(sc.compile(model, **options), target="blob", precision=number)
-
-
-def test_no_operation_is_refused() -> None:
-    assert all(build.dispatch(kind) is build.dispatch(object) for kind in OF_MODELS)
 
 
 def test_precomputed_kernels_whole_numbers_and_c_kits_are_refused() -> None:

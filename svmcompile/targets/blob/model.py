@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from svmcompile.errors import EmitError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import LONG, SEGMENT, Number
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.graph import leading_to
 from svmcompile.ir.program import Program
 from svmcompile.targets.blob.blob import OUTPUTS, TEXT, Blob, Register
 from svmcompile.targets.blob.nodes import Values
@@ -18,10 +16,6 @@ SUMS = {"block": BLOCK, "long": LONG, "segment": SEGMENT}  # how many numbers ar
 RUNNER = ("svm_run.c", "svm_run.h")
 KINDS = {None: 0, "int": 1, "float": 2, "bool": 3, "str": 4}  # of labels
 NAMES = {"label": 0, "value": 0, "scores": 1, "probabilities": 2, "samples": 3}  # places in OUTPUTS
-OF_MODELS = (  # what models bring along themselves, and runners have no operation for
-    ir.Softmax, ir.Density, ir.Deviation, ir.GaussianChance, ir.DifferenceSum, ir.OneHot, ir.Blend,
-    ir.Exponential, ir.Matches, ir.LogCounts,
-)  # fmt: skip
 
 
 def emit(machine: Program, name: str) -> dict[str, str | bytes]:
@@ -48,7 +42,6 @@ def encode(machine: Program) -> bytes:
 def assemble(machine: Program) -> tuple[Blob, list[list[int]]]:
     """Tables and instructions; for each of OUTPUTS first, count, register, width, or zeros."""
     number = _number(machine)
-    _check_model(machine)
     _check_numbers(machine, number)
     blob, nodes = Blob(number, machine.n_features), {node.out: node for node in machine.body}
     streams = [[0, 0, 0, 0] for _ in OUTPUTS]
@@ -69,23 +62,6 @@ def _text(label: object) -> bytes:
     if "\0" in text or text.encode(errors="replace").decode() != text:
         raise EmitError(f"label {text!r} holds NUL or is no valid text, and cannot be stored in UTF-8")
     return text.encode()
-
-
-def _check_model(machine: Program) -> None:
-    """Refuse what no other method would change, and say so; what labels and values need comes first."""
-    kept = [one.value for one in machine.outputs if one.name not in ("probabilities", "deviation")]
-    needed = leading_to(machine.body, kept)
-    own = next((node for node in (*needed, *machine.body) if isinstance(node, OF_MODELS)), None)
-    if own is None:
-        return
-    told = f"target blob has no operation for {type(own).__name__} (%{own.out})"
-    if own in needed:
-        raise EmitError(f"{told}, which this model needs with every method: use target c, wasm or onnx")
-    what, way = "probabilities", "a method with the option probabilities=none, such as linear"
-    if any(isinstance(node, ir.Deviation | ir.GaussianChance) for node in machine.body):
-        what = "standard deviations" if machine.output("deviation") else what
-        way = "method exact with uncertainty=false"
-    raise EmitError(f"{told}, which {what} need: use target c, wasm or onnx, or leave them out ({way})")
 
 
 def _check_numbers(machine: Program, number: Number) -> None:
