@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from svmcompile.ir.arithmetic import FIXED, Number
-from svmcompile.ir.graph import plain_source
 from svmcompile.ir.nodes import CsrLeaves, CsrSum
 from svmcompile.ir.program import Program
 from svmcompile.optimise import optimise
@@ -26,7 +25,6 @@ def with_dense_sums(
         (tables in ("dense", "f16"), f"tables={tables}"),
         *((target in targets, f"target {target}") for target in DENSE_TARGETS),
         (bool(leaves) and "onnx" in targets, "target onnx of a tree with vectors in its leaves"),
-        (any(plain_source(program, node.x) is None for node in sums), "preprocessing that moves zeros"),
         (any(node.kernel.gamma == 0 for node in sums), "a kernel with gamma 0"),
     )
     why = next((text for is_so, text in reasons if is_so), "")

@@ -86,15 +86,16 @@ def _prepared(
 
 def pack_compressed(program: Program, node: ir.CsrSum, number: Number, profile: str) -> Lowered:
     """The machine node and tables of one sum."""
-    source = plain_source(program, node.x)
-    if source is None or profile == "device":
+    if profile == "device":
         raise EmitError(
-            f"vectors of the sum %{node.out} are stored without zeros, for rows as they come and with "
-            "scratch memory; make them dense first"
+            f"vectors of the sum %{node.out} are stored without zeros, with scratch memory; make them "
+            "dense first"
         )
-    kernel, (x, factor), limit = node.kernel, source, LARGEST[number]
-    t, unit = program.tables, vector_unit(node.kernel)
-    scaled = compressed(t[node.starts], t[node.columns], t[node.values] * unit, program.input.width)
+    # Rows whose zeros preprocessing has moved are read as it leaves them.
+    x, factor = plain_source(program, node.x) or (node.x, np.ones(1))
+    kernel, limit = node.kernel, LARGEST[number]
+    t, unit, width = program.tables, vector_unit(kernel), infer_types(program)[node.x].width
+    scaled = compressed(t[node.starts], t[node.columns], t[node.values] * unit, width)
     vectors: Any = canonical(scaled)  # what the unit made zero goes
     offsets = fresh(node.out, "offsets", t)
     tables: Tables = {node.weights: t[node.weights].T, node.bias: t[node.bias], node.values: vectors}

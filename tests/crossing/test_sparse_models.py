@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
@@ -42,7 +43,7 @@ ESTIMATORS: dict[str, tuple[Any, int]] = {  # and their number of classes
     "one-one": (OneVsOneClassifier(SVC(gamma=0.5)), 3),
     "scaled": (make_pipeline(MaxAbsScaler(), SVC(gamma=0.5)), 2),
     "scaled-linear": (make_pipeline(MaxAbsScaler(), SVC(kernel="linear")), 3),
-    "normalised": (make_pipeline(Normalizer(), SVC(gamma=0.5)), 2),  # which has dense vectors in the end
+    "normalised": (make_pipeline(Normalizer(), SVC(gamma=0.5)), 2),
 }
 FORMS: dict[str, dict[str, Any]] = {
     "portable": {"target": "c", "profile": "portable", "precision": "f64"},
@@ -169,10 +170,25 @@ def test_methods_that_need_dense_tables_make_them(monkeypatch: pytest.MonkeyPatc
         lambda: sc.emit(sc.compile(fitted("rbf")), "blob"),
         lambda: sc.emit(sc.compile(fitted("rbf")), "c", profile="device"),
         lambda: sc.emit(sc.compile(fitted("rbf")), "c", tables="dense"),
-        lambda: sc.emit(sc.compile(fitted("normalised")), "c"),
     ):
         with pytest.raises(OptionError, match=r"would take 0.0 GB as a dense table, above the limit"):
             refused()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_vectors_of_normalised_text_stay_sparse(kernel: str) -> None:
+    random = np.random.default_rng(3)
+    texts = [" ".join(f"w{word}" for word in random.integers(40 * (i % 3), 200, 9)) for i in range(120)]
+    vectorizer = HashingVectorizer(n_features=3000)  # whose rows have length 1
+    model = make_pipeline(vectorizer, SVC(kernel=kernel)).fit(texts, np.arange(120) % 3)
+    program = sc.compile(model)
+    for profile in ("portable", "host"):
+        assert any(isinstance(node, SparseSum) for node in lower(program, "f32", profile).body)
+    for form in ("portable", "host", "onnx"):
+        compiled = sc.build(model, **FORMS[form])
+        assert (compiled.predict(texts) == model.predict(texts)).all()
+        expected = model.decision_function(texts)
+        np.testing.assert_allclose(compiled.decision_function(texts), expected, rtol=0, atol=1e-5)
 
 
 def test_options_that_cannot_be_are_refused() -> None:

@@ -97,6 +97,17 @@ def test_a_scaled_target_leaves_one_machine():
     assert np.abs(program.predict(ROWS) - estimator.predict(ROWS)).max() <= 0.01
 
 
+@pytest.mark.parametrize("name", ["bag", "standard", "exp"])
+def test_methods_take_values_made_of_sums(name):
+    model = MADE[name].fit(X, T)
+    wanted = model.predict(X)
+    for method, options in (("reduced-set", {"budget": 40}), ("linear", {}), ("proto", {"steps": 500})):
+        found = sc.build(model, X, method=method, **options).predict(X)
+        assert np.square(found - wanted).mean() < 0.4 * wanted.var(), method
+    with pytest.raises(OptionError, match="a regressor has no labels"):
+        sc.compile(model, labels="certain")
+
+
 def test_refused():
     estimator = MANY["kernel-ridge"].fit(X, SEVERAL)
     program = sc.compile(estimator)

@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.svm import SVC
 
 import svmcompile as sc
@@ -135,6 +139,16 @@ def test_damaged_blobs_are_refused_with_the_reason(change: Any, reason: str) -> 
 def test_what_blobs_do_not_cover_is_refused_by_name(options: Any, error: Any, reason: str) -> None:
     with pytest.raises(error, match=reason):
         sc.emit(sc.compile(rbf().fit(X, Y > 0), X=X, **options), target="blob")
+
+
+def test_models_that_blobs_do_not_cover_are_told_what_helps() -> None:
+    bins = make_pipeline(KBinsDiscretizer(3, strategy="uniform"), SVC()).fit(X, Y > 0)
+    with pytest.raises(EmitError, match=r"no operation for Matches .*: use target c"):
+        sc.emit(sc.compile(bins), target="blob")
+    process = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, Y)
+    with pytest.raises(EmitError, match="uncertainty=false"):
+        sc.emit(sc.compile(process), target="blob")
+    assert "m.bin" in sc.emit(sc.compile(process, uncertainty=False), target="blob", name="m")
 
 
 def test_precomputed_kernels_whole_numbers_and_c_kits_are_refused() -> None:

@@ -167,7 +167,7 @@ class Assembly:
         plain = head.outputs[0].value == SUMS and answer.probabilities is None and not alone.counts
         if plain and answer.rule is not LabelRule.HEAD:
             return replace(whole, label_rule=answer.rule)
-        return replace(whole, label_rule=LabelRule.HEAD, head=head)
+        return replace(whole, label_rule=LabelRule.HEAD if answer.labels else LabelRule.NONE, head=head)
 
     def _turned(self) -> list[SVM]:
         """The machines with the signs that were asked for."""

@@ -70,5 +70,6 @@ def _check_numbers(machine: Program, number: Number) -> None:
     if wide is not None:
         raise EmitError(
             f"target blob has one number type, and {type(wide).__name__} (%{wide.out}) is in double, which "
-            "labels that are certain need: use method exact without labels=certain, or target c"
+            "labels that are certain and deviations need: use method exact without labels=certain (of a "
+            "Gaussian process: with uncertainty=false), or target c"
         )

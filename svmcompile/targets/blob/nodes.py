@@ -42,8 +42,8 @@ class Values(dict[str, Register]):
 def build(node: Node, at: At, blob: Blob) -> Register:
     """The register of a node's value, after the instructions that fill it."""
     raise EmitError(
-        f"target blob has no operation for {type(node).__name__} (%{node.out}): compile with method exact, "
-        "reduced-set, linear, sv-tree, metric-tree, h1-tree or dtsvm, or use target c"
+        f"target blob has no operation for {type(node).__name__} (%{node.out}): use target c or, if the "
+        "method made it, method exact, reduced-set, linear, sv-tree, metric-tree, h1-tree or dtsvm"
     )
 
 

@@ -28,10 +28,6 @@ Tables = dict[str, NDArray[Any]]
 PLANE = 1 << 16  # characters below have 16 bits
 MOST_ROW = 1 << 22  # bytes of a row with all its zeros
 SAYS = "for a text in UTF-8 that ends in NUL"
-SYMBOLS = (
-    "cursor decode words_low words_high cased_low cased_high skipped_low skipped_high within case is_word "
-    "is_space hash feed encode bag add row"
-).split()
 
 
 @dataclass(frozen=True, slots=True)

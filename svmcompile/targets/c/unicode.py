@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 LAST = 0x110000
 HALVES = range(0xD800, 0xE000)  # of surrogate pairs, which are no characters
 SIGMA, FINAL, PLAIN = 0x3A3, 0x3C2, 0x3C3  # capital, at the end of a word, elsewhere
-DOTTED = 0x130  # the one capital whose lower case is two characters
 Ends = NDArray[np.uint32]
 
 

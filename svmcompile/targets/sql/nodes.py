@@ -21,7 +21,7 @@ def build(node: Node, at: At, query: Query) -> Columns:
     """The columns of a node's value."""
     raise EmitError(
         f"target sql is for linear models and trees, and this program has a node {type(node).__name__} "
-        f"(%{node.out}): compile with --method linear or metric-tree, or use target blob or c"
+        f"(%{node.out}): use target c or, if it is a sum over vectors, --method linear or metric-tree"
     )
 
 

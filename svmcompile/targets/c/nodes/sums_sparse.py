@@ -26,7 +26,7 @@ class SparseSum(Shaped[ir.SparseSum]):
 
     @property
     def takes_sparse_rows(self) -> bool:
-        return "sparse" in self.file.parts
+        return self.node.x == self.program.input.name and "sparse" in self.file.parts
 
     @property
     def template(self) -> str:
