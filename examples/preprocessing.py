@@ -38,7 +38,9 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -132,6 +134,12 @@ MODELS: dict[str, Callable[[], Case]] = {
     ),
     "bins-numbers-linearsvr": piped(
         "diabetes", KBinsDiscretizer(6, encode="ordinal", strategy="uniform"), LinearSVR()
+    ),
+    "quantiles-svc": piped("wine", QuantileTransformer(n_quantiles=50), SVC()),
+    "quantiles-repeated-linearsvc": piped("digits", QuantileTransformer(n_quantiles=100), LinearSVC()),
+    "splines-linearsvc": piped("iris", SplineTransformer(extrapolation="linear"), LinearSVC()),
+    "splines-quantiles-svr": piped(
+        "diabetes", SplineTransformer(4, 2, knots="quantile", extrapolation="continue"), SVR(C=10)
     ),
     "imputer-mean-svc": piped("wine", SimpleImputer(), SCALE, SVC(), missing=np.nan),
     "imputer-median-indicator-linearsvc": piped(

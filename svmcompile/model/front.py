@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -272,6 +272,14 @@ def flags(columns: NDArray[np.int64], values: Array, test: Test, width: int) -> 
     return _front("Matches", [node], tables, (width, test), width, len(columns), misfit)
 
 
+def pieces(starts: NDArray[np.int64], knots: Array, levels: Array, coefficients: Array) -> Front:
+    """Curves of each feature: polynomials between knots, levels at them, as the node `Pieces` has them."""
+    names = ("starts0", "knots0", "levels0", "pieces0")
+    tables = dict(zip(names, (starts, knots, levels, coefficients), strict=True))
+    width = len(starts) - 1
+    return _front("Pieces", [ir.Pieces("z0", ROW, *names)], tables, (), width, width * levels.shape[1])
+
+
 def project(weights: Array, centre: Array, bias: Array) -> Front:
     """z = weights (x - centre) + bias, for weights [m, d]."""
     sizes = (len(bias), len(centre))
@@ -345,6 +353,17 @@ def _marked(at: At, z: Array, width: int) -> list[Array]:
     return [row]
 
 
+def _nearest_knots(at: At, z: Array, width: int) -> list[Array]:
+    """The knots whose levels are nearest."""
+    row, curves = np.zeros((len(z), width)), at.levels.shape[1]
+    for column, (start, stop) in enumerate(pairwise(at.starts)):
+        own = z[:, None, column * curves : (column + 1) * curves]
+        row[:, column] = at.knots[start:stop][
+            np.abs(own - at.levels[start:stop]).sum(axis=2).argmin(axis=1)
+        ]
+    return [row]
+
+
 def _scaled(at: At, z: Array, widths: list[int]) -> list[Array]:
     """A factor of zero switches a feature off: any value will do for it."""
     return [z / np.where(at.factor != 0, at.factor, 1.0) + at.shift]
@@ -366,6 +385,7 @@ SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Powers: _multiplied,
     ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
     ir.Matches: lambda at, z, widths: _marked(at, z, widths[0]),
+    ir.Pieces: lambda at, z, widths: _nearest_knots(at, z, widths[0]),
     ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
     ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),
 }

@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     PolynomialFeatures,
-    QuantileTransformer,
+    PowerTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -217,7 +217,7 @@ class Own(TransformerMixin, BaseEstimator):
 
 REFUSED = {
     "unknown": (Own(), "transformer Own cannot be compiled; apply it to the rows"),
-    "quantiles": (QuantileTransformer(n_quantiles=5), "QuantileTransformer cannot be compiled"),
+    "powers": (PowerTransformer(), "PowerTransformer cannot be compiled"),
     "within": (FeatureUnion([("a", PCA(2)), ("b", Own())]), "Own cannot be compiled"),
     "deep": (
         ColumnTransformer([("a", make_pipeline(StandardScaler(), Own()), [0])]),

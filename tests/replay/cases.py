@@ -34,7 +34,9 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     PolynomialFeatures,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
@@ -287,6 +289,8 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
         "nystroem": (Nystroem(gamma=0.3, n_components=12, random_state=0),),
         "sampler": (RBFSampler(gamma=0.3, n_components=16, random_state=0),),
         "columns": (columns,),
+        "quantiles": (QuantileTransformer(n_quantiles=20),),
+        "splines": (SplineTransformer(n_knots=4, extrapolation="linear"),),
         "union": (make_union(StandardScaler(), PCA(2)),),
     }
     for name, one in steps.items():

@@ -34,6 +34,7 @@ NODES: dict[str, Any] = {
     "logs": [ir.Pick("y", "x", "one"), ir.LogCounts("z", "y")],
     "equal": [ir.Matches("z", "x", "columns", "edges", "equal")],
     "least": [ir.Matches("z", "x", "columns", "edges", "least")],
+    "pieces": [ir.Pick("y", "x", "columns"), ir.Pieces("z", "y", "starts", "knots", "levels", "cubics")],
     "fill": [ir.Fill("z", "x", "values", True, 0.0)],
     "fill-marker": [ir.Fill("z", "x", "values", False, -2.0)],
     "missing": [ir.Missing("z", "x", True, 0.0)],
@@ -59,6 +60,10 @@ def program_of(name: str) -> Program:
         "c": np.zeros(D),
         "columns": np.array([4, 0, 4], np.int32),
         "one": np.array([2], np.int32),
+        "starts": np.array([0, 2, 3, 6], np.int32),
+        "knots": np.array([-2.0, 0.25, 0.3, -2.0, 0.1, 4.0]),  # the last three are steps
+        "levels": random.normal(size=(6, 2)),
+        "cubics": random.normal(size=(9, 8)) * np.repeat([1.0, 0.1, 0.01, 1e-4], 2),
         "edges": np.array([-2.0, 0.25, 0.3]),
         "factors": np.array([[5, 5], [0, 5], [1, 2], [3, 3], [5, 4]], np.int32),
         "values": random.normal(size=D),

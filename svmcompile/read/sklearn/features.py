@@ -15,6 +15,7 @@ from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model import front
 from svmcompile.model.front import IDENTITY, Front
+from svmcompile.read.sklearn.curves import CURVES
 from svmcompile.read.sklearn.encoders import ENCODERS
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.kernel_maps import kernel_pca, nystroem
@@ -275,6 +276,7 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "FunctionTransformer": function_transformer,
     "TfidfTransformer": tfidf_transformer,
     **ENCODERS,
+    **CURVES,
 }
 # The same, and those that take text.
 FRONTS = {**TRANSFORMERS, **VECTORIZERS}

@@ -60,14 +60,14 @@ def _along_lines(values: Values, x: str, knots: Array, levels: Array) -> str:
     """Between the last knot below x and the next; the ends are level."""
     graph = values.graph
     held = values.with_nan_of(x, values.clip(x, float(knots[0]), float(knots[-1])))
-    below = _count(values, graph.op("Less", knots[1:-1], held), len(knots) - 2)
+    below = count_true(values, graph.op("Less", knots[1:-1], held), len(knots) - 2)
     spans = np.diff(knots)
     slopes = np.diff(levels) / np.where(spans > 0, spans, np.inf)
     slope, start, level = (graph.op("Gather", table, below) for table in (slopes, knots[:-1], levels[:-1]))
     return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", held, start)), level)
 
 
-def _count(values: Values, truths: str, width: int) -> str:
+def count_true(values: Values, truths: str, width: int) -> str:
     """How many of a row's are true, [N, 1]; by a product, which does without rows too."""
     if not width:
         return values.integers(0)
@@ -88,7 +88,7 @@ def _(node: ir.Density, values: Values) -> str:
     places = np.arange(1, count + 1) / count
     places[-1] = 0.0
     met = graph.op("GreaterOrEqual", score, marks[1:])
-    inlier = graph.op("Gather", graph.constant(places), _count(values, met, count - 1))
+    inlier = graph.op("Gather", graph.constant(places), count_true(values, met, count - 1))
     last, first = values.scalar(marks[-1]), values.scalar(marks[0])
     inlier = graph.op("Where", graph.op("Less", score, first), LEAST, inlier)
     inlier = graph.op("Where", graph.op("Greater", score, last), MOST, inlier)
