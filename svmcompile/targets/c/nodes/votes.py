@@ -75,9 +75,12 @@ class TaylorVote(Bounded[ir.TaylorVote]):
     """Polynomials of all classes name a champion, which then defends itself."""
 
     parts = ("kernel", "guess", "rest", "closely", "direct", "sure", "defend", "members", "input")
-    helpers_in_double = frozenset({"exp2"})
     reads_two_tables = False
     gives_labels = True
+
+    @property
+    def helpers_in_double(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset() if self.is_host else frozenset({"exp2"})  # hosts have one of vectors
 
     @property
     def template(self) -> str:
