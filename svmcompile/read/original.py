@@ -100,7 +100,7 @@ def _named(rows: Any, svm: SVM) -> Any:
     if not isinstance(rows, np.ndarray):
         from scipy.sparse import csr_matrix
 
-        return csr_matrix(rows) if svm.is_sparse else np.asarray(rows)
+        return csr_matrix(rows) if svm.is_sparse and not svm.text else np.asarray(rows)
     if not svm.feature_names:
         return rows
     try:

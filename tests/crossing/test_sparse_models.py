@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def test_methods_that_need_dense_tables_make_them(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_vectors_of_normalised_text_stay_sparse(kernel: str) -> None:
+def test_vectors_of_normalised_text_stay_sparse(kernel: str, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     texts = [" ".join(f"w{word}" for word in random.integers(40 * (i % 3), 200, 9)) for i in range(120)]
     vectorizer = HashingVectorizer(n_features=3000)  # whose rows have length 1
@@ -189,6 +190,8 @@ def test_vectors_of_normalised_text_stay_sparse(kernel: str) -> None:
         assert (compiled.predict(texts) == model.predict(texts)).all()
         expected = model.decision_function(texts)
         np.testing.assert_allclose(compiled.decision_function(texts), expected, rtol=0, atol=1e-5)
+    sc.write(sc.emit(program, ("c", "onnx"), "m"), tmp_path)
+    assert sc.verify(tmp_path, model, texts).claim == "EXACT"
 
 
 def test_options_that_cannot_be_are_refused() -> None:

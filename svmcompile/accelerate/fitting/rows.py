@@ -33,6 +33,7 @@ BLOCK_VALUES = 1 << 22  # kernel values or distances computed at a time
 FEW_NEIGHBOURS = 5
 TREE_FEATURES = 64  # with more of them, products of all rows are faster than a tree
 OVERSHOOT = 0.1  # how far beyond the two ends of a line, in its lengths
+MADE_UP_VALUES = 1 << 25  # numbers in all rows that are made up at most
 POOL = 8192  # rows among which neighbours are looked for; more are sampled
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
 HALF_LOSS = 0.01  # share of a row's largest weight that float16 may lose
@@ -141,8 +142,9 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
 
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
-    """Rows x_i + step (x_j - x_l), with j and l among the nearest neighbours of i."""
+    """Rows x_i + step (x_j - x_l), with j and l among the nearest neighbours of i; wide rows are fewer."""
     rows = np.unique(rows, axis=0)  # rows that occur twice have no step between them
+    count = min(count, MADE_UP_VALUES // max(1, rows.shape[1]))
     if len(rows) < 2 or count < 1:
         return rows[:0]
     return rows_near(rows[random.integers(len(rows), size=count)], rows, random)
