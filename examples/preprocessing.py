@@ -38,6 +38,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
@@ -135,6 +136,8 @@ MODELS: dict[str, Callable[[], Case]] = {
     "bins-numbers-linearsvr": piped(
         "diabetes", KBinsDiscretizer(6, encode="ordinal", strategy="uniform"), LinearSVR()
     ),
+    "yeo-johnson-svr": piped("diabetes", PowerTransformer(), SVR(C=10)),
+    "box-cox-svc": piped("iris", MinMaxScaler((1, 9), clip=True), PowerTransformer("box-cox"), SVC()),
     "quantiles-svc": piped("wine", QuantileTransformer(n_quantiles=50), SVC()),
     "quantiles-repeated-linearsvc": piped("digits", QuantileTransformer(n_quantiles=100), LinearSVC()),
     "splines-linearsvc": piped("iris", SplineTransformer(extrapolation="linear"), LinearSVC()),

@@ -251,6 +251,12 @@ def log_counts() -> Front:
     return _front("LogCounts", [ir.LogCounts("z0", ROW)], {}, ())
 
 
+def box_cox(powers: Array, both: bool) -> Front:
+    """z = (x^p - 1) / p, with a power p for each feature; `both`: Yeo and Johnson's, of any sign."""
+    node, width = ir.BoxCox("z0", ROW, "powers0", both), len(powers)
+    return _front("BoxCox", [node], {"powers0": powers}, (both,), width, width)
+
+
 def fill(values: Array, nan: bool, marker: float) -> Front:
     """Missing features get values of their own; missing is NaN, or what equals the marker."""
     node = ir.Fill("z0", ROW, "values0", nan, marker)
@@ -385,6 +391,7 @@ SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Powers: _multiplied,
     ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
     ir.Matches: lambda at, z, widths: _marked(at, z, widths[0]),
+    ir.BoxCox: lambda at, z, widths: [at.node.inverse(z, at.powers)],
     ir.Pieces: lambda at, z, widths: _nearest_knots(at, z, widths[0]),
     ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
     ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),

@@ -68,7 +68,7 @@ PUBLIC = {
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
     "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer OneHotEncoder OrdinalEncoder "
-    "TargetEncoder KBinsDiscretizer QuantileTransformer SplineTransformer",
+    "TargetEncoder KBinsDiscretizer QuantileTransformer SplineTransformer PowerTransformer",
 }
 NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}

@@ -22,12 +22,12 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     PolynomialFeatures,
-    PowerTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -217,7 +217,7 @@ class Own(TransformerMixin, BaseEstimator):
 
 REFUSED = {
     "unknown": (Own(), "transformer Own cannot be compiled; apply it to the rows"),
-    "powers": (PowerTransformer(), "PowerTransformer cannot be compiled"),
+    "flags": (Binarizer(), "Binarizer cannot be compiled"),
     "within": (FeatureUnion([("a", PCA(2)), ("b", Own())]), "Own cannot be compiled"),
     "deep": (
         ColumnTransformer([("a", make_pipeline(StandardScaler(), Own()), [0])]),

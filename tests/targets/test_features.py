@@ -35,6 +35,8 @@ NODES: dict[str, Any] = {
     "equal": [ir.Matches("z", "x", "columns", "edges", "equal")],
     "least": [ir.Matches("z", "x", "columns", "edges", "least")],
     "pieces": [ir.Pick("y", "x", "columns"), ir.Pieces("z", "y", "starts", "knots", "levels", "cubics")],
+    "box-cox": [ir.Pick("y", "x", "one"), ir.BoxCox("z", "y", "power", False)],
+    "yeo-johnson": [ir.BoxCox("z", "x", "exponents", True)],
     "fill": [ir.Fill("z", "x", "values", True, 0.0)],
     "fill-marker": [ir.Fill("z", "x", "values", False, -2.0)],
     "missing": [ir.Missing("z", "x", True, 0.0)],
@@ -60,6 +62,8 @@ def program_of(name: str) -> Program:
         "c": np.zeros(D),
         "columns": np.array([4, 0, 4], np.int32),
         "one": np.array([2], np.int32),
+        "power": np.array([-0.3]),
+        "exponents": np.array([0.0, 2.0, 0.4, -1.5, 1e-3]),
         "starts": np.array([0, 2, 3, 6], np.int32),
         "knots": np.array([-2.0, 0.25, 0.3, -2.0, 0.1, 4.0]),  # the last three are steps
         "levels": random.normal(size=(6, 2)),

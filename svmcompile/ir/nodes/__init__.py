@@ -54,6 +54,7 @@ from svmcompile.ir.nodes.leaves import *  # noqa: F403
 from svmcompile.ir.nodes.lists import *  # noqa: F403
 from svmcompile.ir.nodes.paths import *  # noqa: F403
 from svmcompile.ir.nodes.pieces import *  # noqa: F403
+from svmcompile.ir.nodes.powers import *  # noqa: F403
 from svmcompile.ir.nodes.probabilities import *  # noqa: F403
 from svmcompile.ir.nodes.sums import *  # noqa: F403
 from svmcompile.ir.nodes.taylor import *  # noqa: F403

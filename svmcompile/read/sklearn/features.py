@@ -44,6 +44,18 @@ def scaler(fitted: Fitted) -> Front:
     return IDENTITY if factor is None else front.scale(np.zeros_like(factor), factor)
 
 
+def power_transformer(fitted: Fitted) -> Front:
+    """Box and Cox's powers, or Yeo and Johnson's, then a scaler if it asks for one."""
+    fitted.require("lambdas_")
+    method = fitted.get("method")
+    if method not in ("box-cox", "yeo-johnson"):
+        raise fitted.damaged(f"method is {method!r:.40}, neither box-cox nor yeo-johnson")
+    powers = front.box_cox(fitted.numbers("lambdas_", 1), method == "yeo-johnson")
+    if not fitted.flag("standardize"):
+        return powers
+    return powers.then(scaler(Fitted(fitted.get("_scaler"), "StandardScaler", fitted.where)))
+
+
 def min_max_scaler(fitted: Fitted) -> Front:
     """x * scale + min, as a shift before the factor, then a clip if the scaler asks for one."""
     fitted.require("scale_")
@@ -262,6 +274,7 @@ TRANSFORMERS: dict[str, Callable[[Fitted], Front]] = {
     "MinMaxScaler": min_max_scaler,
     "MaxAbsScaler": max_abs_scaler,
     "RobustScaler": scaler,
+    "PowerTransformer": power_transformer,
     "Normalizer": normalizer,
     "PCA": pca,
     "IncrementalPCA": pca,
