@@ -162,3 +162,14 @@ def test_auto_tries_it_unless_labels_must_stay_or_the_kernel_is_linear() -> None
     assert "linear" not in {one.method for one in candidates(linear, asked)}
     asked = read_wishes({"same_labels": True})
     assert "linear" not in {one.method for one in candidates(svm_of(model), asked)}
+
+
+def test_few_wide_rows_are_fitted_by_their_products(monkeypatch):
+    random = np.random.default_rng(5)
+    z, targets, weights = random.normal(size=(30, 80)), random.normal(size=(30, 2)), random.random(30) + 0.1
+    wanted = ridge_path(z, targets, weights, (1e-3, 0.1))
+    monkeypatch.setattr("svmcompile.accelerate.fitting.linear.WIDE", 10)
+    found = ridge_path(z, targets, weights, (1e-3, 0.1))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(one.bias, other.bias, rtol=0, atol=1e-8)

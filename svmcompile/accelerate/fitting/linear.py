@@ -10,6 +10,7 @@ import numpy as np
 from svmcompile.ir.arithmetic import Array, nearest_float32
 
 RIDGE = 1e-3  # of the rows' mean variance
+WIDE = 4096  # with more features than that, products of rows are solved for where these are fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,14 @@ def ridge_path(z: Array, targets: Array, row_weights: Array, ridges: Sequence[fl
     level = (targets * row_weights[:, None]).sum(axis=0) / total
     centre = nearest_float32(z.mean(axis=0))
     h = (z - mean) * root
-    gram, right = h.T @ h, h.T @ ((targets - level) * root)
+    wanted, width = (targets - level) * root, h.shape[1]
+    by_rows = len(h) < width and width > WIDE
+    gram, right = (h @ h.T, wanted) if by_rows else (h.T @ h, h.T @ wanted)
     found = []
     for share in ridges:
-        ridge = share * float(np.trace(gram)) / len(gram) or 1.0
+        ridge = share * float(np.trace(gram)) / width or 1.0
         slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), right)
+        slopes = h.T @ slopes if by_rows else slopes
         found.append(Linear(slopes.T, level + (centre - mean) @ slopes, centre))
     return found
 
