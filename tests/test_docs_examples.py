@@ -23,7 +23,9 @@ import pytest
 import skops.io
 import typer
 from sklearn.datasets import load_iris
-from sklearn.svm import SVC
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
 from svmcompile.cli import app
@@ -114,6 +116,11 @@ def names(folder: Path) -> dict[str, Any]:
         skops.io.dump(svc, f"{name}.skops")
     words = np.eye(len(X)).repeat(4, axis=1)  # rows that are mostly zeros
     skops.io.dump(SVC(gamma=0.1).fit(words, y), "text.skops")
+    mails = ["cheap pills, buy now", "lunch at noon?", "win money now", "minutes of the meeting"] * 10
+    kinds = ["spam", "ham"] * 20
+    skops.io.dump(make_pipeline(TfidfVectorizer(), LinearSVC()).fit(mails, kinds), "spam.skops")
+    lines = (f'"{mail}",{kind}' for mail, kind in zip(mails, kinds, strict=True))
+    Path("mails.csv").write_text("\n".join(["body,kind", *lines]) + "\n")
     joblib.dump(svc, "model.joblib")
     for name in ("rows", "digits", "labelled"):
         np.savez(f"{name}.npz", X=X, y=y)
