@@ -144,6 +144,13 @@ MODELS: dict[str, Callable[[], Case]] = {
     "splines-quantiles-svr": piped(
         "diabetes", SplineTransformer(4, 2, knots="quantile", extrapolation="continue"), SVR(C=10)
     ),
+    "normal-quantiles-svc": piped(
+        "wine", QuantileTransformer(n_quantiles=50, output_distribution="normal"), SVC()
+    ),
+    "splines-periodic-linearsvc": piped("iris", SplineTransformer(extrapolation="periodic"), LinearSVC()),
+    "splines-missing-linearsvc": piped(
+        "iris", SplineTransformer(handle_missing="zeros"), LinearSVC(), missing=np.nan
+    ),
     "imputer-mean-svc": piped("wine", SimpleImputer(), SCALE, SVC(), missing=np.nan),
     "imputer-median-indicator-linearsvc": piped(
         "wine", SimpleImputer(strategy="median", add_indicator=True), SCALE, LinearSVC(), missing=np.nan

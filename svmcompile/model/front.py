@@ -278,12 +278,12 @@ def flags(columns: NDArray[np.int64], values: Array, test: Test, width: int) -> 
     return _front("Matches", [node], tables, (width, test), width, len(columns), misfit)
 
 
-def pieces(starts: NDArray[np.int64], knots: Array, levels: Array, coefficients: Array) -> Front:
-    """Curves of each feature: polynomials between knots, levels at them, as the node `Pieces` has them."""
-    names = ("starts0", "knots0", "levels0", "pieces0")
-    tables = dict(zip(names, (starts, knots, levels, coefficients), strict=True))
-    width = len(starts) - 1
-    return _front("Pieces", [ir.Pieces("z0", ROW, *names)], tables, (), width, width * levels.shape[1])
+def pieces(starts: NDArray[np.int64], *tables: Array) -> Front:
+    """Curves of each feature: knots, levels and pieces as the node `Pieces` has them; periods."""
+    names = ("starts0", "knots0", "levels0", "pieces0", "origins0", "periods0")[: len(tables) + 1]
+    node = (ir.Pieces if len(tables) == 3 else ir.PeriodicPieces)("z0", ROW, *names)
+    held, width = dict(zip(names, (starts, *tables), strict=True)), len(starts) - 1
+    return _front("Pieces", [node], held, (), width, width * tables[1].shape[1])
 
 
 def project(weights: Array, centre: Array, bias: Array) -> Front:
@@ -392,7 +392,9 @@ SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
     ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
     ir.Matches: lambda at, z, widths: _marked(at, z, widths[0]),
     ir.BoxCox: lambda at, z, widths: [at.node.inverse(z, at.powers)],
+    ir.NormalQuantile: lambda at, z, widths: [at.node.inverse(z)],
     ir.Pieces: lambda at, z, widths: _nearest_knots(at, z, widths[0]),
+    ir.PeriodicPieces: lambda at, z, widths: [_nearest_knots(at, z, widths[0])[0] + at.origins],
     ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
     ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),
 }

@@ -21,6 +21,9 @@ CURVES = {
     "all-quantiles": QuantileTransformer(n_quantiles=500),
     "two-quantiles": QuantileTransformer(n_quantiles=2),
     "one-quantile": QuantileTransformer(n_quantiles=1),
+    "normal": QuantileTransformer(n_quantiles=100, output_distribution="normal"),
+    "all-normal": QuantileTransformer(n_quantiles=500, output_distribution="normal"),
+    "one-normal": QuantileTransformer(n_quantiles=1, output_distribution="normal"),
     "cubic": SplineTransformer(),
     "lines": SplineTransformer(degree=1, n_knots=4, include_bias=False),
     "lines-on": SplineTransformer(degree=1, n_knots=3, extrapolation="continue"),
@@ -29,6 +32,13 @@ CURVES = {
     "own-knots": SplineTransformer(knots=np.outer([-1, 0, 0.5, 3.0], [1, 1, 2, 2]), extrapolation="linear"),
     "repeated": SplineTransformer(knots="quantile", n_knots=9),
     "repeated-on": SplineTransformer(knots="quantile", n_knots=12, extrapolation="linear", degree=2),
+    "circle": SplineTransformer(extrapolation="periodic"),
+    "small-circle": SplineTransformer(extrapolation="periodic", n_knots=3, degree=2, include_bias=False),
+    "hours": SplineTransformer(extrapolation="periodic", knots=np.outer([0, 1, 3, 4, 6], np.ones(4))),
+    "steps": SplineTransformer(degree=0, extrapolation="continue"),
+    "steps-in-circles": SplineTransformer(degree=0, extrapolation="periodic", n_knots=4),
+    "missing": SplineTransformer(handle_missing="zeros"),
+    "missing-on": SplineTransformer(handle_missing="zeros", extrapolation="continue", include_bias=False),
     "sparse": SplineTransformer(sparse_output=True, degree=4),
 }
 
@@ -62,10 +72,11 @@ def labels(X):
 @pytest.mark.parametrize("name", CURVES)
 def test_curves_are_those_of_scikit_learn(name):
     X = rows(500)
-    X[:, 3] = (
-        100 if name.endswith(("quantiles", "repeated")) else X[:, 3]
-    )  # a feature that is the same everywhere
+    same = ("quantiles", "repeated", "normal", "circle")  # where one feature is the same everywhere
+    X[:, 3] = 100 if name.endswith(same) else X[:, 3]
     curves, given = CURVES[name].fit(X), beyond(X)
+    if name.startswith("missing"):
+        given[::7, 1] = given[3::5, 2] = np.nan
     wanted = curves.transform(given)
     wanted = getattr(wanted, "toarray", lambda: wanted)()
     np.testing.assert_allclose(front_of(curves, "a test").run(given), wanted, rtol=1e-8, atol=1e-11)
@@ -78,24 +89,26 @@ def test_lines_of_one_feature_go_on():
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("name", ["quantiles", "cubic", "cubic-on", "own-knots"])
+@pytest.mark.parametrize(
+    "name", ["quantiles", "normal", "cubic", "cubic-on", "own-knots", "hours", "missing"]
+)
 def test_every_form_of_a_pipeline(name, tmp_path):
-    X = rows(500)
+    X, given = rows(500), beyond(rows(500))
+    if name == "missing":
+        given[::7, 1] = given[3::5, 2] = np.nan
     chosen = ColumnTransformer([("curves", CURVES[name], [0, 1, 2, 3]), ("scaled", StandardScaler(), [3])])
     model = make_pipeline(chosen, SVC(decision_function_shape="ovo")).fit(X, labels(X))
     skops.io.dump(model, tmp_path / "a.skops")
     program = sc.compile(tmp_path / "a.skops")
     for precision in ("f64", "f32"):
         sc.write(sc.emit(program, ("c", "onnx"), "m", precision, "portable"), tmp_path / precision)
-        report = sc.verify(tmp_path / precision, model, beyond(X))
+        report = sc.verify(tmp_path / precision, model, given)
         assert report.ok and report.rows == ROWS
         if precision == "f64":
             assert all(one.labels_differing == 0 for one in report.comparisons)
     for profile in ("host", "device"):
         fast = sc.build(model, profile=profile)
-        np.testing.assert_allclose(
-            fast.decision_function(beyond(X)), model.decision_function(beyond(X)), atol=2e-3
-        )
+        np.testing.assert_allclose(fast.decision_function(given), model.decision_function(given), atol=2e-3)
         assert fast.self_test() in (0, -1)
 
 
@@ -128,13 +141,11 @@ def test_damaged_curves_are_refused(name, attributes):
 
 
 REFUSED = {
-    "output_distribution='normal'": QuantileTransformer(n_quantiles=9, output_distribution="normal"),
     "ignore_implicit_zeros": QuantileTransformer(n_quantiles=9, ignore_implicit_zeros=True),
-    "extrapolation='periodic'": SplineTransformer(extrapolation="periodic"),
     "extrapolation='error'": SplineTransformer(extrapolation="error"),
-    "degree=0": SplineTransformer(degree=0, extrapolation="continue"),
+    "degree=0 and extrapolation='constant'": SplineTransformer(degree=0),
     "degree=1 and": SplineTransformer(degree=1, extrapolation="linear"),
-    "handle_missing": SplineTransformer(handle_missing="zeros"),
+    "handle_missing": SplineTransformer(handle_missing="zeros", extrapolation="periodic"),
 }
 
 

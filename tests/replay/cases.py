@@ -293,7 +293,9 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
         "yeo-johnson": (PowerTransformer(),),
         "box-cox": (PowerTransformer("box-cox", standardize=False),),
         "quantiles": (QuantileTransformer(n_quantiles=20),),
+        "normal": (QuantileTransformer(n_quantiles=20, output_distribution="normal"),),
         "splines": (SplineTransformer(n_knots=4, extrapolation="linear"),),
+        "splines-periodic": (SplineTransformer(n_knots=4, extrapolation="periodic"),),
         "union": (make_union(StandardScaler(), PCA(2)),),
     }
     for name, one in steps.items():

@@ -1,4 +1,4 @@
-"""Certified errors of exp2, tanh, cosine and the curves of fixed point: python -m tests.rounding.certified
+"""Certified errors of functions of generated C, and of curves: python -m tests.rounding.certified
 
 Maxima are enclosed over whole intervals, in balls of python-flint; nothing is sampled.
 """
@@ -6,6 +6,8 @@ Maxima are enclosed over whole intervals, in balls of python-flint; nothing is s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import flint
@@ -13,6 +15,7 @@ import numpy as np
 from flint import arb, arb_series
 
 from svmcompile.ir.arithmetic import ARITHMETIC, Number
+from svmcompile.ir.nodes.normals import DENOMINATOR, LEAST, NUMERATOR
 from svmcompile.ir.whole_numbers import UNIT_BITS
 from svmcompile.lower.fixed.sums import CELLS, TOP, Curve, falling, rising
 from svmcompile.targets.c.literals import (
@@ -29,6 +32,7 @@ KINDS = {"f32": "float", "f64": "double"}
 HELD: dict[str, Any] = {"f32": np.float32, "f64": np.float64}
 NUMBERS_OF_C: tuple[Number, ...] = ("f32", "f64")
 BEYOND = 2.0**-15  # by which rounding may take the fraction beyond its interval
+LEAST_SLOPE = 0.79  # of -ln(share above x), for x of zero and above, where it is the root of 2 / pi
 PARTS, ORDER = 64, 14  # of an interval, and of Taylor series in each
 POLYNOMIALS = {
     "exp2": (EXP2_COEFFICIENTS, -0.5, 0.5),
@@ -151,6 +155,83 @@ def cosine_error(number: Number) -> float:
     return worst + float(own.abs_upper())
 
 
+def log_error(number: Number) -> float:
+    """The largest error of ln x = k ln 2 + 2 artanh s, as a share of 1 + |ln x|; s = (m - 1) / (m + 1).
+
+    x = 2^k m, and m is up to a root of two away from one, so that m - 1 is exact.
+    """
+    kind, worst, literals = KINDS[number], 0.0, NUMBERS[number]
+    u, ln2 = UNIT[kind], arb.const_log2()
+    held = [_held(one, number) for one in literals["log"]]
+    for middle, half in _parts(2**-0.5, 2**0.5):
+        m = arb(middle.mid(), half.abs_upper())
+        exact = (m - 1) / (m + 1)
+        s = Pair(exact, float((abs(exact) * 2.01 * u).abs_upper()), kind)
+        found = computed("*", _horner(held, computed("*", s, s)), s)
+        top = abs(exact).max(arb(0))
+        # The series ends early, by less than a geometric one from its next term on; its terms are rounded.
+        own = 2 * top ** (2 * len(held) + 1) / (2 * len(held) + 1) / (1 - top * top)
+        own += sum(
+            (abs(one.value - arb(2) / (2 * k + 1)) * top ** (2 * k + 1) for k, one in enumerate(held)),
+            arb(0),
+        )
+        worst = max(worst, found.error + float(own.abs_upper()))
+    off = abs(_held(literals["ln2"], number).value - ln2) + u * ln2  # of k ln 2, for each k
+    shares = []
+    for k in range(1100 if number == "f64" else 160):
+        least = (k * ln2 - ln2 / 2).max(arb(0))
+        shares.append(float(((worst + k * off + u * (k * ln2 + ln2 / 2)) / (1 + least)).abs_upper()))
+    return max(shares)
+
+
+def normal_error(number: Number) -> float:
+    """The largest error of (t - ln 2) N(t) / D(t) for shares e^-t, of t without error.
+
+    The logarithm of the share above the result is nearly t; its slope there is at least LEAST_SLOPE.
+    """
+    kind, u, worst = KINDS[number], UNIT[KINDS[number]], 0.0
+    ln2 = _held(NUMBERS[number]["ln2"], number).value
+    above, below = ([_held(one, number) for one in part[number]] for part in (NUMERATOR, DENOMINATOR))
+    end = -arb(LEAST).log()
+    ends = [arb.const_log2() * (end / arb.const_log2()) ** (arb(k) / 256) for k in range(257)]
+    for low, high in pairwise(ends):
+        middle, half = (low + high) / 2, (high - low) / 2
+        off = _by_series(
+            lambda t: _log_share((t - ln2) * _sum(above, t) / _sum(below, t)) + t, middle, half
+        )
+        t = Pair(arb(middle.mid(), half.abs_upper()), 0.0, kind)
+        parts = [_horner(part, t) for part in (above, below)]
+        relative = sum(one.error / float(one.value.abs_lower()) for one in parts) + 4 * u
+        size = (t.value - ln2) * parts[0].value / parts[1].value
+        worst = max(worst, off / LEAST_SLOPE + relative * float(size.abs_upper()))
+    return worst
+
+
+def _held(text: float | str, number: Number) -> Pair:
+    """A constant as the code has it."""
+    return Pair(arb(float(HELD[number](str(text).rstrip("f")))), 0.0, KINDS[number])
+
+
+def _sum(held: list[Pair], t: Any) -> Any:
+    value = t * 0
+    for one in reversed(held):
+        value = value * t + one.value
+    return value
+
+
+def _log_share(x: Any) -> Any:
+    return ((x / arb(2).sqrt()).erfc() / 2).log()
+
+
+def _by_series(function: Callable[[Any], Any], middle: arb, half: arb) -> float:
+    """A bound on a function by its series about the middle, the rest by that about the whole part."""
+    whole, found = arb(middle.mid(), (half + arb(0, middle.rad())).abs_upper()), arb(0)
+    for centre, orders in ((middle, range(ORDER)), (whole, [ORDER])):
+        value = function(arb_series([centre, 1], ORDER + 1))
+        found += sum((abs(value[k]) * half**k for k in orders), arb(0))
+    return float(found.abs_upper())
+
+
 def _last(value: arb) -> float:
     """The power of two that rounds a value: half a unit in the last place is u times this."""
     return 2.0 ** math.floor(math.log2(float(value.abs_upper())))
@@ -217,6 +298,8 @@ def table(step: int = 1) -> list[tuple[str, float, float]]:
             rows.append((f"{name}, {number}", error, ARITHMETIC[number].exp_error))
         rows.append((f"tanh, {number}", tanh_error(number), ARITHMETIC[number].tanh_error))
         rows.append((f"cosine, {number}", cosine_error(number), ARITHMETIC[number].cos_error))
+        rows.append((f"ln, {number}", log_error(number), ARITHMETIC[number].log_error))
+        rows.append((f"normal quantile, {number}", normal_error(number), ARITHMETIC[number].normal_error))
     rows.append(("exp2, short chains, f32, every float", short_chains_error(step), FADE_ERROR["f32"]))
     given = "f64", EXP2_FROM_NEAREST["f64"], -0.5, 0.5
     error = polynomial_error(*given) + rounding_error(*given, short=True)

@@ -35,6 +35,11 @@ NODES: dict[str, Any] = {
     "equal": [ir.Matches("z", "x", "columns", "edges", "equal")],
     "least": [ir.Matches("z", "x", "columns", "edges", "least")],
     "pieces": [ir.Pick("y", "x", "columns"), ir.Pieces("z", "y", "starts", "knots", "levels", "cubics")],
+    "periodic-pieces": [
+        ir.Pick("y", "x", "columns"),
+        ir.PeriodicPieces("z", "y", "starts", "circle", "levels", "lines", "origins", "periods"),
+    ],
+    "normal": [ir.Pick("y", "x", "pairs"), ir.NormalQuantile("z", "y")],
     "box-cox": [ir.Pick("y", "x", "one"), ir.BoxCox("z", "y", "power", False)],
     "yeo-johnson": [ir.BoxCox("z", "x", "exponents", True)],
     "fill": [ir.Fill("z", "x", "values", True, 0.0)],
@@ -68,6 +73,11 @@ def program_of(name: str) -> Program:
         "knots": np.array([-2.0, 0.25, 0.3, -2.0, 0.1, 4.0]),  # the last three are steps
         "levels": random.normal(size=(6, 2)),
         "cubics": random.normal(size=(9, 8)) * np.repeat([1.0, 0.1, 0.01, 1e-4], 2),
+        "circle": np.array([0.0, 2.0, 0.5, 0.0, 0.25, 3.0]),
+        "lines": random.normal(size=(9, 2)),  # steps, also where a period ends
+        "origins": np.array([-2.0, 0.1, 0.25]),
+        "periods": np.array([2.0, 0.0, 3.0]),
+        "pairs": np.array([0, 1, 4, 3], np.int32),
         "edges": np.array([-2.0, 0.25, 0.3]),
         "factors": np.array([[5, 5], [0, 5], [1, 2], [3, 3], [5, 4]], np.int32),
         "values": random.normal(size=D),

@@ -52,6 +52,7 @@ from svmcompile.ir.nodes.gaussian import *  # noqa: F403
 from svmcompile.ir.nodes.jets import *  # noqa: F403
 from svmcompile.ir.nodes.leaves import *  # noqa: F403
 from svmcompile.ir.nodes.lists import *  # noqa: F403
+from svmcompile.ir.nodes.normals import *  # noqa: F403
 from svmcompile.ir.nodes.paths import *  # noqa: F403
 from svmcompile.ir.nodes.pieces import *  # noqa: F403
 from svmcompile.ir.nodes.powers import *  # noqa: F403

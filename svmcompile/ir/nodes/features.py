@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded, split_shift
+from svmcompile.ir.arithmetic import ARITHMETIC, Arithmetic, Bounded, nearest_float32, split_shift
 from svmcompile.ir.kinds import IndexTable, Kind, Norm, Table, Type, Value
 from svmcompile.ir.node import SHAPE_FLOPS, At, Node, Result, RowError, Work, dims, need, norms, within
 
@@ -271,7 +271,8 @@ class Fill(Node):
 
     def error(self, at: At, a: Arithmetic) -> Result:
         gone = _is_missing(self, at.x.value)
-        error = np.where(gone, a.u * np.abs(at.values) + a.tiny, at.x.error)
+        rounded = at.values != nearest_float32(at.values)
+        error = np.where(gone, np.where(rounded, a.u * np.abs(at.values) + a.tiny, 0.0), at.x.error)
         return self.value(at), error, _in_doubt(self, at.x)
 
     def row_error(self, at: At, a: Arithmetic) -> RowError | None:

@@ -46,8 +46,12 @@ class Pieces(Node):
         return Type(Kind.FEATURES, at.d * curves)
 
     def run(self, at: At) -> NDArray[Any]:
-        parts = [_Part(at, column).run(x) for column, x in enumerate(at.x.T)]
+        parts = [_Part(at, column).run(x) for column, x in enumerate(self.places(at, at.x).T)]
         return np.hstack(parts).astype(at.x.dtype)
+
+    def places(self, at: At, x: NDArray[Any]) -> NDArray[Any]:
+        """Where the features stand among their knots."""
+        return x
 
     def work(self, at: At, rows: At | None) -> Work:
         tests = np.ceil(np.log2(np.diff(at.starts.astype(np.float64)) + 1)).sum()
@@ -55,12 +59,48 @@ class Pieces(Node):
 
     def error(self, at: At, a: Arithmetic) -> Result:
         value, errors = self.value(at), []
-        unstable = np.zeros(len(value), dtype=bool)
-        for column, x in enumerate(at.x.value.T):
-            error, doubt = _Part(at, column).error(x, at.x.error[:, column], a)
+        unstable, moved = np.zeros(len(value), dtype=bool), at.x.error + self.place_error(at, a)
+        for column, x in enumerate(self.places(at, at.x.value).T):
+            error, doubt = _Part(at, column).error(x, moved[:, column], a)
             errors.append(error)
             unstable |= doubt
         return value, np.hstack(errors) + a.u * np.abs(value) + a.tiny, unstable
+
+    def place_error(self, at: At, a: Arithmetic) -> Array:
+        """How far rounding moves places among knots."""
+        return np.zeros_like(at.x.error)
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicPieces(Pieces):
+    """The same of what is left of x - origins[j] when whole periods are taken off; 0: none is.
+
+    Knots count from the origins. The first piece is the last one a period earlier, and the last is the
+    first one a period later, so that rounding may take a feature to either end.
+    """
+
+    origins: Table = field(metadata=dims("d"))
+    periods: Table = field(metadata=dims("d"))
+
+    def result(self, at: At) -> Type:
+        need(bool((at.periods >= 0).all()), "a period is below zero")
+        return Pieces.result(self, at)
+
+    def places(self, at: At, x: NDArray[Any]) -> NDArray[Any]:
+        away, period = x - at.origins, np.where(at.periods > 0, at.periods, 1.0)
+        with np.errstate(invalid="ignore"):
+            left = away - np.floor(away / period) * period
+            left = np.where(left < 0, left + period, left)
+            return np.asarray(np.where(at.periods > 0, np.where(left >= period, left - period, left), away))
+
+    def place_error(self, at: At, a: Arithmetic) -> Array:
+        """None where both numbers are small and whole, as hours of days are."""
+        away, exact = np.abs(at.x.value - at.origins), 1 / (2 * a.u)
+        whole = (at.periods == np.rint(at.periods)) & (at.origins == np.rint(at.origins))
+        whole = (
+            whole & (at.x.value == np.rint(at.x.value)) & (away + np.abs(at.origins) + at.periods < exact)
+        )
+        return np.where(whole, 0.0, 4 * a.u * (away + np.abs(at.origins) + at.periods))
 
 
 class _Part:

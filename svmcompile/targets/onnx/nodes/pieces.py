@@ -13,9 +13,25 @@ from svmcompile.targets.onnx.nodes.probabilities import count_true
 
 @build.register
 def _(node: ir.Pieces, values: Values) -> str:
+    return _all_curves(node, values, values.wide(values.names[node.x]))
+
+
+@build.register
+def _(node: ir.PeriodicPieces, values: Values) -> str:
     graph, tables = values.graph, values.tables
-    rows, starts = values.wide(values.names[node.x]), tables[node.starts]
-    parts = []
+    periods = tables[node.periods]
+    period = graph.constant(np.where(periods > 0, periods, 1.0))
+    away = graph.op("Sub", values.wide(values.names[node.x]), graph.constant(tables[node.origins]))
+    left = graph.op("Sub", away, graph.op("Mul", graph.op("Floor", graph.op("Div", away, period)), period))
+    left = graph.op("Where", graph.op("Less", left, 0.0), graph.op("Add", left, period), left)
+    over = graph.op("GreaterOrEqual", left, period)
+    left = graph.op("Where", over, graph.op("Sub", left, period), left)
+    return _all_curves(node, values, graph.op("Where", graph.constant(periods > 0), left, away))
+
+
+def _all_curves(node: ir.Pieces, values: Values, rows: str) -> str:
+    graph, tables = values.graph, values.tables
+    starts, parts = tables[node.starts], []
     for column in range(len(starts) - 1):
         start, stop = int(starts[column]), int(starts[column + 1])
         x = graph.op("Gather", rows, values.integers(column), axis=1)
