@@ -16,7 +16,7 @@ from svmcompile.read import read, read_content
 
 STORED = Path(__file__).parents[1] / "data" / "pmml"
 FILES = sorted(path.stem for path in STORED.glob("*.pmml"))
-NOT_JPMML = ("xor", "max_wins", "coefficients")  # their outputs are pypmml's
+NOT_JPMML = ("xor", "max_wins", "coefficients", "knime_two")  # their outputs are those of pypmml
 SVM, LINEAR, CHAIN = (
     (STORED / f"{name}.pmml").read_text() for name in ("threshold", "claims", "jpmml_linear_svc")
 )
@@ -92,6 +92,22 @@ def test_the_same_as_jpmml():
         if svm.has_probabilities and {*names} <= {*result}:
             chances = result[names].astype(float)
             np.testing.assert_allclose(program_of(svm).predict_proba(rows), chances, rtol=0, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("java"), reason="PyPMML needs Java")
+def test_the_same_as_pypmml():
+    library = pytest.importorskip("pypmml", reason="pypmml is not installed")
+    for name in FILES:
+        svm = read(STORED / f"{name}.pmml")
+        rows, given = frame(svm, 10_000)
+        result = library.Model.load(str(STORED / f"{name}.pmml")).predict(given)
+        names = [f"probability({value})" for value in (svm.labels.values if svm.labels else ())]
+        if names and {*names} <= {*result}:  # a document may ask for probabilities alone
+            chances = result[names].astype(float)
+            np.testing.assert_allclose(program_of(svm).predict_proba(rows), chances, rtol=0, atol=1e-9)
+        else:
+            assert_as_evaluated(svm, rows, list(result.iloc[:, 0]), 1e-9)
 
 
 def test_the_example_of_the_specification():
