@@ -9,6 +9,7 @@ from svmcompile.accelerate.options import check_options, option
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
+from svmcompile.ir import nodes as ir
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM, LabelRule, Link
 
@@ -45,6 +46,11 @@ class ExactOptions:
 def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     """f(x) = sum_i a_i k(x, s_i) + b, for every score of the model."""
     if not options.uncertainty:
+        if svm.head and any(isinstance(node, ir.GaussianChance) for node in svm.head.nodes):
+            raise OptionError(
+                f"exact: the labels of {svm.source.kind} are decided by probabilities of Gaussian processes, "
+                "which uncertainty=false would leave out; leave the option out, or train two classes"
+            )
         svm = replace(svm, deviation=None, link=Link.NONE if svm.deviation else svm.link)
     if options.labels == "certain" or options.constant_time:
         svm = svm.dense("method 'exact' with labels=certain or constant_time", "leave that out")

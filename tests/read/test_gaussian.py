@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import svmcompile as sc
-from svmcompile.errors import EmitError, ReadError, UnsupportedError
+from svmcompile.errors import EmitError, OptionError, ReadError, UnsupportedError
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.read import read
 
@@ -120,6 +120,14 @@ def test_classifiers_in_wrappers_and_with_kernels_that_are_not_stationary():
     assert program.output("probabilities") is None
     with pytest.raises(UnsupportedError, match="decided by them"):
         read(GaussianProcessClassifier(DotProduct(), optimizer=None).fit(X, Y))
+
+
+def test_labels_of_several_classes_need_the_uncertainty():
+    three = GaussianProcessClassifier(RBF(1.0), optimizer=None).fit(X, Y)
+    with pytest.raises(OptionError, match="are decided by probabilities of Gaussian processes"):
+        sc.compile(three, uncertainty=False)
+    two = GaussianProcessClassifier(RBF(1.0), optimizer=None).fit(X, Y > 0)
+    assert sc.compile(two, uncertainty=False).output("probabilities") is None
 
 
 @pytest.mark.compile
