@@ -48,7 +48,7 @@ def exact(svm: SVM, data: Data | None, options: ExactOptions) -> Program:
     if not options.uncertainty:
         if svm.head and any(isinstance(node, ir.GaussianChance) for node in svm.head.nodes):
             raise OptionError(
-                f"exact: the labels of {svm.source.kind} are decided by probabilities of Gaussian processes, "
+                f"exact: labels of {svm.source.kind} are decided by probabilities of Gaussian processes, "
                 "which uncertainty=false would leave out; leave the option out, or train two classes"
             )
         svm = replace(svm, deviation=None, link=Link.NONE if svm.deviation else svm.link)
